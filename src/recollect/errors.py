@@ -1,0 +1,62 @@
+"""Every error that Recollect raises on purpose, one small tree; the message says what to do."""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    """The root: catch this to catch them all."""
+
+    code = "error"
+
+
+class InvalidInputError(RecollectError):
+    """The request cannot be stored or asked as it stands; the caller must change it."""
+
+    code = "invalid_input"
+
+
+class UnauthenticatedError(RecollectError):
+    """No key, or one that is unknown or revoked."""
+
+    code = "unauthenticated"
+
+
+class ForbiddenError(RecollectError):
+    """The key lacks the right that this call needs."""
+
+    code = "forbidden"
+
+
+class NotFoundError(RecollectError):
+    """Nothing of that id in this scope; a foreign id looks exactly the same."""
+
+    code = "not_found"
+
+
+class ConflictError(RecollectError):
+    """The idempotency key was used before with another body."""
+
+    code = "conflict"
+
+
+class UnavailableError(RecollectError):
+    """The database or a deadline stood in the way; try again later."""
+
+    code = "unavailable"
+
+
+class EmbedderError(RecollectError):
+    """The embedding model did not give usable vectors; writes and reads go on without it."""
+
+    code = "embedder"
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+        """True when trying again cannot help: a wrong model name, a refused key, wrong dimensions."""
+
+
+class SetupError(RecollectError):
+    """Something on this machine or in the configuration is missing or wrong."""
+
+    code = "setup"

@@ -1,0 +1,38 @@
+"""All configuration, read once at the door from RECOLLECT_* variables and passed down as values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What an operator can set; every field has a default that works on one machine."""
+
+    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_file=".env", extra="ignore", frozen=True)
+
+    database_url: str = Field(
+        "embedded", description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
+    )
+    owner_database_url: str = Field(
+        "", description="DSN of the role that owns the tables; only migrate, key, space and index use it."
+    )
+    data_dir: Path | None = Field(None, description="Where the embedded PostgreSQL keeps its data.")
+    pool_size: int = Field(10, ge=1, le=500, description="Connections per process.")
+    deadline_seconds: float = Field(10.0, gt=0, le=300, description="Longest time one request may take.")
+    embedder: Literal["none", "local", "openai", "fake"] = Field(
+        "none", description="`local` = MiniLM in this process, `openai` = any OpenAI-compatible endpoint."
+    )
+    embedder_url: str = Field("", description="Base URL of the endpoint, ending in /v1.")
+    embedder_key: SecretStr = Field(SecretStr(""), description="Bearer key of the endpoint.")
+    embedder_model: str = Field("", description="Model name to ask for.")
+    embedder_dimensions: int = Field(0, ge=0, le=4096, description="Dimensions of that model's vectors.")
+    embedder_batch: int = Field(64, ge=1, le=2048, description="Most texts sent to the embedder in one call.")
+    embed_wait_seconds: float = Field(
+        0.8, ge=0, le=60, description="How long a write or a recall waits for the embedder before going on without."
+    )
+    host: str = Field("127.0.0.1", description="Address that `recollect serve` listens on.")
+    port: int = Field(7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
