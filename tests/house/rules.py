@@ -1,0 +1,290 @@
+"""The rules of the house that no other tool checks: each takes a root folder and lists what breaks it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+PACKAGE = Path("src") / "recollect"
+CODE = ("src", "bench", "integrations", "tests")
+FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 400, 600, 50
+METHODS, PARAMETERS = 15, 6
+
+ROOMS = {"core", "store", "llm", "channels", "verbs", "jobs", "doors"}
+FILES = {"__init__", "models", "errors", "settings", "mind", "wiring", "client", "sync"}
+VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
+NO_CHANNELS = {"__init__", "channel"}
+
+# These could not be written by accident, so they are banned wherever they stand.
+LOST_WORDS = (
+    *("poignancy", "ConceptNode", "memory_nodes", "kw_strength", "kw_to_event"),
+    *("persona_name", "app_id", "session_id", "focal_point", "focal_text"),
+    *("MemorySlice", "memory_slice", "MemoryUnit", "memory_unit", "TopicBinding"),
+    *("topic_binding", "ActivationProfile", "activation_profile", "EpisodeIDs", "episode_ids"),
+    *("SliceRef", "slice_ref", "TokenBufferMemory", "AssociativeMemory", "MemoryRuntime"),
+    *("activated_memory_slices", "memory_context", "new_retrieve", "run_reflect", "AfterRolling"),
+    "get_history_prompt_messages",
+)
+# These are also plain English, so they are banned only as (parts of) names.
+LOST_NAMES = {"persona", "personas", "namespace", "namespaces", "filling", "focal", "episode", "episodes"}
+# Where the words of other systems are translated into ours.
+TRANSLATORS = re.compile(r"/(importers?|compat\w*)[/.]|/import_\w+\.")
+
+GLOSSARY = (
+    *("tenant", "agent", "user", "scope", "mind", "memory", "kind", "entity", "evidence"),
+    *("conversation", "thread", "history", "topic", "keyword", "strength", "importance", "cue", "channel"),
+    *("candidate", "hit", "block", "job", "worker", "remember", "recall", "associate", "reflect"),
+    "forget",
+)
+
+_OBJECT = (
+    r"(unique index|index|table|view|materialized view|function|procedure|role|schema|database|extension"
+    r"|policy|type|trigger|sequence|domain|user)"
+)
+SQL = re.compile(
+    r"\s*("
+    r"select\b.*\bfrom\b|select\s+[\w.]+\(|insert\s+into\b|update\s+\S+\s+(as\s+\w+\s+)?set\b|delete\s+from\b"
+    rf"|(create|alter|drop)\s+(or\s+replace\s+|temp(orary)?\s+|unlogged\s+)?{_OBJECT}\b"
+    r"|with\s+(recursive\s+)?\w+\s*(\([^)]*\)\s*)?as\s+((not\s+)?materialized\s+)?\("
+    r"|truncate\s+(table\s+)?[\w.]+\s*;?$|(grant|revoke)\s+(all|select|insert|usage|execute)\b|merge\s+into\b"
+    r"|set\s+(local|session|role)\b|copy\s+\S+\s*(\([^)]*\))?\s*(from|to)\s+std"
+    r"|explain\s*(\(|analyze|select)|lock\s+table\b|refresh\s+materialized\b"
+    r")",
+    re.IGNORECASE | re.DOTALL,
+)
+IMPURE_CALLS = {
+    *("now", "utcnow", "today", "time", "time_ns", "monotonic", "perf_counter", "sleep"),
+    *("uuid1", "uuid4", "uuid7", "urandom", "default_rng", "open", "print", "input", "getenv", "__import__"),
+}
+
+Rule = Callable[[Path], list[str]]
+
+
+def check_sizes(root: Path) -> list[str]:
+    """Files, functions, classes and parameter lists stop somewhere."""
+    found: list[str] = []
+    for path in [*_files(root, *CODE), *_files(root, "src", suffix=".sql")]:
+        limit = TEST_FILE_LINES if path.is_relative_to(root / "tests") else FILE_LINES
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > limit and path.name != "schema.sql":
+            found.append(f"{_name(root, path)}: {lines} lines, at most {limit}")
+    for path in _files(root, *CODE):
+        for node in ast.walk(_parse(path)):
+            found += [f"{_name(root, path)}:{problem}" for problem in _oversizes(node)]
+    for path in _files(root, "src"):
+        for node in ast.walk(_parse(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node) > PARAMETERS:
+                found.append(f"{_name(root, path)}:{node.lineno} {node.name} takes {_parameters(node)} parameters")
+    return found
+
+
+def check_docstrings(root: Path) -> list[str]:
+    """Every module begins with its promise in one sentence."""
+    found = []
+    for path in _files(root, "src", "bench", "integrations"):
+        promise = (ast.get_docstring(_parse(path)) or "").split("\n\n")[0]
+        if len(promise.split()) < 3 or not promise.rstrip().endswith("."):
+            found.append(f"{_name(root, path)}: no docstring that promises something in one sentence")
+    return found
+
+
+def check_words(root: Path) -> list[str]:
+    """One name per thing: the words that lost are not used again."""
+    anywhere = re.compile(rf"(?<![a-z])({'|'.join(LOST_WORDS)})(?![a-z])", re.IGNORECASE)
+    found = []
+    for path in [*_files(root, "src"), *_files(root, "src", suffix=".sql")]:
+        if TRANSLATORS.search(path.relative_to(root).as_posix()):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            found += [f"{_name(root, path)}:{number} {word[0]}" for word in anywhere.finditer(line)]
+        names = _sql_names(path) if path.suffix == ".sql" else _python_names(path)
+        found += [f"{_name(root, path)}:{line} {name}" for line, name in names if _parts(name) & LOST_NAMES]
+    return found
+
+
+def check_rooms(root: Path) -> list[str]:
+    """No vague names, and nothing at the top of the package that the plan does not know."""
+    found = []
+    for top in CODE:
+        for path in sorted((root / top).rglob("*")):
+            counts = "__pycache__" not in path.parts and (path.is_dir() or path.suffix in {".py", ".sql"})
+            if counts and set(path.stem.lower().split("_")) & VAGUE:
+                found.append(f"{_name(root, path)}: a name that says nothing")
+    for path in sorted((root / PACKAGE).iterdir()):
+        known = path.name in ROOMS | {"models"} if path.is_dir() else path.stem in FILES
+        if not known and path.name not in {"__pycache__", "py.typed"}:
+            found.append(f"{_name(root, path)}: not in the plan of the house")
+    return found
+
+
+def check_sql(root: Path) -> list[str]:
+    """SQL lies in .sql files, never in strings."""
+    found: list[str] = []
+    for path in _files(root, "src"):
+        found += [f"{_name(root, path)}:{line} SQL in a string" for line, text in _strings(path) if SQL.match(text)]
+    return found
+
+
+def check_channels(root: Path) -> list[str]:
+    """Every channel is a module and its query."""
+    folder = root / PACKAGE / "channels"
+    modules = {path.stem for path in folder.glob("*.py")} - NO_CHANNELS
+    queries = {path.stem for path in folder.glob("*.sql")}
+    missing = [f"channels/{name}.sql is missing" for name in sorted(modules - queries)]
+    return missing + [f"channels/{name}.py is missing" for name in sorted(queries - modules)]
+
+
+def check_purity(root: Path) -> list[str]:
+    """Core and the nouns are told the time and every chance; they never ask for it."""
+    found = []
+    for path in [*_files(root, str(PACKAGE / "core")), root / PACKAGE / "models.py"]:
+        for node in ast.walk(_parse(path)):
+            if isinstance(node, ast.Call) and _last_name(node.func) in IMPURE_CALLS:
+                found.append(f"{_name(root, path)}:{node.lineno} calls {_last_name(node.func)}()")
+            if isinstance(node, ast.Attribute) and node.attr == "random":
+                found.append(f"{_name(root, path)}:{node.lineno} draws lots")
+    return found
+
+
+def check_glossary(root: Path) -> list[str]:
+    """Every word of the trade that the code uses is explained."""
+    used = set().union(*(_defined_parts(_parse(path)) for path in _files(root, "src")))
+    entries = [line.lower() for line in _read(root / "docs" / "glossary.md").splitlines() if line[:1] in set("|#*-")]
+    explained = {word for word in GLOSSARY if any(re.search(rf"\b{word}\b", line) for line in entries)}
+    return [f"docs/glossary.md does not explain {word}" for word in GLOSSARY if word in used - explained]
+
+
+def check_decisions(root: Path) -> list[str]:
+    """Every decision is numbered without a gap and listed."""
+    folder = root / "docs" / "adr"
+    listed = _read(folder / "README.md")
+    records = sorted(path.name for path in folder.glob("*.md") if path.name != "README.md")
+    found = [] if records else ["docs/adr holds no decision"]
+    for number, name in enumerate(records, start=1):
+        if not re.fullmatch(rf"{number:04}-[a-z0-9-]+\.md", name):
+            found.append(f"docs/adr/{name}: expected {number:04}-some-words.md here")
+        if name not in listed:
+            found.append(f"docs/adr/{name} is not listed in docs/adr/README.md")
+    return found
+
+
+def check_settings(root: Path) -> list[str]:
+    """Every setting is described for the operator."""
+    page = _read(root / "docs" / "howto" / "configure.md")
+    tree = _parse(root / PACKAGE / "settings.py")
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "Settings"]
+    fields = [node.target for owner in classes for node in owner.body if isinstance(node, ast.AnnAssign)]
+    names = [f"RECOLLECT_{field.id.upper()}" for field in fields if isinstance(field, ast.Name)]
+    return [f"docs/howto/configure.md does not describe {name}" for name in names if not _mentions(page, name)]
+
+
+def check_reference(root: Path) -> list[str]:
+    """Every public name has its place in the reference."""
+    pages = "\n".join(_read(path) for path in sorted((root / "docs" / "reference").rglob("*.md")))
+    names = _public_names(_parse(root / PACKAGE / "__init__.py"))
+    if not names:
+        return ["src/recollect/__init__.py has no __all__"]
+    return [f"docs/reference does not mention {name}" for name in names if not _mentions(pages, name)]
+
+
+CODE_RULES: tuple[Rule, ...] = (
+    *(check_sizes, check_docstrings, check_words, check_rooms),
+    *(check_sql, check_channels, check_purity),
+)
+DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings, check_reference)
+
+
+def _files(root: Path, *tops: str, suffix: str = ".py") -> Iterator[Path]:
+    for top in tops:
+        for path in sorted((root / top).rglob(f"*{suffix}")):
+            if not any(part in {"__pycache__", ".venv", "node_modules"} for part in path.parts):
+                yield path
+
+
+def _name(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+def _oversizes(node: ast.AST) -> Iterator[str]:
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    if isinstance(node, functions):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        if lines > FUNCTION_LINES:
+            yield f"{node.lineno} {node.name} has {lines} lines, at most {FUNCTION_LINES}"
+    if isinstance(node, ast.ClassDef):
+        methods = [part for part in node.body if isinstance(part, functions) and not part.name.startswith("__")]
+        if len(methods) > METHODS:
+            yield f"{node.lineno} {node.name} has {len(methods)} methods, at most {METHODS}"
+
+
+def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return len([argument for argument in given if argument.arg not in {"self", "cls"}])
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _strings(path: Path) -> Iterator[tuple[int, str]]:
+    """Give the strings that mean something to the program: docstrings and remarks do not."""
+    tree = _parse(path)
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
+            yield node.lineno, node.value
+
+
+def _parts(name: str) -> set[str]:
+    """Take a name apart: `ConceptNode` and `concept_node` are both concept and node."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return set(spaced.lower().split("_"))
+
+
+def _python_names(path: Path) -> list[tuple[int, str]]:
+    with path.open("rb") as file:
+        tokens = list(tokenize.tokenize(file.readline))
+    return [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
+
+
+def _sql_names(path: Path) -> list[tuple[int, str]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    bare = [re.sub(r"--.*|'[^']*'|\bpg_\w+", "", line) for line in lines]
+    return [(number, name) for number, line in enumerate(bare, start=1) for name in re.findall(r"\w+", line)]
+
+
+def _defined_parts(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return set().union(*(_parts(name) for name in names))
+
+
+def _public_names(tree: ast.Module) -> list[str]:
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            return [str(name) for name in ast.literal_eval(node.value)]  # type: ignore[attr-defined]
+    return []

@@ -1,0 +1,151 @@
+"""Every wall holds: what it forbids, once planted in a copy of the house, is found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from house import rules
+
+ROOT = Path(__file__).parents[2]
+WAYS = "Imports go one way only, and every room has its place"
+PURE = "Core and the nouns know no input, output, clock or chance"
+DRIVER = "Only the store and the channels speak to the database"
+DOORS = "A door parses, calls the mind and prints"
+CHANNELS = "Channels do not know each other"
+
+IMPORTS = {
+    "core imports the driver": ("core/planted.py", "import psycopg", PURE),
+    "core reads the clock": ("core/planted.py", "from time import time", PURE),
+    "core knows a verb": ("core/planted.py", "from recollect.verbs import recall", WAYS),
+    "the store knows a channel": ("store/planted.py", "from recollect.channels import vector", WAYS),
+    "the store knows a model": ("store/planted.py", "from recollect.llm import embedder", WAYS),
+    "a verb speaks SQL": ("verbs/planted.py", "import psycopg", DRIVER),
+    "a door opens the store": ("doors/planted.py", "from recollect.store import cluster", DOORS),
+    "a door calls core": ("doors/http/planted.py", "from recollect.core import cues", DOORS),
+    "a channel knows another": ("channels/text.py", "from recollect.channels import vector", CHANNELS),
+    "the protocol knows a channel": ("channels/channel.py", "import recollect.channels.vector", CHANNELS),
+    "a new room": ("utils/__init__.py", "", WAYS),
+}
+
+LONG_FUNCTION = "def long() -> None:\n" + "    pass\n" * 50
+MANY_METHODS = "class Many:\n" + "".join(f"    def do_{number}(self) -> None: ...\n" for number in range(16))
+LINES = {
+    "SQL in a string": ("verbs/planted.py", 'ASK = "select id from memories"', rules.check_sql),
+    "SQL in a formatted string": ("verbs/planted.py", 'ASK = f"delete from {__name__}"', rules.check_sql),
+    "SQL over lines": ("jobs/planted.py", 'ASK = """\n  insert into\n  memories"""', rules.check_sql),
+    "a lost word": ("core/planted.py", "poignancy = 1", rules.check_words),
+    "a lost word in a remark": ("core/planted.py", "# like a ConceptNode", rules.check_words),
+    "a lost word in SQL": ("store/planted.sql", "select kw_strength_event", rules.check_words),
+    "a lost name": ("core/planted.py", "class PersonaName: ...", rules.check_words),
+    "a lost name in SQL": ("store/planted.sql", "select focal", rules.check_words),
+    "a long file": ("core/planted.py", "\n" * 400, rules.check_sizes),
+    "a long function": ("core/planted.py", LONG_FUNCTION, rules.check_sizes),
+    "many methods": ("core/planted.py", MANY_METHODS, rules.check_sizes),
+    "many parameters": ("core/planted.py", "def f(a, b, c, d, e, f, g): ...", rules.check_sizes),
+    "a vague folder": ("utils/__init__.py", "", rules.check_rooms),
+    "a vague file": ("store/query_helpers.py", "", rules.check_rooms),
+    "a room without a plan": ("extras/__init__.py", "", rules.check_rooms),
+    "a channel without a query": ("channels/planted.py", "", rules.check_channels),
+    "a query without a channel": ("channels/planted.sql", "select 1", rules.check_channels),
+    "a clock in core": ("core/planted.py", "stamp = datetime.now(UTC)", rules.check_purity),
+    "a dice in core": ("core/planted.py", "roll = np.random.rand()", rules.check_purity),
+}
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (".importlinter", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def plant(copy, place, text):
+    path = copy / rules.PACKAGE / place
+    path.parent.mkdir(exist_ok=True)
+    before = path.read_text() if path.exists() else ""
+    begin = before or ('"""A planted file that breaks a rule."""\n' if place.endswith(".py") else "")
+    path.write_text(f"{begin}\n{text}\n")
+
+
+def lint(copy):
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"]
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "COLUMNS": "200"}
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_an_untouched_copy_passes(copy):
+    outcome = lint(copy)
+    assert outcome.returncode == 0, outcome.stdout
+    assert "0 broken" in outcome.stdout
+    assert [broken for rule in rules.CODE_RULES for broken in rule(copy)] == []
+
+
+@pytest.mark.parametrize(("place", "text", "contract"), IMPORTS.values(), ids=IMPORTS.keys())
+def test_a_forbidden_import_is_found(copy, place, text, contract):
+    plant(copy, place, text)
+    outcome = lint(copy)
+    assert outcome.returncode == 1
+    assert f"{contract} BROKEN" in outcome.stdout
+
+
+@pytest.mark.parametrize(("place", "text", "rule"), LINES.values(), ids=LINES.keys())
+def test_a_broken_rule_is_found(copy, place, text, rule):
+    before = rule(copy)
+    plant(copy, place, text)
+    assert set(rule(copy)) - set(before)
+
+
+def test_a_module_without_a_promise_is_found(copy):
+    (copy / rules.PACKAGE / "core" / "planted.py").write_text('"""Planted."""\n')
+    assert any("core/planted.py" in broken for broken in rules.check_docstrings(copy))
+
+
+def test_a_translator_may_use_the_words_of_others(copy):
+    plant(copy, "doors/compat/planted.py", "poignancy = 1")
+    plant(copy, "doors/importers/planted.py", "class ConceptNode: ...")
+    assert not [broken for broken in rules.check_words(copy) if "planted" in broken]
+
+
+@pytest.mark.parametrize("text", ["select a table from the list, then go on"[8:], "update the settings", "with care"])
+def test_plain_english_is_not_taken_for_sql(copy, text):
+    before = rules.check_sql(copy)
+    plant(copy, "core/planted.py", f"MESSAGE = {text!r}")
+    assert rules.check_sql(copy) == before
+
+
+def test_decisions_are_numbered_and_listed(tmp_path):
+    folder = tmp_path / "docs" / "adr"
+    folder.mkdir(parents=True)
+    assert rules.check_decisions(tmp_path) == ["docs/adr holds no decision"]
+    (folder / "0001-one-row-shape.md").touch()
+    (folder / "0003-a-gap.md").touch()
+    (folder / "README.md").write_text("- [One row shape](0001-one-row-shape.md)\n- 0003-a-gap.md\n")
+    assert rules.check_decisions(tmp_path) == ["docs/adr/0003-a-gap.md: expected 0002-some-words.md here"]
+    (folder / "0003-a-gap.md").rename(folder / "0002-no-gap.md")
+    assert rules.check_decisions(tmp_path) == ["docs/adr/0002-no-gap.md is not listed in docs/adr/README.md"]
+
+
+def test_what_the_docs_leave_out_is_found(tmp_path):
+    package, docs = tmp_path / rules.PACKAGE, tmp_path / "docs"
+    for folder in (package, docs / "howto", docs / "reference"):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").write_text('__all__ = ["Mind"]\n\ndef recall(cue: str) -> None: ...\n')
+    (package / "settings.py").write_text("class Settings:\n    port: int = 1\n")
+    assert rules.check_glossary(tmp_path) == [
+        "docs/glossary.md does not explain cue",
+        "docs/glossary.md does not explain recall",
+    ]
+    assert rules.check_settings(tmp_path) == ["docs/howto/configure.md does not describe RECOLLECT_PORT"]
+    assert rules.check_reference(tmp_path) == ["docs/reference does not mention Mind"]
+    (docs / "glossary.md").write_text("| **recall** | from a cue |\n")
+    (docs / "howto" / "configure.md").write_text("`RECOLLECT_PORT`: where to listen")
+    (docs / "reference" / "python.md").write_text("## Mind")
+    for rule in (rules.check_glossary, rules.check_settings, rules.check_reference):
+        assert rule(tmp_path) == []
