@@ -9,7 +9,9 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
-JSON: TypeAlias = "str | int | float | bool | None | Sequence[JSON] | Mapping[str, JSON]"
+from pydantic import JsonValue
+
+JSON: TypeAlias = JsonValue
 Embedding: TypeAlias = Sequence[float]
 
 

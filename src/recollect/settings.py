@@ -15,24 +15,32 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_file=".env", extra="ignore", frozen=True)
 
     database_url: str = Field(
-        "embedded", description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
+        default="embedded", description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
     )
     owner_database_url: str = Field(
-        "", description="DSN of the role that owns the tables; only migrate, key, space and index use it."
+        default="", description="DSN of the role that owns the tables; only migrate, key, space and index use it."
     )
-    data_dir: Path | None = Field(None, description="Where the embedded PostgreSQL keeps its data.")
-    pool_size: int = Field(10, ge=1, le=500, description="Connections per process.")
-    deadline_seconds: float = Field(10.0, gt=0, le=300, description="Longest time one request may take.")
-    embedder: Literal["none", "local", "openai", "fake"] = Field(
-        "none", description="`local` = MiniLM in this process, `openai` = any OpenAI-compatible endpoint."
+    data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
+    pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")
+    deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Longest time one request may take.")
+    embedder: Literal["auto", "none", "local", "openai", "fake"] = Field(
+        default="auto",
+        description="`local` = MiniLM in this process, `openai` = any OpenAI-compatible endpoint, `none`; "
+        "`auto` = `local` where it is installed, else `none`; `fake` is for tests.",
     )
-    embedder_url: str = Field("", description="Base URL of the endpoint, ending in /v1.")
-    embedder_key: SecretStr = Field(SecretStr(""), description="Bearer key of the endpoint.")
-    embedder_model: str = Field("", description="Model name to ask for.")
-    embedder_dimensions: int = Field(0, ge=0, le=4096, description="Dimensions of that model's vectors.")
-    embedder_batch: int = Field(64, ge=1, le=2048, description="Most texts sent to the embedder in one call.")
+    embedder_url: str = Field(default="", description="Base URL of the endpoint, ending in /v1.")
+    embedder_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the endpoint.")
+    embedder_model: str = Field(default="", description="Model name to ask for.")
+    embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Dimensions of that model's vectors.")
+    embedder_batch: int = Field(default=64, ge=1, le=2048, description="Most texts sent to the embedder in one call.")
+    embedder_characters: int = Field(
+        default=6000, ge=100, le=100_000, description="Longer texts are cut to this before they are embedded."
+    )
     embed_wait_seconds: float = Field(
-        0.8, ge=0, le=60, description="How long a write or a recall waits for the embedder before going on without."
+        default=0.8,
+        ge=0,
+        le=60,
+        description="How long a write or a recall waits for the embedder before going on without.",
     )
-    host: str = Field("127.0.0.1", description="Address that `recollect serve` listens on.")
-    port: int = Field(7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
+    host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
+    port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")

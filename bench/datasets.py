@@ -1,0 +1,116 @@
+"""Read the public question sets that recall is measured by, from ../shared/bench/data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "bench" / "data"
+FILES: Mapping[str, str] = {
+    "locomo": "locomo10.json",
+    "beam": "beam_100k.jsonl.gz",
+    "madial-en": "madial_en.jsonl.gz",
+    "madial-zh": "madial_zh.jsonl.gz",
+    "lifebench": "lifebench_zh.jsonl.gz",
+    "memdaily": "memdaily_zh.jsonl.gz",
+}
+_LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+ADVERSARIAL = "adversarial"
+"""Questions that cannot be answered; they have evidence but are kept out of every mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing to remember."""
+
+    id: str
+    session: str
+    speaker: str
+    content: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One cue and the turns that answer it."""
+
+    id: str
+    text: str
+    category: str
+    gold: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One scope's turns, oldest first, and the questions about them."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    questions: tuple[Question, ...]
+
+
+def load(name: str, questions: int = 0) -> list[Conversation]:
+    """Load a set; with a number of questions, keep about so many, spread evenly over the set."""
+    path = DATA / FILES[name]
+    conversations = list(_read_locomo(path) if path.suffix == ".json" else _read_lines(path))
+    total = sum(len(conversation.questions) for conversation in conversations)
+    return conversations if not 0 < questions < total else list(_thin(conversations, total / questions))
+
+
+def _thin(conversations: Iterable[Conversation], step: float) -> Iterator[Conversation]:
+    seen = 0
+    for conversation in conversations:
+        kept = []
+        for question in conversation.questions:
+            if int(seen / step) != int((seen - 1) / step) or seen == 0:
+                kept.append(question)
+            seen += 1
+        if kept:
+            yield Conversation(conversation.id, conversation.turns, tuple(kept))
+
+
+def _read_lines(path: Path) -> Iterator[Conversation]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for raw in map(json.loads, lines):
+            turns = tuple(Turn(t["id"], str(t["session"]), t["speaker"], t["text"], t["when"]) for t in raw["turns"])
+            questions = tuple(
+                Question(q["id"], q["text"], q["category"], frozenset(q["gold"]))
+                for q in raw["questions"]
+                if q["category"] != ADVERSARIAL
+            )
+            yield Conversation(raw["id"], turns, questions)
+
+
+def _read_locomo(path: Path) -> Iterator[Conversation]:
+    for sample in json.loads(path.read_text(encoding="utf-8")):
+        turns = tuple(_read_turns(sample["conversation"]))
+        known = {turn.id for turn in turns}
+        questions = []
+        for number, raw in enumerate(sample["qa"]):
+            gold = _read_evidence(raw.get("evidence", ())) & known
+            category = _LOCOMO_CATEGORIES[raw["category"]]
+            if gold and category != ADVERSARIAL:
+                name = f"{sample['sample_id']}/{number}"
+                questions.append(Question(name, raw["question"], category, frozenset(gold)))
+        yield Conversation(sample["sample_id"], turns, tuple(questions))
+
+
+def _read_turns(raw: Mapping[str, Any]) -> Iterator[Turn]:
+    numbers = sorted(int(found[1]) for key in raw if (found := re.fullmatch(r"session_(\d+)", key)))
+    for number in numbers:
+        for turn in raw[f"session_{number}"]:
+            caption = turn.get("blip_caption", "")
+            content = turn["text"] + (f" [shares an image: {caption}]" if caption else "")
+            when = raw[f"session_{number}_date_time"]
+            yield Turn(turn["dia_id"], str(number), turn["speaker"], content, when)
+
+
+def _read_evidence(labels: Iterable[str]) -> set[str]:
+    """Read turn ids out of labels, some of them joined or misspelt ("D8:6; D9:17", "D:11:26", "D30:05")."""
+    found = (re.findall(r"D:?(\d+):(\d+)", label) for label in labels)
+    return {f"D{int(session)}:{int(turn)}" for pairs in found for session, turn in pairs}

@@ -1,0 +1,156 @@
+"""Refuse what can not be stored or asked, before any of it comes near the database."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.errors import InvalidInputError
+from recollect.models import Cue, NewMemory
+
+MOST_MEMORIES = 1_000
+LONGEST_CONTENT = 32_000
+LONGEST_CUE = 8_000
+LONGEST_NAME = 200
+MOST_KEYWORDS = 64
+MOST_EVIDENCE = 256
+MOST_HITS = 200
+LARGEST_METADATA = 16_384
+DEEPEST_METADATA = 8
+MOST_DIMENSIONS = 4_096
+LONGEST_KEY = 255
+IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+
+
+def check_scope(agent: str, user: str) -> None:
+    """Accept plain ASCII identifiers only, so that no two scopes look alike; the user may be empty."""
+    for field, value in (("agent", agent), ("user", user)):
+        if not (IDENTIFIER.fullmatch(value) or (field == "user" and value == "")):
+            raise InvalidInputError(f"{field} must be 1 to 128 characters of A-Z a-z 0-9 . _ : @ -")
+
+
+def check_new_memories(memories: Sequence[NewMemory]) -> None:
+    """Check everything one call wants remembered."""
+    if not 1 <= len(memories) <= MOST_MEMORIES:
+        raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
+    for memory in memories:
+        check_new_memory(memory)
+
+
+def check_new_memory(memory: NewMemory) -> None:
+    """Check one memory; embeddings are checked against the active space where it is known."""
+    check_text("content", memory.content, LONGEST_CONTENT)
+    if not memory.content.strip():
+        raise InvalidInputError("content must not be blank")
+    check_line("speaker", memory.speaker)
+    if not 1 <= memory.importance <= 10:
+        raise InvalidInputError("importance must be between 1 and 10")
+    if len(memory.keywords) > MOST_KEYWORDS:
+        raise InvalidInputError(f"keywords must hold at most {MOST_KEYWORDS} items")
+    for keyword in memory.keywords:
+        check_line("keywords", keyword)
+    if len(memory.evidence) > MOST_EVIDENCE:
+        raise InvalidInputError(f"evidence must hold at most {MOST_EVIDENCE} items")
+    if memory.occurred_at is not None:
+        check_moment("occurred_at", memory.occurred_at)
+    check_metadata(memory.metadata)
+
+
+def check_cue(cue: Cue) -> None:
+    """Check what a recall asks for."""
+    check_text("text", cue.text, LONGEST_CUE)
+    if not cue.text.strip() and cue.embedding is None:
+        raise InvalidInputError("a recall needs text or an embedding")
+    check_limit(cue.limit)
+    if not 0 <= cue.min_trust <= 100:
+        raise InvalidInputError("min_trust must be between 0 and 100")
+    if cue.as_of is not None:
+        check_moment("as_of", cue.as_of)
+
+
+def check_limit(limit: int) -> None:
+    """Keep the number of results asked for within what one answer may hold."""
+    if not 1 <= limit <= MOST_HITS:
+        raise InvalidInputError(f"limit must be between 1 and {MOST_HITS}")
+
+
+def check_text(field: str, value: str, longest: int) -> None:
+    """Refuse text that is too long or that PostgreSQL cannot store."""
+    if len(value) > longest:
+        raise InvalidInputError(f"{field} must be at most {longest} characters long")
+    if UNSTORABLE.search(value):
+        raise InvalidInputError(f"{field} must not contain NUL characters or lone surrogates")
+
+
+def check_line(field: str, value: str) -> None:
+    """Refuse a short text that is too long or spans lines."""
+    if len(value) > LONGEST_NAME or CONTROL.search(value):
+        raise InvalidInputError(f"{field} must be one line of at most {LONGEST_NAME} characters")
+
+
+def check_idempotency_key(key: str) -> None:
+    """Accept printable ASCII of bounded length."""
+    if len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
+        raise InvalidInputError(f"Idempotency-Key must be at most {LONGEST_KEY} printable ASCII characters")
+
+
+def check_moment(field: str, moment: datetime) -> None:
+    """Accept only moments with an offset, in years that every clock can express."""
+    if moment.tzinfo is None:
+        raise InvalidInputError(f"{field} must carry a time zone offset, as in 2026-01-31T12:00:00+08:00")
+    if not EARLIEST <= moment <= LATEST:
+        raise InvalidInputError(f"{field} must lie between the years 2 and 9998")
+
+
+def check_metadata(metadata: object) -> None:
+    """Accept a JSON object of bounded size and depth whose every string can be stored."""
+    if not isinstance(metadata, dict):
+        raise InvalidInputError("metadata must be a JSON object")
+    for text in walk_texts(metadata, DEEPEST_METADATA):
+        if UNSTORABLE.search(text):
+            raise InvalidInputError("metadata must not contain NUL characters or lone surrogates")
+    try:
+        size = len(json.dumps(metadata, allow_nan=False))
+    except (TypeError, ValueError) as problem:
+        raise InvalidInputError("metadata must be plain JSON without NaN or infinity") from problem
+    if size > LARGEST_METADATA:
+        raise InvalidInputError(f"metadata must be at most {LARGEST_METADATA} bytes of JSON")
+
+
+def walk_texts(value: object, depth: int) -> Iterable[str]:
+    """Yield every string in a JSON value, keys included."""
+    if depth < 0:
+        raise InvalidInputError(f"metadata must be at most {DEEPEST_METADATA} levels deep")
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key)
+            yield from walk_texts(item, depth - 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from walk_texts(item, depth - 1)
+
+
+def unit_vector(embedding: Sequence[float], dimensions: int) -> NDArray[np.float32]:
+    """Bring a caller's embedding to unit length, or refuse it."""
+    if len(embedding) != dimensions:
+        raise InvalidInputError(f"embedding must have {dimensions} dimensions, not {len(embedding)}")
+    try:
+        row = np.asarray(embedding, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as problem:
+        raise InvalidInputError("embedding must be a list of numbers") from problem
+    norm = float(np.linalg.norm(row)) if bool(np.isfinite(row).all()) else math.nan
+    if not 1e-6 < norm < 1e18:
+        raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
+    unit: NDArray[np.float32] = (row / norm).astype(np.float32)
+    return unit

@@ -1,0 +1,37 @@
+"""Read a cue once, so that every channel sees the same question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.identity import first_id_after
+from recollect.core.terms import analyse_cue, script_of
+from recollect.models import Cue, Script
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A cue taken apart: what channels look for and within which bounds."""
+
+    terms: tuple[str, ...]
+    script: Script
+    vector: NDArray[np.float32] | None
+    kinds: list[str] | None
+    min_trust: int
+    before: UUID | None
+
+
+def read(cue: Cue, vector: NDArray[np.float32] | None) -> Reading:
+    """Take a cue apart; the vector is given where an embedder or the caller had one."""
+    return Reading(
+        terms=tuple(analyse_cue(cue.text)),
+        script=script_of(cue.text),
+        vector=vector,
+        kinds=[kind.value for kind in cue.kinds] or None,
+        min_trust=cue.min_trust,
+        before=first_id_after(cue.as_of) if cue.as_of else None,
+    )

@@ -1,0 +1,51 @@
+"""Make ids that sort in the order of writing, and recognise a request that is sent again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.models import NewMemory
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+LARGEST_BATCH = 4096
+RANDOM_BYTES = 8
+
+
+def memory_id(written_at: datetime, position: int, entropy: bytes) -> UUID:
+    """Build a UUIDv7 from the time of the write, the place within it, and random bytes."""
+    if not 0 <= position < LARGEST_BATCH:
+        raise ValueError("a batch holds at most 4,096 memories")
+    milliseconds = (written_at - EPOCH) // MILLISECOND
+    low = int.from_bytes(entropy[:RANDOM_BYTES], "big") & (2**62 - 1)
+    return UUID(int=milliseconds << 80 | 0x7 << 76 | position << 64 | 0b10 << 62 | low)
+
+
+def first_id_after(moment: datetime) -> UUID:
+    """Give the smallest id a memory written after this moment can have: `id < it` means `as of then`."""
+    milliseconds = (moment - EPOCH) // MILLISECOND + 1
+    return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
+
+
+def fingerprint(memories: Sequence[NewMemory]) -> bytes:
+    """Hash what a caller asked to remember, so that the same key with another body is noticed."""
+    digest = hashlib.sha256()
+    for memory in memories:
+        fields = [
+            memory.content,
+            memory.kind,
+            memory.speaker,
+            memory.importance,
+            memory.keywords,
+            memory.occurred_at.astimezone(UTC).isoformat() if memory.occurred_at else None,
+            [str(source) for source in memory.evidence],
+            None if memory.embedding is None else [float(number) for number in memory.embedding],
+            memory.metadata,
+        ]
+        line = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        digest.update(line.encode() + b"\n")
+    return digest.digest()
