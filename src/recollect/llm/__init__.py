@@ -1,1 +1,1 @@
-"""."""
+"""MODELS: what turns texts into vectors, as a protocol, its adapters and its fake."""

