@@ -1,0 +1,152 @@
+"""Hold the connections and run transactions: bound to one tenant, pipelined, durable when acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
+from pgvector.psycopg.sparsevec import register_sparsevec_info
+from psycopg import AsyncConnection, errors
+from psycopg.rows import DictRow, dict_row
+from psycopg.types import TypeInfo
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from recollect.errors import InvalidInputError, SetupError, UnavailableError
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+Connection: TypeAlias = AsyncConnection[DictRow]
+
+# A silent network is only noticed by all of these together; statement_timeout alone is not enough.
+PATIENCE: dict[str, Any] = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 5000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+}
+
+
+class Database:
+    """A pool of connections of the service's role."""
+
+    def __init__(self, pool: AsyncConnectionPool[Connection], deadline_seconds: float) -> None:
+        self._pool = pool
+        self._milliseconds = str(int(deadline_seconds * 1000))
+
+    @classmethod
+    async def open(cls, dsn: str, pool_size: int, deadline_seconds: float) -> Database:
+        """Open the pool, or say why the database cannot be used."""
+        halfvec, sparsevec = await fetch_vector_types(dsn)
+
+        async def configure(connection: Connection) -> None:
+            register_halfvec_info(connection, halfvec)
+            register_sparsevec_info(connection, sparsevec)
+
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
+            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **PATIENCE},
+            connection_class=AsyncConnection[DictRow],
+            configure=configure,
+            min_size=1,
+            max_size=pool_size,
+            timeout=deadline_seconds,
+            open=False,
+        )
+        await pool.open(wait=True, timeout=deadline_seconds)
+        return cls(pool, deadline_seconds)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._pool.close()
+
+    async def ping(self) -> None:
+        """Raise UnavailableError unless the database answers."""
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                await connection.execute(QUERIES["ping"])
+
+    def statistics(self) -> dict[str, int]:
+        """Give the pool's counters for the metrics page."""
+        return dict(self._pool.get_stats())
+
+    @asynccontextmanager
+    async def transaction(
+        self, tenant_id: int | None, *, snapshot: bool = False, pipelined: bool = True
+    ) -> AsyncIterator[Connection]:
+        """Run one transaction as a tenant; leaving the block without an error means it is durable."""
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                watch = CommitWatch()
+                connection.add_notice_handler(watch.notice)
+                try:
+                    async with self._work(connection, tenant_id, snapshot=snapshot, pipelined=pipelined) as ending:
+                        yield connection
+                finally:
+                    connection.remove_notice_handler(watch.notice)
+                if watch.doubtful or ending[0].statusmessage != "COMMIT":
+                    raise UnavailableError("The write was not confirmed by every standby; try again.")
+
+    @asynccontextmanager
+    async def _work(
+        self, connection: Connection, tenant_id: int | None, *, snapshot: bool, pipelined: bool
+    ) -> AsyncIterator[list[psycopg.AsyncCursor[DictRow]]]:
+        ending: list[psycopg.AsyncCursor[DictRow]] = []
+        async with connection.pipeline() if pipelined else unpipelined():
+            await connection.execute(QUERIES["begin_snapshot" if snapshot else "begin"])
+            tenant = "" if tenant_id is None else str(tenant_id)
+            await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": self._milliseconds})
+            yield ending
+            ending.append(await connection.execute(QUERIES["commit"]))
+
+
+class CommitWatch:
+    """Notice a commit that was answered although a standby never confirmed it."""
+
+    def __init__(self) -> None:
+        self.doubtful = False
+
+    def notice(self, diagnostic: errors.Diagnostic) -> None:
+        """Remember the warning that a cancelled wait for replication leaves behind."""
+        if diagnostic.sqlstate == "01000" and "synchronous replication" in (diagnostic.message_primary or ""):
+            self.doubtful = True
+
+
+@asynccontextmanager
+async def unpipelined() -> AsyncIterator[None]:
+    """Stand in for a pipeline where COPY needs the connection to itself."""
+    yield
+
+
+async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo]:
+    """Look the pgvector types up once, for all connections to come."""
+    try:
+        async with await AsyncConnection.connect(dsn, autocommit=True, **PATIENCE) as connection:
+            halfvec = await TypeInfo.fetch(connection, "halfvec")
+            sparsevec = await TypeInfo.fetch(connection, "sparsevec")
+    except psycopg.OperationalError as problem:
+        raise SetupError(f"PostgreSQL does not answer at RECOLLECT_DATABASE_URL ({type(problem).__name__}).") from None
+    if halfvec is None or sparsevec is None:
+        raise SetupError("This database has no pgvector 0.8: run `recollect migrate` first.")
+    return halfvec, sparsevec
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn the driver's errors into ours; their texts may quote content and stay behind."""
+    try:
+        yield
+    except (psycopg.OperationalError, PoolTimeout, errors.ReadOnlySqlTransaction) as problem:
+        raise UnavailableError(f"The database is not available ({describe(problem)}); try again.") from None
+    except psycopg.DataError as problem:
+        raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None
+
+
+def describe(problem: Exception) -> str:
+    """Name an error by class and code only."""
+    state: Any = getattr(problem, "sqlstate", None)
+    return f"{type(problem).__name__} {state}" if state else type(problem).__name__

@@ -1,0 +1,17 @@
+-- name: begin
+begin isolation level read committed
+
+-- name: begin_snapshot
+begin isolation level repeatable read read only
+
+-- name: bind
+select set_config('recollect.tenant', %(tenant)s, true),
+       set_config('statement_timeout', %(milliseconds)s, true),
+       set_config('hnsw.ef_search', '200', true),
+       set_config('hnsw.iterative_scan', 'strict_order', true)
+
+-- name: commit
+commit
+
+-- name: ping
+select 1

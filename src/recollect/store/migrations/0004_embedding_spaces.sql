@@ -1,0 +1,59 @@
+-- Search by vector: one narrow table per embedding space, made when a model is introduced, dropped when it is retired.
+
+create table embedding_spaces (
+    id integer generated always as identity primary key,
+    model text not null,
+    dimensions integer not null check (dimensions between 1 and 4096),
+    storage text not null check (storage in ('covering', 'plain', 'external')),
+    state text not null default 'filling' check (state in ('filling', 'active', 'retired')),
+    filled_scope bigint not null default 0,
+    filled_id uuid not null default '00000000-0000-0000-0000-000000000000',
+    filled_count bigint not null default 0,
+    created_at timestamptz not null default clock_timestamp(),
+    unique (model, dimensions)
+);
+create unique index one_active_space on embedding_spaces (state) where state = 'active';
+grant select on embedding_spaces to recollect_service;
+grant update (filled_scope, filled_id, filled_count) on embedding_spaces to recollect_service;
+
+-- The dimensions decide the storage: an index page holds 1,280 half floats beside the key, a heap page 4,000.
+create function create_embedding_space(new_model text, new_dimensions integer) returns integer
+    language plpgsql as $$
+declare
+    new_storage text := case when new_dimensions <= 1280 then 'covering'
+                             when new_dimensions <= 4000 then 'plain' else 'external' end;
+    space integer;
+    vectors text;
+begin
+    insert into embedding_spaces (model, dimensions, storage) values (new_model, new_dimensions, new_storage)
+        returning id into space;
+    vectors := 'vectors_' || space;
+    execute format(
+        'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
+        'importance real not null, embedding halfvec(%s) not null '
+        'check (l2_norm(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
+        'with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000)',
+        vectors, new_dimensions,
+        case when new_storage = 'covering' then 'include (kind, trust, importance, embedding)' else '' end);
+    execute format('alter table %I alter embedding set storage %s', vectors,
+                   case when new_storage = 'external' then 'external' else 'plain' end);
+    perform protect_scoped(vectors::regclass);
+    execute format(
+        'create trigger erase_%s after delete on memories referencing old table as forgotten '
+        'for each statement execute function erase_with_memory(%L, %L)', vectors, vectors, 'id');
+    return space;
+end $$;
+revoke execute on function create_embedding_space(text, integer) from public;
+
+-- From one model to the next in one transaction; what the new space lacks is filled by the worker.
+create function switch_embedding_space(new_space integer) returns void
+    language plpgsql as $$
+begin
+    update embedding_spaces set state = 'retired' where state = 'active';
+    update embedding_spaces set state = 'active', filled_scope = 0,
+        filled_id = '00000000-0000-0000-0000-000000000000' where id = new_space and state <> 'active';
+    if not found then
+        raise exception 'There is no embedding space % to switch to.', new_space;
+    end if;
+end $$;
+revoke execute on function switch_embedding_space(integer) from public;

@@ -1,0 +1,9 @@
+-- What happens later: the job engine's own tables, used by the service's role; jobs carry ids, never content.
+
+grant select, insert, update, delete
+    on procrastinate_jobs, procrastinate_events, procrastinate_periodic_defers, procrastinate_workers
+    to recollect_service;
+grant usage on all sequences in schema public to recollect_service;
+
+-- A write asks whether its scope has a job waiting already; the engine indexes locks of running jobs only.
+create index waiting_jobs_by_lock on procrastinate_jobs (lock) where status = 'todo';

@@ -1,0 +1,2 @@
+-- name: identify
+select current_setting('data_directory')
