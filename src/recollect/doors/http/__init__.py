@@ -1,1 +1,1 @@
-"""."""
+"""The HTTP door: JSON in, JSON out, problems as application/problem+json."""

@@ -1,0 +1,35 @@
+"""What every channel is: a name, and a question that is sent at once and read later."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Protocol
+
+from recollect.core.cues import Reading
+from recollect.models import Candidate
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a channel found and how: exact, approximate, or skipped with the reason."""
+
+    candidates: list[Candidate]
+    method: str
+
+
+class Channel(Protocol):
+    """One way of recalling."""
+
+    name: str
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Awaitable[Proposal]:
+        """Send the question; all channels' questions travel together, then each answer is awaited."""
+        ...
+
+
+async def skipped(reason: str) -> Proposal:
+    """Propose nothing, and say why."""
+    return Proposal([], reason)

@@ -1,0 +1,47 @@
+"""Recall by words: BM25 over the analysed terms of one scope, in any script, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.terms import hash_term, slot
+from recollect.models import Candidate
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+
+
+class TextChannel:
+    """Propose the memories that share words with the cue, rare words first."""
+
+    name = "text"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Awaitable[Proposal]:
+        """Send the search."""
+        if place.scope_id is None or not reading.terms:
+            return skipped("no terms in the cue")
+        scope_id = place.scope_id
+        hashes = [hash_term(scope_id, term) for term in reading.terms]
+        parameters = {
+            "scope_id": scope_id,
+            "terms": hashes,
+            "slots": [slot(number) for number in hashes],
+            "kinds": reading.kinds,
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "memory_count": place.memory_count,
+            "limit": limit,
+        }
+        return read(await connection.execute(QUERIES["match"], parameters))
+
+
+async def read(answer: AsyncCursor[DictRow]) -> Proposal:
+    """Read the candidates, best first."""
+    return Proposal([Candidate(row["id"], row["score"]) for row in await answer.fetchall()], "exact")

@@ -1,0 +1,54 @@
+"""Recall by meaning: cosine between the cue's vector and every memory's, inside one scope.
+
+A scope is scanned whole through its covering key: exact, and never short of hits because of other
+tenants' rows. A scope that was given an index of its own is searched through that, approximately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from pgvector import HalfVector
+from psycopg import AsyncCursor, sql
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.models import Candidate
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.spaces import vectors_table
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+
+
+class VectorChannel:
+    """Propose the memories nearest in the active embedding space."""
+
+    name = "vector"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Awaitable[Proposal]:
+        """Send the search."""
+        if place.space is None:
+            return skipped("no embedding space")
+        if reading.vector is None:
+            return skipped("no vector for the cue")
+        query = sql.SQL(QUERIES["nearest"]).format(
+            vectors=vectors_table(place.space.id), dimensions=sql.Literal(place.space.dimensions)
+        )
+        parameters = {
+            "vector": HalfVector(reading.vector),
+            "scope_id": place.scope_id,
+            "kinds": reading.kinds,
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "limit": limit,
+        }
+        method = "approximate" if place.approximate_space == place.space.id else "exact"
+        return read(await connection.execute(query, parameters), method)
+
+
+async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:
+    """Read the candidates, nearest first."""
+    return Proposal([Candidate(row["id"], row["score"]) for row in await answer.fetchall()], method)

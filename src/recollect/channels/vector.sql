@@ -1,0 +1,9 @@
+-- name: nearest
+select id, -(embedding <#> %(vector)s::halfvec({dimensions})) as score
+from {vectors}
+where scope_id = %(scope_id)s
+  and (%(kinds)s::text[] is null or kind = any (%(kinds)s::text[]))
+  and (%(min_trust)s::smallint = 0 or trust >= %(min_trust)s::smallint)
+  and (%(before)s::uuid is null or id < %(before)s::uuid)
+order by embedding <#> %(vector)s::halfvec({dimensions})
+limit %(limit)s

@@ -1,0 +1,229 @@
+"""The command line: start it, look after it, talk to it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+except ImportError:  # the extra is not installed
+    sys.exit("The command line needs `pip install 'recollect[server]'`.")
+
+from recollect.doors import jsonl, service, timing
+from recollect.errors import RecollectError
+from recollect.mind import Mind
+from recollect.models import Cue, Kind, NewMemory, Right
+from recollect.settings import Settings
+from recollect.wiring import Recollect, open_recollect, set_up
+
+T = TypeVar("T")
+app = typer.Typer(help="The memory of AI agents on PostgreSQL.", no_args_is_help=True, add_completion=False)
+key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
+app.add_typer(key_app, name="key")
+app.add_typer(space_app, name="space")
+out, err = Console(), Console(stderr=True)
+
+Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
+User = Annotated[str, typer.Option(help="Whom it is about or with.")]
+Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line, not a stack of them."""
+    try:
+        app()
+    except RecollectError as problem:
+        err.print(f"[red]{problem.code}[/red]: {problem}", highlight=False)
+        sys.exit(1)
+
+
+def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
+    """Open Recollect for one command."""
+
+    async def opened() -> T:
+        async with open_recollect(Settings()) as recollect:
+            return await work(recollect)
+
+    return asyncio.run(opened())
+
+
+def with_mind(agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]]) -> T:
+    """Open one scope for one command."""
+
+    async def opened(recollect: Recollect) -> T:
+        return await work(await recollect.mind(agent, user, tenant=tenant))
+
+    return run(opened)
+
+
+@app.command()
+def up(tenant: Tenant = "default") -> None:
+    """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
+    asyncio.run(service.up(Settings(), tenant, out))
+
+
+@app.command()
+def serve() -> None:
+    """Serve the HTTP API; run `recollect worker` beside it."""
+    asyncio.run(service.serve(Settings()))
+
+
+@app.command()
+def worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4) -> None:
+    """Run background jobs until stopped."""
+    asyncio.run(service.work(Settings(), concurrency))
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database to the newest schema."""
+    asyncio.run(set_up(Settings(), lambda name: out.print(f"applied {name}", highlight=False)))
+    out.print("The database is up to date.")
+
+
+@key_app.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="Shown as the origin of what the key remembers.")],
+    right: Annotated[list[Right] | None, typer.Option(help="read, write or admin; repeat for more.")] = None,
+    trust: Annotated[int, typer.Option(help="0 to 100: how far its memories are trusted.")] = 50,
+    tenant: Tenant = "default",
+) -> None:
+    """Make an API key and show its secret, this once."""
+
+    async def work(recollect: Recollect) -> str:
+        caller = await recollect.operator.act_for(tenant)
+        return (await recollect.create_key(caller, name, right or [Right.READ, Right.WRITE], trust))[1]
+
+    out.print(run(work), highlight=False)
+
+
+@key_app.command("list")
+def list_keys(tenant: Tenant = "default") -> None:
+    """List a tenant's keys."""
+    table = Table("id", "name", "rights", "trust", "made", "revoked")
+
+    async def work(recollect: Recollect) -> None:
+        for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
+            revoked = f"{key.revoked_at:%F %T}" if key.revoked_at else ""
+            rights = " ".join(sorted(key.rights))
+            table.add_row(str(key.id), key.name, rights, str(key.trust), f"{key.created_at:%F %T}", revoked)
+
+    run(work)
+    out.print(table)
+
+
+@key_app.command("revoke")
+def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
+    """Revoke a key."""
+
+    async def work(recollect: Recollect) -> None:
+        await recollect.revoke_key(await recollect.operator.act_for(tenant), key_id)
+
+    run(work)
+    out.print("revoked")
+
+
+@app.command()
+def remember(
+    content: Annotated[str, typer.Argument(help="What to remember.")],
+    agent: Agent,
+    user: User = "",
+    kind: Annotated[Kind, typer.Option(help="What sort of thing it is.")] = Kind.EVENT,
+    importance: Annotated[float, typer.Option(help="1 to 10.")] = 5.0,
+    tenant: Tenant = "default",
+) -> None:
+    """Remember one thing."""
+    memory = NewMemory(content, kind, importance=importance)
+    receipts = with_mind(agent, user, tenant, lambda mind: mind.remember(memory))
+    out.print(f"{receipts[0].id} {receipts[0].state}", highlight=False)
+
+
+@app.command()
+def recall(
+    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
+    agent: Agent,
+    user: User = "",
+    limit: Annotated[int, typer.Option(help="Most hits to show.")] = 10,
+    tenant: Tenant = "default",
+) -> None:
+    """Show what a cue reminds of, best first, and why."""
+    recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(Cue(text, limit=limit)))
+    table = Table("score", "why", "when", "memory")
+    for hit in recollection.hits:
+        why = " ".join(f"{name} {part.share:.2f}" for name, part in hit.channels.items())
+        table.add_row(f"{hit.score:.3f}", why, f"{hit.memory.occurred_at:%F %R}", hit.memory.content)
+    out.print(table)
+
+
+@app.command("import")
+def import_file(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Load a file of JSON Lines into a scope; each line has at least `content`."""
+    with Progress(console=err) as progress:
+        task = progress.add_task(f"importing {path.name}", total=path.stat().st_size)
+        report: Callable[[int], None] = lambda size: progress.advance(task, size)  # noqa: E731
+        total = with_mind(agent, user, tenant, lambda mind: jsonl.import_lines(mind, path, report))
+    out.print(f"{total} memories imported; vectors follow as the worker makes them.")
+
+
+@app.command("export")
+def export_file(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Write a scope's memories to a file of JSON Lines."""
+    with Progress(console=err) as progress:
+        task = progress.add_task(f"exporting to {path.name}", total=None)
+        report: Callable[[int], None] = lambda count: progress.advance(task, count)  # noqa: E731
+        total = with_mind(agent, user, tenant, lambda mind: jsonl.export_lines(mind, path, report))
+    out.print(f"{total} memories exported.")
+
+
+@app.command()
+def bench(memories: Annotated[int, typer.Option(help="How many to write and recall.")] = 200) -> None:
+    """Time this installation: writes and recalls in a scope of its own, which is emptied afterwards."""
+    with Progress(console=err) as progress:
+        task = progress.add_task("timing", total=2 * memories)
+        report: Callable[[], None] = lambda: progress.advance(task)  # noqa: E731
+        table = with_mind("bench", "", "bench", lambda mind: timing.measure(mind, memories, report))
+    out.print(table)
+
+
+@space_app.command("list")
+def list_spaces() -> None:
+    """List the embedding spaces."""
+    table = Table("id", "model", "dimensions", "state")
+    for space, _ in run(lambda recollect: recollect.operator.list_spaces()):
+        table.add_row(str(space.id), space.model, str(space.dimensions), space.state)
+    out.print(table)
+
+
+@space_app.command("change")
+def change_model() -> None:
+    """Embed everything with the configured model while serving, then switch recall over to it."""
+    with Progress(console=err) as progress:
+        task = progress.add_task("embedding", total=None)
+        report: Callable[[int], None] = lambda done: progress.update(task, completed=done)  # noqa: E731
+        space = run(lambda recollect: recollect.operator.change_model(report))
+    out.print(f"Recall now reads space {space.id} ({space.model}).")
+
+
+@space_app.command("drop")
+def drop_space(space_id: int) -> None:
+    """Drop a retired space and its vectors."""
+    run(lambda recollect: recollect.operator.drop_space(space_id))
+    out.print("dropped")
+
+
+@app.command("index")
+def index_large_scopes(
+    at_least: Annotated[int, typer.Option(help="Index scopes with at least this many memories.")] = 100_000,
+) -> None:
+    """Give the few largest scopes an approximate vector index each."""
+    indexed = run(lambda recollect: recollect.operator.index_large_scopes(at_least))
+    out.print(f"{len(indexed)} scopes indexed.")

@@ -1,0 +1,51 @@
+"""Put the HTTP door together: routes, problems, one document that describes them all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from recollect.doors.http import health, keys, memories, problems
+from recollect.doors.http.middleware import Observed
+from recollect.settings import Settings
+from recollect.wiring import Recollect, open_recollect
+
+DESCRIPTION = "The memory of AI agents on PostgreSQL: remember, recall with reasons, forget."
+
+
+def create_app(settings: Settings | None = None, recollect: Recollect | None = None) -> FastAPI:
+    """Build the application around a running Recollect, or one that it opens and closes itself."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if recollect is not None:
+            app.state.recollect = recollect
+            yield
+            return
+        async with open_recollect(settings) as opened:
+            app.state.recollect = opened
+            yield
+
+    app = FastAPI(
+        title="Recollect",
+        version=version("recollect"),
+        description=DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        generate_unique_id_function=name_operation,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    for router in (memories.router, keys.router, health.router):
+        app.include_router(router)
+    problems.install(app)
+    app.add_middleware(Observed)
+    return app
+
+
+def name_operation(route: APIRoute) -> str:
+    """Use the function's name as operationId: short enough for a tool's name."""
+    return route.name

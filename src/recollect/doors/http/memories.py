@@ -1,0 +1,80 @@
+"""Routes for memories: remember, recall, read, forget."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from pydantic import TypeAdapter
+
+from recollect.doors.http.bodies import (
+    AGENT,
+    USER,
+    Forgotten,
+    Name,
+    RecallBody,
+    Receipts,
+    RememberBody,
+    UserName,
+)
+from recollect.doors.http.door import Admission, admission
+from recollect.doors.http.problems import describe
+from recollect.models import Memory, Page, Recollection
+
+JSON = "application/json"
+MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
+router = APIRouter(prefix="/v1", tags=["memories"])
+Admitted = Annotated[Admission, Depends(admission)]
+Agent = Annotated[Name, Query(description=AGENT)]
+User = Annotated[UserName, Query(description=USER)]
+MemoryId = Annotated[UUID, Path(description="The memory's id.")]
+
+
+@router.post("/memories", status_code=201, response_model=Receipts, responses=describe(409))
+async def remember(
+    body: RememberBody,
+    admit: Admitted,
+    idempotency_key: Annotated[
+        str, Header(max_length=255, description="Send the same key to store the same memories only once.")
+    ] = "",
+) -> Response:
+    """Store one to 1,000 memories of a scope in one transaction; they are searchable when this returns."""
+    mind = await admit(body.agent, body.user)
+    memories = [memory.to_value() for memory in body.memories]
+    receipts = await mind.remember(memories, idempotency_key=idempotency_key)
+    return Response(Receipts(memories=receipts).model_dump_json(), 201, media_type=JSON)
+
+
+@router.post("/recall", response_model=Recollection, responses=describe())
+async def recall(body: RecallBody, admit: Admitted) -> Response:
+    """Give back the memories of a scope that a cue reminds of, best first, with each channel's part in the score."""
+    mind = await admit(body.agent, body.user)
+    return Response(RECOLLECTION.dump_json(await mind.recall(body.to_value())), media_type=JSON)
+
+
+@router.get("/memories", response_model=Page, responses=describe())
+async def browse(
+    agent: Agent,
+    admit: Admitted,
+    user: User = "",
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200, description="Most memories on a page.")] = 50,
+) -> Response:
+    """List the memories of a scope page by page, oldest first."""
+    mind = await admit(agent, user)
+    return Response(PAGE.dump_json(await mind.browse(cursor, limit)), media_type=JSON)
+
+
+@router.get("/memories/{memory_id}", response_model=Memory, responses=describe(404))
+async def get(memory_id: MemoryId, agent: Agent, admit: Admitted, user: User = "") -> Response:
+    """Read one memory of a scope."""
+    mind = await admit(agent, user)
+    return Response(MEMORY.dump_json(await mind.get(memory_id)), media_type=JSON)
+
+
+@router.delete("/memories/{memory_id}", response_model=Forgotten, responses=describe(404))
+async def forget(memory_id: MemoryId, agent: Agent, admit: Admitted, user: User = "") -> Forgotten:
+    """Delete a memory of a scope, and everything that was derived from it, for good."""
+    mind = await admit(agent, user)
+    return Forgotten(forgotten=await mind.forget([memory_id]))

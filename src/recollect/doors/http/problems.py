@@ -1,0 +1,117 @@
+"""Turn every error into application/problem+json that says what to do and never echoes the input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from recollect.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidInputError,
+    NotFoundError,
+    RecollectError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+
+PROBLEM = "application/problem+json"
+STATUS: Mapping[type[RecollectError], int] = {
+    InvalidInputError: 422,
+    UnauthenticatedError: 401,
+    ForbiddenError: 403,
+    NotFoundError: 404,
+    ConflictError: 409,
+    UnavailableError: 503,
+}
+TITLES = {
+    400: "The request cannot be read",
+    401: "An API key is needed",
+    403: "This API key may not do that",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Idempotency key used before",
+    413: "The request is too large",
+    422: "The request cannot be accepted as it stands",
+    503: "Try again later",
+}
+HEADERS: Mapping[int, Mapping[str, str]] = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+
+
+class FieldProblem(BaseModel):
+    """One field that cannot be accepted."""
+
+    field: str = Field(description="Where in the request, e.g. body.memories.0.content.")
+    message: str = Field(description="What is wrong with it.")
+
+
+class Problem(BaseModel):
+    """An error as RFC 9457 describes it."""
+
+    type: str = Field(description="A stable name of the problem.", examples=["urn:recollect:problem:not_found"])
+    title: str = Field(description="What sort of problem it is.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What happened, and what to do.")
+    code: str = Field(description="The stable code to switch on.")
+    errors: list[FieldProblem] = Field(default_factory=list[FieldProblem], description="The fields at fault.")
+
+
+def describe(*statuses: int) -> dict[int | str, dict[str, object]]:
+    """Document the problems that an operation can answer with."""
+    return {
+        status: {
+            "model": Problem,
+            "description": TITLES[status],
+            "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in (400, 401, 403, 413, 422, 503, *statuses)
+    }
+
+
+def respond(status: int, code: str, detail: str, errors: list[FieldProblem] | None = None) -> Response:
+    """Build the answer for one problem."""
+    body = {
+        "type": f"urn:recollect:problem:{code}",
+        "title": TITLES.get(status, "The request failed"),
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "errors": [error.model_dump() for error in errors or []],
+    }
+    return Response(json.dumps(body), status, dict(HEADERS.get(status, {})), PROBLEM)
+
+
+async def on_recollect_error(_request: Request, error: Exception) -> Response:
+    """Answer an error that was raised on purpose."""
+    assert isinstance(error, RecollectError)  # noqa: S101 - registered for this class only
+    return respond(STATUS.get(type(error), 500), error.code, str(error))
+
+
+async def on_invalid_request(_request: Request, error: Exception) -> Response:
+    """Answer a request that does not fit its schema: places and messages, never the values."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    problems = [
+        FieldProblem(field=".".join(map(str, item["loc"]))[:200], message=item["msg"]) for item in error.errors()
+    ]
+    return respond(422, "invalid_input", "Some fields cannot be accepted: see errors.", problems[:20])
+
+
+async def on_http_error(_request: Request, error: Exception) -> Response:
+    """Answer what the framework itself refuses: unknown paths, methods, unreadable bodies."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    code = TITLES.get(error.status_code, "error").lower().replace(" ", "_")
+    answer = respond(error.status_code, code, TITLES.get(error.status_code, "The request failed"))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def install(app: FastAPI) -> None:
+    """Register the handlers."""
+    app.add_exception_handler(RecollectError, on_recollect_error)
+    app.add_exception_handler(RequestValidationError, on_invalid_request)
+    app.add_exception_handler(HTTPException, on_http_error)

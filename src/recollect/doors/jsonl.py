@@ -1,0 +1,95 @@
+"""Carry memories in and out as JSON Lines: one memory a line, evidence kept by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import Field, ValidationError
+
+from recollect.doors.http.bodies import MemoryBody
+from recollect.errors import InvalidInputError
+from recollect.mind import Mind
+from recollect.models import Memory, NewMemory
+
+CHUNK = 2_000
+
+
+class Line(MemoryBody):
+    """One line of a file."""
+
+    id: UUID | None = Field(default=None, description="The id it had where it came from; evidence may name it.")
+
+
+async def import_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
+    """Load a file chunk by chunk; every chunk is one transaction, and evidence follows the new ids."""
+    renamed: dict[UUID, UUID] = {}
+    waiting: list[Line] = []
+    total = 0
+
+    async def flush() -> None:
+        nonlocal total
+        if waiting:
+            ids = await mind.load([to_value(line, renamed) for line in waiting])
+            renamed.update({line.id: new for line, new in zip(waiting, ids, strict=True) if line.id})
+            total += len(waiting)
+            waiting.clear()
+
+    for line, size in read_lines(path):
+        if len(waiting) == CHUNK or any(source not in renamed for source in line.evidence):
+            await flush()
+        waiting.append(line)
+        report(size)
+    await flush()
+    return total
+
+
+def read_lines(path: Path) -> Iterator[tuple[Line, int]]:
+    """Read and check the lines of a file, each with its size in bytes."""
+    with path.open("rb") as file:
+        for number, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            try:
+                yield Line.model_validate_json(text), len(text)
+            except ValidationError as problem:
+                first = problem.errors(include_input=False)[0]
+                place = ".".join(map(str, first["loc"]))
+                raise InvalidInputError(f"{path.name}, line {number}: {place} {first['msg']}") from None
+
+
+def to_value(line: Line, renamed: dict[UUID, UUID]) -> NewMemory:
+    """Turn a line into a value whose evidence names memories as they are called here."""
+    sources = [renamed.get(source, source) for source in line.evidence]
+    return line.model_copy(update={"evidence": sources}).to_value()
+
+
+async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
+    """Write every memory of a scope to a file that `import_lines` reads."""
+    total, cursor = 0, None
+    with path.open("w", encoding="utf-8") as file:
+        while True:
+            page = await mind.browse(cursor, 200)
+            file.writelines(to_line(memory) + "\n" for memory in page.memories)
+            total += len(page.memories)
+            report(len(page.memories))
+            cursor = page.next_cursor
+            if cursor is None:
+                return total
+
+
+def to_line(memory: Memory) -> str:
+    """Write one memory as a line."""
+    line = Line(
+        id=memory.id,
+        content=memory.content,
+        kind=memory.kind,
+        speaker=memory.speaker,
+        importance=memory.importance,
+        keywords=list(memory.keywords),
+        occurred_at=memory.occurred_at,
+        evidence=list(memory.evidence),
+        metadata=dict(memory.metadata),
+    )
+    return line.model_dump_json(exclude_defaults=True)

@@ -1,0 +1,41 @@
+"""Time an installation with its own verbs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import quantiles
+
+from rich.table import Table
+
+from recollect.mind import Mind
+
+WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
+
+
+async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
+    """Write and recall so many memories one by one, clean up, and tabulate the times."""
+    writes, recalls, ids = [], [], []
+    for number in range(count):
+        started = time.perf_counter()
+        receipts = await mind.remember(sentence(number))
+        writes.append(time.perf_counter() - started)
+        ids.append(receipts[0].id)
+        report()
+    for number in range(count):
+        started = time.perf_counter()
+        await mind.recall(sentence(number))
+        recalls.append(time.perf_counter() - started)
+        report()
+    await mind.forget(ids[:1_000])
+    table = Table("milliseconds", "median", "95 of 100 below", title=f"{count} of each, one at a time")
+    for name, times in (("remember", writes), ("recall", recalls)):
+        ranks = quantiles(times, n=20)
+        table.add_row(name, f"{ranks[9] * 1000:.1f}", f"{ranks[18] * 1000:.1f}")
+    return table
+
+
+def sentence(number: int) -> str:
+    """Make up a memory."""
+    first, second = WORDS[number % 10], WORDS[number // 10 % 10]
+    return f"Note {number}: the {first} reminded somebody of the {second}"

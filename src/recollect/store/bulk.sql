@@ -1,0 +1,28 @@
+-- name: stage_memories
+create temporary table staged_memories (like memories) on commit drop
+
+-- name: stage_terms
+create temporary table staged_terms (like memory_terms) on commit drop
+
+-- name: stage_vectors
+create temporary table staged_vectors (like {vectors}) on commit drop
+
+-- name: copy_memories
+copy staged_memories
+    (scope_id, id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata)
+from stdin (format binary)
+
+-- name: copy_terms
+copy staged_terms (scope_id, id, kind, trust, terms, weights) from stdin (format binary)
+
+-- name: copy_vectors
+copy staged_vectors (scope_id, id, kind, trust, importance, embedding) from stdin (format binary)
+
+-- name: move_memories
+insert into memories select * from staged_memories
+
+-- name: move_terms
+insert into memory_terms select * from staged_terms
+
+-- name: move_vectors
+insert into {vectors} select * from staged_vectors

@@ -1,0 +1,177 @@
+"""Write and read the rows of one scope's memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pgvector import SparseVector
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.core.terms import hash_term, slot
+from recollect.models import Kind, Memory, NewMemory, Scope
+from recollect.store.db import Connection, Database
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+SEPARATOR = "\x1f"
+SLOTS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One memory ready to be written: what was asked, and what the service decided."""
+
+    id: UUID
+    memory: NewMemory
+    keywords: tuple[str, ...]
+    occurred_at: datetime
+    trust: int
+    weights: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an idempotency key says: fresh, or used before with this body and outcome."""
+
+    fresh: bool
+    fingerprint: bytes
+    memory_ids: list[UUID]
+    embedded: list[bool]
+
+
+async def ask_source_trust(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
+    """Ask for the trust of the memories that evidence names, and hold them until the end of the write."""
+    return await connection.execute(QUERIES["source_trust"], {**names(scope), "ids": list(ids)})
+
+
+async def ask_claim(connection: Connection, scope: Scope, key: str, fingerprint: bytes) -> AsyncCursor[DictRow]:
+    """Claim an idempotency key; a replay writes too, so that its commit waits like the first one's."""
+    parameters = {**names(scope), "key": key, "fingerprint": fingerprint}
+    return await connection.execute(QUERIES["claim_key"], parameters)
+
+
+async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
+    """Read the answer to `ask_claim`."""
+    row = await claimed.fetchone()
+    assert row is not None  # noqa: S101 - an upsert in an opened scope always returns its row
+    return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"])
+
+
+async def settle_claim(
+    connection: Connection, scope_id: int, key: str, ids: Sequence[UUID], embedded: Sequence[bool]
+) -> None:
+    """Record what a fresh key led to."""
+    parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded)}
+    await connection.execute(QUERIES["settle_key"], parameters)
+
+
+async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
+    """Write memories, their terms and their evidence."""
+    shared = {
+        "scope_id": scope_id,
+        "ids": [row.id for row in rows],
+        "kinds": [row.memory.kind.value for row in rows],
+        "trusts": [row.trust for row in rows],
+    }
+    wide = shared | {
+        "origin": origin,
+        "created_at": created_at,
+        "separator": SEPARATOR,
+        "contents": [row.memory.content for row in rows],
+        "speakers": [row.memory.speaker for row in rows],
+        "importances": [row.memory.importance for row in rows],
+        "keywords": [SEPARATOR.join(row.keywords) for row in rows],
+        "moments": [row.occurred_at for row in rows],
+        "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
+    }
+    await connection.execute(QUERIES["store_memories"], wide)
+    hashed = [hash_terms(scope_id, row.weights) for row in rows]
+    terms = {
+        "terms": ["{" + ",".join(map(str, hashes)) + "}" for hashes, _ in hashed],
+        "weights": [weights for _, weights in hashed],
+    }
+    await connection.execute(QUERIES["store_terms"], shared | terms)
+    await store_evidence(connection, scope_id, rows)
+
+
+async def store_evidence(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+    """Write which memories the new ones were made from."""
+    pairs = [(row.id, source) for row in rows for source in dict.fromkeys(row.memory.evidence)]
+    if pairs:
+        parameters = {
+            "scope_id": scope_id,
+            "memory_ids": [memory_id for memory_id, _ in pairs],
+            "source_ids": [source_id for _, source_id in pairs],
+        }
+        await connection.execute(QUERIES["store_evidence"], parameters)
+
+
+def hash_terms(scope_id: int, weights: dict[str, float]) -> tuple[list[int], SparseVector]:
+    """Give the term hashes of a memory and its weights by slot."""
+    hashes = {term: hash_term(scope_id, term) for term in weights}
+    # SparseVector counts from 0, PostgreSQL's text form and `slot` from 1.
+    by_slot = {slot(hashes[term]) - 1: weight for term, weight in weights.items()}
+    return sorted(hashes.values()), SparseVector(by_slot, SLOTS)
+
+
+async def ask_memories(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
+    """Ask for whole memories by id."""
+    return await connection.execute(QUERIES["fetch"], {**names(scope), "ids": list(ids)})
+
+
+async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Fetch whole memories by id; ids that are not of this scope are simply absent."""
+    async with database.transaction(scope.tenant_id, snapshot=True) as connection:
+        rows = await (await ask_memories(connection, scope, ids)).fetchall()
+        return {row["id"]: to_memory(row) for row in rows}
+
+
+async def page(database: Database, scope: Scope, cursor: UUID, limit: int) -> list[Memory]:
+    """Fetch memories after a cursor, oldest first."""
+    async with database.transaction(scope.tenant_id, snapshot=True) as connection:
+        parameters = {**names(scope), "cursor": cursor, "limit": limit}
+        rows = await (await connection.execute(QUERIES["page"], parameters)).fetchall()
+        return [to_memory(row) for row in rows]
+
+
+async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete memories and all that was derived from them; the scope is locked first, so nothing slips in."""
+    async with database.transaction(scope.tenant_id) as connection:
+        await connection.execute(QUERIES["lock_scope"], names(scope))
+        gone = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
+        return [row["id"] for row in await gone.fetchall()]
+
+
+async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:
+    """Delete a tenant's idempotency keys beyond an age such as `2 days`."""
+    async with database.transaction(tenant_id) as connection:
+        cursor = await connection.execute(QUERIES["forget_old_keys"], {"age": age})
+        return len(await cursor.fetchall())
+
+
+def names(scope: Scope) -> dict[str, str]:
+    """Give the parameters by which every query names its scope."""
+    return {"agent": scope.agent, "user": scope.user}
+
+
+def to_memory(row: DictRow) -> Memory:
+    """Turn a row of `fetch` or `page` into a memory."""
+    return Memory(
+        id=row["id"],
+        kind=Kind(row["kind"]),
+        content=row["content"],
+        speaker=row["speaker"],
+        importance=row["importance"],
+        keywords=tuple(row["keywords"]),
+        origin=row["origin"],
+        trust=row["trust"],
+        occurred_at=row["occurred_at"],
+        created_at=row["created_at"],
+        evidence=tuple(row["evidence"]),
+        metadata=row["metadata"],
+    )

@@ -1,0 +1,110 @@
+"""What only the owner of the tables may do: databases, tenants, embedding spaces, indexes of large scopes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from psycopg import AsyncConnection, errors, sql
+from psycopg.rows import DictRow, dict_row
+
+from recollect.errors import NotFoundError, SetupError
+from recollect.models import EmbeddingSpace
+from recollect.store.spaces import vectors_table
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+WIDEST_INDEX = 4_000
+MOST_INDEXES = 64
+
+
+@asynccontextmanager
+async def owning(dsn: str) -> AsyncIterator[AsyncConnection[DictRow]]:
+    """Connect as the owner."""
+    async with await AsyncConnection[DictRow].connect(dsn, autocommit=True, row_factory=dict_row) as connection:
+        yield connection
+
+
+async def ensure_database(dsn: str, name: str) -> None:
+    """Create a database unless it is there."""
+    async with owning(dsn) as connection:
+        if await (await connection.execute(QUERIES["has_database"], {"name": name})).fetchone() is None:
+            try:
+                await connection.execute(sql.SQL(QUERIES["create_database"]).format(name=sql.Identifier(name)))
+            except (errors.DuplicateDatabase, errors.UniqueViolation):
+                return
+
+
+async def ensure_tenant(dsn: str, name: str) -> int:
+    """Return a tenant's number, making the tenant if it is new."""
+    async with owning(dsn) as connection:
+        await connection.execute(QUERIES["create_tenant"], {"name": name})
+        row = await (await connection.execute(QUERIES["find_tenant"], {"name": name})).fetchone()
+        if row is None:
+            raise NotFoundError("There is no such tenant.")
+        number: int = row["id"]
+        return number
+
+
+async def ensure_space(dsn: str, model: str, dimensions: int) -> EmbeddingSpace:
+    """Return a model's embedding space, making it if it is new; the first one of all is active at once."""
+    wanted = {"model": model, "dimensions": dimensions}
+    async with owning(dsn) as connection, connection.transaction():
+        await connection.execute(QUERIES["lock_spaces"])
+        if await (await connection.execute(QUERIES["find_space"], wanted)).fetchone() is None:
+            await connection.execute(QUERIES["create_space"], wanted)
+        row = await (await connection.execute(QUERIES["find_space"], wanted)).fetchone()
+        if row is None:
+            raise SetupError("The embedding space could not be created.")
+        if await (await connection.execute(QUERIES["has_active_space"])).fetchone() is None:
+            await connection.execute(QUERIES["switch_space"], {"space": row["id"]})
+            row["state"] = "active"
+        return EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"])
+
+
+async def switch_space(dsn: str, space_id: int) -> None:
+    """Make recall read another space from the next transaction on."""
+    async with owning(dsn) as connection, connection.transaction():
+        await connection.execute(QUERIES["lock_spaces"])
+        await connection.execute(QUERIES["switch_space"], {"space": space_id})
+
+
+async def drop_space(dsn: str, space_id: int) -> None:
+    """Drop a retired space with all its vectors."""
+    async with owning(dsn) as connection, connection.transaction():
+        await connection.execute(QUERIES["lock_spaces"])
+        if await (await connection.execute(QUERIES["retired_space"], {"space": space_id})).fetchone() is None:
+            raise NotFoundError("There is no retired embedding space of that number.")
+        trigger = sql.Identifier(f"erase_vectors_{space_id}")
+        await connection.execute(sql.SQL(QUERIES["drop_trigger"]).format(trigger=trigger))
+        vectors = vectors_table(space_id)
+        await connection.execute(sql.SQL(QUERIES["drop_vectors"]).format(vectors=vectors))
+        await connection.execute(QUERIES["delete_space"], {"space": space_id})
+
+
+async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> list[int]:
+    """Give the largest scopes an approximate index each; few scopes, never one per tenant."""
+    if space.dimensions > WIDEST_INDEX:
+        raise SetupError(f"pgvector indexes at most {WIDEST_INDEX} dimensions; this space is scanned exactly.")
+    indexed: list[int] = []
+    async with owning(dsn) as connection:
+        tenants = await (await connection.execute(QUERIES["tenants"])).fetchall()
+        for tenant in tenants:
+            await connection.execute(QUERIES["bind"], {"tenant": str(tenant["id"])})
+            asked = {"at_least": at_least, "space": space.id}
+            for row in await (await connection.execute(QUERIES["large_scopes"], asked)).fetchall():
+                if len(indexed) < MOST_INDEXES:
+                    await index_scope(connection, space.id, row["id"])
+                    indexed.append(row["id"])
+    return indexed
+
+
+async def index_scope(connection: AsyncConnection[DictRow], space_id: int, scope_id: int) -> None:
+    """Build one scope's index without blocking its writers, then let recall use it."""
+    query = sql.SQL(QUERIES["index_scope"]).format(
+        index=sql.Identifier(f"vectors_{space_id}_of_{scope_id}"),
+        vectors=vectors_table(space_id),
+        scope=sql.Literal(scope_id),
+    )
+    await connection.execute(query)
+    await connection.execute(QUERIES["mark_indexed"], {"space": space_id, "scope_id": scope_id})

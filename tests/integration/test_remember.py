@@ -1,0 +1,179 @@
+"""Remember on a real PostgreSQL: one transaction, no half-written memory, nothing stored twice."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from conftest import http_client, new_key
+from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
+from recollect.models import Cue, Kind, MemoryState, NewMemory, Right
+
+ZHANG_WEI = "张伟是一位资深软件工程师，在腾讯工作了五年"
+
+
+def count(owner, table):
+    return owner.execute(f"select count(*) from {table}").fetchone()[0]
+
+
+async def test_a_memory_comes_back_as_it_was_given(mind):
+    moment = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
+    new = NewMemory(
+        "Ann bought\ngreen apples 🍏",
+        Kind.MESSAGE,
+        speaker="Ann",
+        importance=7.5,
+        keywords=("Fruit", "the Ville:market:APPLES", "ｆｒｕｉｔ"),
+        occurred_at=moment,
+        metadata={"source": {"page": 3, "tags": ["a", None, True]}},
+    )
+    [receipt] = await mind.remember(new)
+    memory = await mind.get(receipt.id)
+    assert (memory.content, memory.kind, memory.speaker) == (new.content, Kind.MESSAGE, "Ann")
+    assert (memory.importance, memory.occurred_at, memory.metadata) == (7.5, moment, new.metadata)
+    assert memory.keywords == ("fruit", "apples")
+    assert (memory.origin, memory.trust) == ("library", 100)
+    assert abs(memory.created_at - datetime.now(UTC)) < timedelta(seconds=30)
+
+
+async def test_chinese_is_found_by_a_name_inside_a_sentence(mind):
+    await mind.remember([NewMemory(ZHANG_WEI), NewMemory("李雷喜欢打篮球"), NewMemory("Ann bought apples")])
+    hits = (await mind.recall("张伟")).hits
+    assert hits[0].memory.content == ZHANG_WEI
+    assert hits[0].channels["text"].score > 0
+
+
+async def test_ids_follow_the_order_of_writing(mind):
+    receipts = []
+    for start in range(0, 30, 10):
+        receipts += await mind.remember([NewMemory(f"memory {number}") for number in range(start, start + 10)])
+    ids = [receipt.id for receipt in receipts]
+    assert ids == sorted(ids)
+    first, second = await mind.browse(limit=20), await mind.browse(ids[19], limit=20)
+    assert [memory.id for memory in first.memories + second.memories] == ids
+    assert (first.next_cursor, second.next_cursor) == (ids[19], None)
+
+
+async def test_concurrent_writers_of_one_new_scope_all_succeed(recollect, owner):
+    minds = [await recollect.mind("crowd", tenant="crowd") for _ in range(8)]
+    answers = await asyncio.gather(*(mind.remember(f"memory {number}") for number, mind in enumerate(minds * 5)))
+    ids = {receipt.id for receipts in answers for receipt in receipts}
+    assert len(ids) == 40
+    assert owner.execute("select memory_count from scopes").fetchall() == [(40,)]
+
+
+async def test_fifty_concurrent_posts_with_one_key_make_one_memory(recollect, owner):
+    _, secret = await new_key(recollect)
+    body = {"agent": "ada", "memories": [{"content": "only once"}, {"content": "and this"}]}
+    async with http_client(recollect, secret) as http:
+        posts = (http.post("/v1/memories", json=body, headers={"Idempotency-Key": "k-1"}) for _ in range(50))
+        answers = await asyncio.gather(*posts)
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.text for answer in answers}) == 1
+    assert count(owner, "memories") == 2
+    assert owner.execute("select memory_count from scopes").fetchone() == (2,)
+
+
+async def test_a_key_used_with_another_body_is_a_conflict(mind):
+    await mind.remember("one", idempotency_key="k")
+    with pytest.raises(ConflictError):
+        await mind.remember("two", idempotency_key="k")
+    assert [memory.content for memory in (await mind.browse()).memories] == ["one"]
+
+
+async def test_a_replay_writes_so_that_its_commit_waits_too(mind, owner):
+    await mind.remember("one", idempotency_key="k")
+    assert owner.execute("select replayed_at from idempotency_keys").fetchone() == (None,)
+    await mind.remember("one", idempotency_key="k")
+    assert owner.execute("select replayed_at is not null from idempotency_keys").fetchone() == (True,)
+
+
+async def test_a_failing_write_leaves_nothing_behind(mind, owner):
+    with pytest.raises(InvalidInputError, match="evidence"):
+        await mind.remember([NewMemory("good"), NewMemory("bad", evidence=(uuid4(),))])
+    assert [count(owner, table) for table in ("memories", "memory_terms", "vectors_1", "scopes")] == [0, 0, 0, 0]
+
+
+async def test_trust_of_what_is_derived_is_the_least_of_its_sources(recollect):
+    ids = []
+    for trust in (80, 20):
+        _, secret = await new_key(recollect, trust=trust)
+        mind = await recollect.admit(secret, "http", "ada", "")
+        ids += [receipt.id for receipt in await mind.remember(f"said with trust {trust}")]
+    library = await recollect.mind("ada")
+    [derived] = await library.remember(NewMemory("a thought", Kind.THOUGHT, evidence=tuple(ids)))
+    [deeper] = await library.remember(NewMemory("a deeper one", Kind.THOUGHT, evidence=(derived.id,)))
+    assert [(await library.get(each)).trust for each in (*ids, derived.id, deeper.id)] == [80, 20, 20, 20]
+    assert (await library.get(derived.id)).evidence == tuple(sorted(ids))
+    assert {hit.memory.trust for hit in (await library.recall(Cue("trust thought", min_trust=50))).hits} == {80}
+
+
+async def test_forgetting_takes_what_was_derived_along(mind, owner):
+    [source, other] = await mind.remember([NewMemory("the secret is 1234"), NewMemory("something else")])
+    [derived] = await mind.remember(NewMemory("a thought on 1234", evidence=(source.id,)))
+    [deeper] = await mind.remember(NewMemory("more on 1234", evidence=(derived.id, other.id)))
+    assert set(await mind.forget([source.id])) == {source.id, derived.id, deeper.id}
+    assert [memory.id for memory in (await mind.browse()).memories] == [other.id]
+    for table in ("memory_terms", "vectors_1", "pending_embeddings"):
+        assert owner.execute(f"select count(*) from {table} where id <> %s", [other.id]).fetchone() == (0,)
+    assert count(owner, "evidence") == 0
+    assert owner.execute("select memory_count from scopes").fetchone() == (1,)
+    with pytest.raises(NotFoundError):
+        await mind.forget([source.id])
+
+
+async def test_an_embedding_of_the_callers_own_is_searched(mind):
+    axis = np.zeros(64)
+    axis[3] = 5.0
+    [receipt] = await mind.remember(NewMemory("xyz", embedding=axis.tolist()))
+    await mind.remember([NewMemory(f"noise {number}") for number in range(20)])
+    assert receipt.state is MemoryState.EMBEDDED
+    hit = (await mind.recall(Cue(embedding=axis.tolist(), limit=1))).hits[0]
+    assert (hit.memory.id, round(hit.channels["vector"].score, 3)) == (receipt.id, 1.0)
+
+
+@pytest.mark.parametrize(
+    "vector", [[1.0] * 63, [0.0] * 64, [float("nan")] * 64, [float("inf")] * 64, [1e300] * 64, [1e-9] * 64]
+)
+async def test_vectors_that_no_search_could_use_are_refused(mind, vector):
+    with pytest.raises(InvalidInputError, match="embedding"):
+        await mind.remember(NewMemory("x", embedding=vector))
+    with pytest.raises(InvalidInputError, match="embedding"):
+        await mind.recall(Cue("x", embedding=vector))
+
+
+async def test_the_longest_chinese_content_is_stored_and_found(mind):
+    text = "".join(chr(0x4E00 + number * 7 % 20_000) for number in range(32_000))
+    await mind.remember(text)
+    assert (await mind.recall(text[100:110])).hits[0].memory.content == text
+
+
+async def test_rights_are_enforced(recollect):
+    _, reader = await new_key(recollect, rights=(Right.READ,))
+    _, writer = await new_key(recollect, rights=(Right.WRITE,))
+    reading, writing = [await recollect.admit(secret, "http", "ada", "") for secret in (reader, writer)]
+    [receipt] = await writing.remember("hello")
+    for refused in (reading.remember("x"), reading.forget([receipt.id]), writing.recall("x"), writing.get(receipt.id)):
+        with pytest.raises(ForbiddenError):
+            await refused
+
+
+async def test_bulk_load_equals_remember(recollect, owner):
+    new = [NewMemory(f"的 number {n} 张伟", keywords=("One", "two"), speaker="Ann", importance=3) for n in range(300)]
+    one, many = await recollect.mind("one"), await recollect.mind("many")
+    await one.remember(new)
+    source = (await many.load(new))[0]
+    await many.load([NewMemory("derived", evidence=(source,))])
+    await recollect.work(until_empty=True)
+    rows = "select kind, content, speaker, importance, keywords, trust, origin, cardinality(terms), t.weights is null"
+    query = f"""{rows} from memories m join memory_terms t using (scope_id, id) join vectors_1 v using (scope_id, id)
+        join scopes s on s.id = m.scope_id where agent = %s and content <> 'derived' order by m.id"""
+    query = query.replace("kind,", "m.kind,").replace("importance", "m.importance").replace(" trust", " m.trust")
+    loaded = owner.execute(query, ["many"]).fetchall()
+    assert loaded == owner.execute(query, ["one"]).fetchall()
+    assert len(loaded) == 300
+    assert (await many.recall("number 7")).hits[0].memory.content == "的 number 7 张伟"
