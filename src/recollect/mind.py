@@ -38,9 +38,9 @@ class Mind:
             return await remember(self.parts, self.caller, self.scope, as_new(memories), idempotency_key)
 
     async def load(self, memories: Sequence[NewMemory]) -> list[UUID]:
-        """Load a chunk of up to 4,096 memories by COPY; vectors that are not given follow by a job."""
-        async with self._asking(Right.WRITE):
-            return await load(self.parts, self.caller, self.scope, memories)
+        """Load any number of memories in one transaction by COPY; vectors that are not given follow by a job."""
+        self._require(Right.WRITE)
+        return await load(self.parts, self.caller, self.scope, memories)
 
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
         """Give back what a cue reminds of, best first."""
@@ -67,10 +67,13 @@ class Mind:
 
     @asynccontextmanager
     async def _asking(self, right: Right) -> AsyncIterator[None]:
-        if right not in self.caller.rights:
-            raise ForbiddenError(f"This API key lacks the right `{right}`.")
+        self._require(right)
         async with within(self.deadline_seconds):
             yield
+
+    def _require(self, right: Right) -> None:
+        if right not in self.caller.rights:
+            raise ForbiddenError(f"This API key lacks the right `{right}`.")
 
 
 @asynccontextmanager

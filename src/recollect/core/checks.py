@@ -115,6 +115,8 @@ def check_metadata(metadata: object) -> None:
     """Accept a JSON object of bounded size and depth whose every string can be stored."""
     if not isinstance(metadata, dict):
         raise InvalidInputError("metadata must be a JSON object")
+    if not metadata:
+        return
     for text in walk_texts(metadata, DEEPEST_METADATA):
         if UNSTORABLE.search(text):
             raise InvalidInputError("metadata must not contain NUL characters or lone surrogates")
@@ -149,7 +151,8 @@ def unit_vector(embedding: Sequence[float], dimensions: int) -> NDArray[np.float
         row = np.asarray(embedding, dtype=np.float64)
     except (OverflowError, TypeError, ValueError) as problem:
         raise InvalidInputError("embedding must be a list of numbers") from problem
-    norm = float(np.linalg.norm(row)) if bool(np.isfinite(row).all()) else math.nan
+    with np.errstate(over="ignore", invalid="ignore"):
+        norm = math.sqrt(row @ row)  # NaN and infinity stay what they are, and neither is within bounds
     if not 1e-6 < norm < 1e18:
         raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
     unit: NDArray[np.float32] = (row / norm).astype(np.float32)

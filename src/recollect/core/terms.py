@@ -125,6 +125,7 @@ def inverse_frequency(memory_count: int, containing: float) -> float:
     return math.log1p((rest + 0.5) / (containing + 0.5))
 
 
+@lru_cache(maxsize=65_536)
 def hash_term(scope_id: int, term: str) -> int:
     """Hash a term within its scope to a signed 64-bit number."""
     data = scope_id.to_bytes(8, "big", signed=True) + term.encode()

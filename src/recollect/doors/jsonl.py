@@ -13,7 +13,7 @@ from recollect.errors import InvalidInputError
 from recollect.mind import Mind
 from recollect.models import Memory, NewMemory
 
-CHUNK = 2_000
+CHUNK = 20_000
 
 
 class Line(MemoryBody):

@@ -5,73 +5,101 @@ Row-level security refuses COPY into the tables themselves, and that stays so: t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
+from recollect.store import copyformat
 from recollect.store.db import Connection
-from recollect.store.memories import Row, hash_terms, store_evidence
+from recollect.store.memories import SLOTS, Row, hash_terms
 from recollect.store.spaces import vectors_table
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
-MEMORY_TYPES = [
-    *("int8", "uuid", "text", "text", "text", "float4", "text[]"),
-    *("text", "int2", "timestamptz", "timestamptz", "jsonb"),
-]
-TERM_TYPES = ["int8", "uuid", "text", "int2", "int8[]", "sparsevec"]
-VECTOR_TYPES = ["int8", "uuid", "text", "int2", "float4", "halfvec"]
+Vectors = Mapping[UUID, NDArray[np.float32]]
 
 
-async def copy_memories(
-    connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
-) -> None:
-    """Load memories, their terms and their evidence."""
-    wide = (
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Rows for each table as COPY streams; no vectors means that there are none."""
+
+    memories: bytes
+    terms: bytes
+    vectors: bytes
+
+
+def encode(scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row], vectors: Vectors) -> Encoded:
+    """Encode rows for all tables."""
+    return Encoded(
+        encode_memories(scope_id, origin, created_at, rows),
+        encode_terms(scope_id, rows),
+        encode_vectors(scope_id, [row for row in rows if row.id in vectors], vectors),
+    )
+
+
+def encode_memories(scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> bytes:
+    """Encode the wide rows, in the order of the query's columns."""
+    scope, source, created = copyformat.bigint(scope_id), origin.encode(), copyformat.timestamp(created_at)
+    return copyformat.stream(
         (
-            scope_id, row.id, row.memory.kind.value, row.memory.content, row.memory.speaker, row.memory.importance,
-            list(row.keywords), origin, row.trust, row.occurred_at, created_at, Jsonb(dict(row.memory.metadata)),
+            scope, row.id.bytes, row.memory.kind.encode(), row.memory.content.encode(), row.memory.speaker.encode(),
+            copyformat.real(row.memory.importance), copyformat.texts(row.keywords), source,
+            copyformat.smallint(row.trust), copyformat.timestamp(row.occurred_at), created,
+            copyformat.jsonb(row.memory.metadata),
         )
         for row in rows
     )  # fmt: skip
-    await connection.execute(QUERIES["stage_memories"])
-    await copy(connection, QUERIES["copy_memories"], MEMORY_TYPES, wide)
-    await connection.execute(QUERIES["move_memories"])
-    terms = ((scope_id, row.id, row.memory.kind.value, row.trust, *hash_terms(scope_id, row.weights)) for row in rows)
-    await connection.execute(QUERIES["stage_terms"])
-    await copy(connection, QUERIES["copy_terms"], TERM_TYPES, terms)
-    await connection.execute(QUERIES["move_terms"])
-    await store_evidence(connection, scope_id, rows)
 
 
-async def copy_vectors(
-    connection: Connection, scope_id: int, space_id: int, rows: Sequence[Row],
-    vectors: Mapping[UUID, NDArray[np.float32]],
-) -> None:  # fmt: skip
-    """Load the vectors of memories just loaded."""
-    table = vectors_table(space_id)
-    narrow = (
-        (scope_id, row.id, row.memory.kind.value, row.trust, row.memory.importance, HalfVector(vectors[row.id]))
+def encode_terms(scope_id: int, rows: Sequence[Row]) -> bytes:
+    """Encode the rows that words are searched in."""
+    scope = copyformat.bigint(scope_id)
+    return copyformat.stream(
+        (
+            scope, row.id.bytes, row.memory.kind.encode(), copyformat.smallint(row.trust),
+            copyformat.bigints(hashes), copyformat.sparsevec(by_slot, SLOTS),
+        )
         for row in rows
-        if row.id in vectors
-    )
-    await connection.execute(sql.SQL(QUERIES["stage_vectors"]).format(vectors=table))
-    await copy(connection, QUERIES["copy_vectors"], VECTOR_TYPES, narrow)
-    await connection.execute(sql.SQL(QUERIES["move_vectors"]).format(vectors=table))
+        for hashes, by_slot in (hash_terms(scope_id, row.weights),)
+    )  # fmt: skip
 
 
-async def copy(
-    connection: Connection, query: LiteralString, types: Sequence[str], rows: Iterable[tuple[Any, ...]]
-) -> None:
-    """Send rows by binary COPY."""
-    async with connection.cursor() as cursor, cursor.copy(query) as stream:
-        stream.set_types(types)
-        for row in rows:
-            await stream.write_row(row)
+def encode_vectors(scope_id: int, rows: Sequence[Row], vectors: Vectors) -> bytes:
+    """Encode the rows that vectors are searched in."""
+    if not rows:
+        return b""
+    scope = copyformat.bigint(scope_id)
+    embeddings = copyformat.halfvecs(np.stack([vectors[row.id] for row in rows]))
+    return copyformat.stream(
+        (
+            scope, row.id.bytes, row.memory.kind.encode(), copyformat.smallint(row.trust),
+            copyformat.real(row.memory.importance), embedding,
+        )
+        for row, embedding in zip(rows, embeddings, strict=True)
+    )  # fmt: skip
+
+
+async def stage(connection: Connection, space_id: int | None) -> None:
+    """Make the staging tables of this transaction."""
+    for name in ("stage_memories", "stage_terms"):
+        await connection.execute(QUERIES[name])
+    if space_id is not None:
+        await connection.execute(sql.SQL(QUERIES["stage_vectors"]).format(vectors=vectors_table(space_id)))
+
+
+async def store(connection: Connection, space_id: int | None, encoded: Encoded) -> None:
+    """Send rows to the staging tables and move them where they belong."""
+    streams = {"memories": encoded.memories, "terms": encoded.terms, "vectors": encoded.vectors}
+    for name, data in streams.items():
+        if not data:
+            continue
+        async with connection.cursor() as cursor, cursor.copy(QUERIES[f"copy_{name}"]) as copying:
+            await copying.write(data)
+        move = sql.SQL(QUERIES[f"move_{name}"])
+        await connection.execute(move.format(vectors=vectors_table(space_id or 0)) if name == "vectors" else move)
+        await connection.execute(QUERIES[f"clear_{name}"])

@@ -26,3 +26,12 @@ insert into memory_terms select * from staged_terms
 
 -- name: move_vectors
 insert into {vectors} select * from staged_vectors
+
+-- name: clear_memories
+truncate staged_memories
+
+-- name: clear_terms
+truncate staged_terms
+
+-- name: clear_vectors
+truncate staged_vectors

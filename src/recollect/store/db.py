@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
-from psycopg import AsyncConnection, errors
+from psycopg import AsyncConnection, errors, waiting
+from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -19,6 +21,7 @@ from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
 Connection: TypeAlias = AsyncConnection[DictRow]
+Answer = TypeVar("Answer")
 
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
 PATIENCE: dict[str, Any] = {
@@ -28,6 +31,19 @@ PATIENCE: dict[str, Any] = {
     "keepalives_interval": 2,
     "keepalives_count": 2,
 }
+
+
+class Wire(AsyncConnection[DictRow]):
+    """A connection that is given up when its caller's time is over."""
+
+    async def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:  # noqa: ASYNC109 - the driver's signature
+        """Wait for an answer; the driver would ask a silent server to cancel, and wait ten seconds more."""
+        try:
+            return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            # The server ends the statement itself, by its own time limit.
+            self.pgconn.finish()
+            raise
 
 
 class Database:
@@ -50,7 +66,7 @@ class Database:
             dsn,
             # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
             kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **PATIENCE},
-            connection_class=AsyncConnection[DictRow],
+            connection_class=Wire,
             configure=configure,
             min_size=1,
             max_size=pool_size,
@@ -75,33 +91,44 @@ class Database:
         return dict(self._pool.get_stats())
 
     @asynccontextmanager
-    async def transaction(
-        self, tenant_id: int | None, *, snapshot: bool = False, pipelined: bool = True
-    ) -> AsyncIterator[Connection]:
-        """Run one transaction as a tenant; leaving the block without an error means it is durable."""
+    async def statement(self) -> AsyncIterator[Connection]:
+        """Lend a connection for one statement that names its tenant itself."""
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def reading(self, tenant_id: int | None) -> AsyncIterator[Connection]:
+        """Read as a tenant: what is sent before the first answer is read travels together.
+
+        A pipeline is one transaction without a `begin`, and the binding ends with it.
+        """
+        with translated_errors():
+            async with self._pool.connection() as connection, connection.pipeline():
+                await self._bind(connection, tenant_id)
+                yield connection
+
+    @asynccontextmanager
+    async def transaction(self, tenant_id: int | None, *, pipelined: bool = True) -> AsyncIterator[Connection]:
+        """Write as a tenant; leaving the block without an error means that the write is durable."""
         with translated_errors():
             async with self._pool.connection() as connection:
                 watch = CommitWatch()
                 connection.add_notice_handler(watch.notice)
                 try:
-                    async with self._work(connection, tenant_id, snapshot=snapshot, pipelined=pipelined) as ending:
+                    async with connection.pipeline() if pipelined else unpipelined():
+                        await connection.execute(QUERIES["begin"])
+                        await self._bind(connection, tenant_id)
                         yield connection
+                        ending = await connection.execute(QUERIES["commit"])
                 finally:
                     connection.remove_notice_handler(watch.notice)
-                if watch.doubtful or ending[0].statusmessage != "COMMIT":
+                if watch.doubtful or ending.statusmessage != "COMMIT":
                     raise UnavailableError("The write was not confirmed by every standby; try again.")
 
-    @asynccontextmanager
-    async def _work(
-        self, connection: Connection, tenant_id: int | None, *, snapshot: bool, pipelined: bool
-    ) -> AsyncIterator[list[psycopg.AsyncCursor[DictRow]]]:
-        ending: list[psycopg.AsyncCursor[DictRow]] = []
-        async with connection.pipeline() if pipelined else unpipelined():
-            await connection.execute(QUERIES["begin_snapshot" if snapshot else "begin"])
-            tenant = "" if tenant_id is None else str(tenant_id)
-            await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": self._milliseconds})
-            yield ending
-            ending.append(await connection.execute(QUERIES["commit"]))
+    async def _bind(self, connection: Connection, tenant_id: int | None) -> None:
+        tenant = "" if tenant_id is None else str(tenant_id)
+        await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": self._milliseconds})
 
 
 class CommitWatch:

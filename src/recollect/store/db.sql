@@ -1,9 +1,6 @@
 -- name: begin
 begin isolation level read committed
 
--- name: begin_snapshot
-begin isolation level repeatable read read only
-
 -- name: bind
 select set_config('recollect.tenant', %(tenant)s, true),
        set_config('statement_timeout', %(milliseconds)s, true),

@@ -20,6 +20,6 @@ async def defer(connection: Connection, task: str, lock: str, arguments: Mapping
 
 async def count_jobs(database: Database) -> list[tuple[str, str, int]]:
     """Count jobs by task and status."""
-    async with database.transaction(None, snapshot=True) as connection:
+    async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["counts"])).fetchall()
         return [(row["task_name"], row["status"], row["jobs"]) for row in rows]

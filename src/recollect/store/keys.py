@@ -36,7 +36,7 @@ async def create_key(
 
 async def list_keys(database: Database, tenant_id: int) -> list[ApiKey]:
     """List a tenant's keys, revoked ones included."""
-    async with database.transaction(tenant_id, snapshot=True) as connection:
+    async with database.reading(tenant_id) as connection:
         rows = await (await connection.execute(QUERIES["all"])).fetchall()
         return [to_key(row) for row in rows]
 

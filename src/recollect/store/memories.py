@@ -93,7 +93,7 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
     hashed = [hash_terms(scope_id, row.weights) for row in rows]
     terms = {
         "terms": ["{" + ",".join(map(str, hashes)) + "}" for hashes, _ in hashed],
-        "weights": [weights for _, weights in hashed],
+        "weights": [sparse(by_slot) for _, by_slot in hashed],
     }
     await connection.execute(QUERIES["store_terms"], shared | terms)
     await store_evidence(connection, scope_id, rows)
@@ -111,12 +111,15 @@ async def store_evidence(connection: Connection, scope_id: int, rows: Sequence[R
         await connection.execute(QUERIES["store_evidence"], parameters)
 
 
-def hash_terms(scope_id: int, weights: dict[str, float]) -> tuple[list[int], SparseVector]:
+def hash_terms(scope_id: int, weights: dict[str, float]) -> tuple[list[int], dict[int, float]]:
     """Give the term hashes of a memory and its weights by slot."""
     hashes = {term: hash_term(scope_id, term) for term in weights}
-    # SparseVector counts from 0, PostgreSQL's text form and `slot` from 1.
-    by_slot = {slot(hashes[term]) - 1: weight for term, weight in weights.items()}
-    return sorted(hashes.values()), SparseVector(by_slot, SLOTS)
+    return sorted(hashes.values()), {slot(hashes[term]): weight for term, weight in weights.items()}
+
+
+def sparse(by_slot: dict[int, float]) -> SparseVector:
+    """Turn weights by slot into the driver's value; it counts from 0, PostgreSQL and `slot` from 1."""
+    return SparseVector({number - 1: weight for number, weight in by_slot.items()}, SLOTS)
 
 
 async def ask_memories(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
@@ -126,14 +129,14 @@ async def ask_memories(connection: Connection, scope: Scope, ids: Sequence[UUID]
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Fetch whole memories by id; ids that are not of this scope are simply absent."""
-    async with database.transaction(scope.tenant_id, snapshot=True) as connection:
+    async with database.reading(scope.tenant_id) as connection:
         rows = await (await ask_memories(connection, scope, ids)).fetchall()
         return {row["id"]: to_memory(row) for row in rows}
 
 
 async def page(database: Database, scope: Scope, cursor: UUID, limit: int) -> list[Memory]:
     """Fetch memories after a cursor, oldest first."""
-    async with database.transaction(scope.tenant_id, snapshot=True) as connection:
+    async with database.reading(scope.tenant_id) as connection:
         parameters = {**names(scope), "cursor": cursor, "limit": limit}
         rows = await (await connection.execute(QUERIES["page"], parameters)).fetchall()
         return [to_memory(row) for row in rows]

@@ -39,26 +39,19 @@ class Opening:
 
 async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> tuple[Caller, Place]:
     """Authenticate a secret and locate a scope of its tenant."""
-    presented = {"hash": hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()}
-    async with database.transaction(None) as connection:
-        await connection.execute(QUERIES["present"], presented)
-        authenticated = await connection.execute(QUERIES["authenticate"], presented)
-        located = await ask_place(connection, agent, user)
-        key = await authenticated.fetchone()
-        if key is None:
-            raise UnauthenticatedError("This API key is unknown or revoked.")
-        caller = Caller(
-            tenant_id=key["tenant_id"],
-            rights=frozenset(Right(right) for right in key["rights"]),
-            origin=f"{door}:{key['name']}",
-            trust=key["trust"],
-        )
-        return caller, await read_place(located)
+    shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
+    async with database.statement() as connection:
+        answer = await connection.execute(QUERIES["admit"], {"hash": shown, "agent": agent, "user": user})
+        row = await answer.fetchone()
+    if row is None:
+        raise UnauthenticatedError("This API key is unknown or revoked.")
+    rights = frozenset(Right(right) for right in row["rights"])
+    return Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"]), to_place(row)
 
 
 async def locate(database: Database, scope: Scope) -> Place:
     """Locate a scope for a caller who is already known."""
-    async with database.transaction(scope.tenant_id, snapshot=True) as connection:
+    async with database.reading(scope.tenant_id) as connection:
         return await read_place(await ask_place(connection, scope.agent, scope.user))
 
 
@@ -70,11 +63,14 @@ async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCurso
 async def read_place(located: AsyncCursor[DictRow]) -> Place:
     """Read the answer to `ask_place`."""
     row = await located.fetchone()
-    if row is None:
-        return Place(None, 0, None, None)
+    return to_place(row) if row else Place(None, 0, None, None)
+
+
+def to_place(row: DictRow) -> Place:
+    """Turn a row into a place."""
     space = None
     if row["space_id"] is not None:
-        space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], row["state"])
+        space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active")
     return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space)
 
 
@@ -91,14 +87,19 @@ async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
     return Opening(row["id"], row["memory_count"], row["term_count"], row["last_written_at"])
 
 
-async def count_written(connection: Connection, scope_id: int, memories: int, terms: int) -> None:
-    """Add to a scope's counters, in the transaction of the write."""
-    counts = {"scope_id": scope_id, "memories": memories, "terms": terms}
-    await connection.execute(QUERIES["count_written"], counts)
+async def close_writing(connection: Connection, before: Opening, after: Opening) -> None:
+    """Count what was written between two states of a scope, in the transaction of the write."""
+    counts = {
+        "scope_id": before.scope_id,
+        "memories": after.memory_count - before.memory_count,
+        "terms": after.term_count - before.term_count,
+        "written_at": after.written_at,
+    }
+    await connection.execute(QUERIES["close_writing"], counts)
 
 
 async def list_tenants(database: Database) -> list[int]:
     """List all tenants by number, for work that walks them one by one."""
-    async with database.transaction(None, snapshot=True) as connection:
+    async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
         return [row["id"] for row in rows]

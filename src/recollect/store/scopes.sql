@@ -1,18 +1,9 @@
--- name: present
-select set_config('recollect.key', %(hash)s, true)
-
--- name: authenticate
-select tenant_id, name, rights, trust, set_config('recollect.tenant', tenant_id::text, true)
-from api_keys
-where secret_hash = decode(%(hash)s, 'hex') and revoked_at is null
+-- name: admit
+select tenant_id, name, rights, trust, (place).*
+from admit(%(hash)s, %(agent)s, %(user)s)
 
 -- name: locate
-select scopes.id as scope_id, scopes.memory_count, scopes.approximate_space,
-       space.id as space_id, space.model, space.dimensions, space.state
-from (select current_tenant() as tenant_id) caller
-left join scopes
-    on scopes.tenant_id = caller.tenant_id and scopes.agent = %(agent)s and scopes."user" = %(user)s
-left join embedding_spaces space on space.state = 'active'
+select * from locate(%(agent)s, %(user)s)
 
 -- name: open_for_writing
 with continued as (
@@ -32,8 +23,10 @@ with continued as (
 )
 select * from continued union all select * from begun
 
--- name: count_written
-update scopes set memory_count = memory_count + %(memories)s, term_count = term_count + %(terms)s
+-- name: close_writing
+update scopes
+set memory_count = memory_count + %(memories)s, term_count = term_count + %(terms)s,
+    last_written_at = greatest(last_written_at, %(written_at)s)
 where id = %(scope_id)s
 
 -- name: tenants

@@ -71,7 +71,7 @@ async def list_unfilled(
 ) -> list[Unembedded]:
     """List a tenant's memories that a space lacks, after a cursor, in key order."""
     query = sql.SQL(QUERIES["unfilled"]).format(vectors=vectors_table(space_id))
-    async with database.transaction(tenant_id, snapshot=True) as connection:
+    async with database.reading(tenant_id) as connection:
         parameters = {"scope_id": after[0], "id": after[1], "limit": limit}
         rows = await (await connection.execute(query, parameters)).fetchall()
         return [Unembedded(**row) for row in rows]
@@ -92,14 +92,14 @@ async def fill(database: Database, space_id: int, batch: Sequence[Unembedded], r
 
 async def read_fill_cursor(database: Database, space_id: int) -> tuple[int, UUID]:
     """Tell how far a fill has come."""
-    async with database.transaction(None, snapshot=True) as connection:
+    async with database.reading(None) as connection:
         row = await (await connection.execute(QUERIES["cursor"], {"space": space_id})).fetchone()
         return (row["filled_scope"], row["filled_id"]) if row else (0, UUID(int=0))
 
 
 async def list_spaces(database: Database) -> list[tuple[EmbeddingSpace, int]]:
     """List all embedding spaces with the number of vectors that fills wrote."""
-    async with database.transaction(None, snapshot=True) as connection:
+    async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["all"])).fetchall()
         return [
             (EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"]), row["filled_count"])

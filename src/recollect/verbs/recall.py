@@ -47,8 +47,8 @@ async def find_vector(parts: Parts, cue: Cue, place: Place) -> NDArray[np.float3
 
 
 async def ask_channels(parts: Parts, place: Place, reading: Reading, limit: int) -> dict[str, Proposal]:
-    """Send all questions in one round trip, on one snapshot, then read the answers."""
-    async with parts.database.transaction(reading_tenant(place), snapshot=True) as connection:
+    """Send all questions in one round trip, then read the answers."""
+    async with parts.database.reading(reading_tenant(place)) as connection:
         asked = {channel.name: await channel.ask(connection, place, reading, limit) for channel in parts.channels}
         return {name: await answer for name, answer in asked.items()}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
@@ -20,7 +19,8 @@ from recollect.store import jobs, memories, scopes, spaces
 from recollect.store.db import Connection
 from recollect.verbs.parts import Parts
 
-MOST_TERMS = 8_000
+MOST_TERMS = 16_000
+"""A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     embedded = place_vectors(parts, write, space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
     terms = sum(len(item.terms) for item in write.prepared)
-    await scopes.count_written(connection, opening.scope_id, len(rows), terms)
+    grown = replace(opening, memory_count=opening.memory_count + len(rows), term_count=opening.term_count + terms)
+    await scopes.close_writing(connection, opening, grown)
     ids = [row.id for row in rows]
     await store_vectors(connection, opening.scope_id, space, ids, embedded)
     if write.key:
@@ -113,22 +114,20 @@ def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it t
 def assign(write: Write, opening: scopes.Opening, trust: dict[UUID, int]) -> list[memories.Row]:
     """Give every memory its id, time, trust and weights; what is derived is trusted as its least source."""
     average = average_length(opening.term_count, opening.memory_count)
+    entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
     return [
         memories.Row(
-            id=memory_id(opening.written_at, position, os.urandom(RANDOM_BYTES)),
+            id=memory_id(
+                opening.written_at, position, entropy[position * RANDOM_BYTES : (position + 1) * RANDOM_BYTES]
+            ),
             memory=item.memory,
             keywords=item.keywords,
-            occurred_at=occurred_at(item.memory, opening.written_at),
+            occurred_at=item.memory.occurred_at or opening.written_at,
             trust=min([write.caller.trust, *(trust_of(trust, source) for source in item.memory.evidence)]),
-            weights=dict(list(weigh(item.terms, average).items())[:MOST_TERMS]),
+            weights=weigh(item.terms[:MOST_TERMS], average),
         )
         for position, item in enumerate(write.prepared)
     ]
-
-
-def occurred_at(memory: NewMemory, written_at: datetime) -> datetime:
-    """Take the time a caller gave, or the time of the write."""
-    return memory.occurred_at or written_at
 
 
 def trust_of(trust: dict[UUID, int], source: UUID) -> int:

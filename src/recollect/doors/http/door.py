@@ -17,19 +17,21 @@ Admission: TypeAlias = Callable[[str, str], Awaitable[Mind]]
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key as a bearer token.")
 
 
-def running(request: Request) -> Recollect:
-    """Find the Recollect that this application serves."""
+async def running(request: Request) -> Recollect:
+    """Find the Recollect that this application serves; async like its peers, or each would cost a thread."""
     return cast("Recollect", request.app.state.recollect)
 
 
-def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
+async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
     """Read the key that was shown."""
     if credentials is None or not credentials.credentials:
         raise UnauthenticatedError("Send your API key as `Authorization: Bearer rec_...`.")
     return credentials.credentials
 
 
-def admission(recollect: Annotated[Recollect, Depends(running)], shown: Annotated[str, Depends(secret)]) -> Admission:
+async def admission(
+    recollect: Annotated[Recollect, Depends(running)], shown: Annotated[str, Depends(secret)]
+) -> Admission:
     """Give the route a way to turn the scope it was asked for into a mind."""
 
     async def admit(agent: str, user: str) -> Mind:

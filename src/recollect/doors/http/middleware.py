@@ -1,14 +1,17 @@
-"""What happens to every request: an id, a size limit, a measured time, one line in the log."""
+"""What happens to every request: an id, a size limit, a deadline, a measured time, one line in the log."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 import time
+import traceback
 from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.doors.http.problems import respond
@@ -26,8 +29,11 @@ SECONDS = Histogram(
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
-class TooLargeError(Exception):
-    """The body grew beyond the limit while it was read."""
+class TooLargeError(HTTPException):
+    """The body is beyond the limit; of HTTP's kind, because the framework takes others for unreadable bodies."""
+
+    def __init__(self) -> None:
+        super().__init__(413)
 
 
 class Observed:
@@ -44,10 +50,17 @@ class Observed:
         call = Call(scope, receive, send)
         try:
             call.check_size(call.announced_size())
-            await self._app(scope, call.receive, call.send)
+            async with call.timer:
+                call.extend()
+                await self._app(scope, call.receive, call.send)
         except TooLargeError:
-            detail = f"A request may have at most {LARGEST_BODY} bytes."
-            await respond(413, "too_large", detail)(scope, receive, call.send)
+            await call.fail(413, "too_large", f"A request may have at most {LARGEST_BODY} bytes.")
+        except TimeoutError:
+            await call.fail(503, "unavailable", f"No answer within {call.deadline_seconds:g} seconds; try again.")
+        except Exception as problem:
+            # Whoever answers after us would print the error's text, and that may quote content.
+            call.report(problem)
+            await call.fail(500, "internal", "Something is wrong with the service; its log says where.")
         finally:
             call.finish()
 
@@ -60,7 +73,13 @@ class Call:
         self._headers = dict(scope["headers"])
         offered = self._headers.get(b"x-request-id", b"")
         self.id = offered if REQUEST_ID.fullmatch(offered) else uuid4().hex.encode()
-        self._started, self._size, self._status = time.perf_counter(), 0, 500
+        self._started, self._size, self._status = time.perf_counter(), 0, 0
+        self.deadline_seconds: float = scope["app"].state.recollect.settings.deadline_seconds
+        self.timer = asyncio.timeout(None)
+
+    def extend(self) -> None:
+        """Start the deadline anew: it counts from the last part of the body, so that slow lines may upload."""
+        self.timer.reschedule(asyncio.get_running_loop().time() + self.deadline_seconds)
 
     def announced_size(self) -> int:
         """Read the size that the client announced."""
@@ -72,6 +91,7 @@ class Call:
         message = await self._receive()
         self._size += len(message.get("body", b""))
         self.check_size(self._size)
+        self.extend()
         return message
 
     @staticmethod
@@ -86,6 +106,17 @@ class Call:
             self._status = message["status"]
             message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id)]
         await self._send(message)
+
+    async def fail(self, status: int, code: str, detail: str) -> None:
+        """Answer with a problem, unless an answer is under way already."""
+        if self._status == 0:
+            await respond(status, code, detail)(self._scope, self._receive, self.send)
+
+    def report(self, problem: Exception) -> None:
+        """Log an error that nobody expected by class and place, never by its text."""
+        frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(problem.__traceback__)[-8:]]
+        line = {"event": "failure", "request_id": self.id.decode(), "error": type(problem).__name__, "frames": frames}
+        LOG.error(json.dumps(line))
 
     def finish(self) -> None:
         """Count, measure and log; ids and codes only."""

@@ -40,6 +40,7 @@ TITLES = {
     422: "The request cannot be accepted as it stands",
     503: "Try again later",
 }
+CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 HEADERS: Mapping[int, Mapping[str, str]] = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
@@ -104,7 +105,7 @@ async def on_invalid_request(_request: Request, error: Exception) -> Response:
 async def on_http_error(_request: Request, error: Exception) -> Response:
     """Answer what the framework itself refuses: unknown paths, methods, unreadable bodies."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-    code = TITLES.get(error.status_code, "error").lower().replace(" ", "_")
+    code = CODES.get(error.status_code, "error")
     answer = respond(error.status_code, code, TITLES.get(error.status_code, "The request failed"))
     answer.headers.update(error.headers or {})
     return answer

@@ -46,13 +46,13 @@ begin
           and (before is null or t.id < before)
     ),
     volume as (
-        select count(*) as found, greatest(1, count(*) * cardinality(asked_slots) / 10000) as stride from candidates
+        select count(*) as found, greatest(1, count(*) * cardinality(asked_slots) / 4000) as stride from candidates
     ),
     sample as (
         select c.weights from candidates c, volume v
-        where v.stride = 1 or abs(hashtextextended(c.id::text, 0) % v.stride) = 0
+        where v.stride = 1 or uuid_hash(c.id) % v.stride = 0
     ),
-    asked as (
+    asked as materialized (
         select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one from (select distinct unnest(asked_slots) as slot) slots
     ),
     containing as (

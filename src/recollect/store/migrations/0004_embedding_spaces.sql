@@ -57,3 +57,33 @@ begin
     end if;
 end $$;
 revoke execute on function switch_embedding_space(integer) from public;
+
+-- Where a scope lies for its readers: its number and size, and the space that recall reads.
+create type place as (
+    scope_id bigint, memory_count bigint, approximate_space integer,
+    space_id integer, model text, dimensions integer
+);
+
+create function locate(asked_agent text, asked_user text) returns place
+    language sql stable as $$
+    select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions
+    from (select current_tenant() as tenant_id) caller
+    left join scopes
+        on scopes.tenant_id = caller.tenant_id and scopes.agent = asked_agent and scopes."user" = asked_user
+    left join embedding_spaces space on space.state = 'active'
+$$;
+
+-- From a secret's hash to a caller and a place in one call: the key names the tenant, the tenant opens the scope.
+create function admit(shown_hash text, asked_agent text, asked_user text)
+    returns table (tenant_id integer, name text, rights text[], trust smallint, place place)
+    language plpgsql as $$
+begin
+    perform set_config('recollect.key', shown_hash, true);
+    select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
+        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
+    if found then
+        perform set_config('recollect.tenant', tenant_id::text, true);
+        place := locate(asked_agent, asked_user);
+        return next;
+    end if;
+end $$;

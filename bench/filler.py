@@ -1,0 +1,128 @@
+"""Make rows for the speed bench: fast, random, and the same shape as real ones."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from uuid import UUID
+
+import numpy as np
+import psycopg
+from rich.progress import Progress
+
+from recollect import Mind, NewMemory, Recollect
+from recollect.channels.vector import VectorChannel
+from recollect.core.cues import Reading
+from recollect.models import Script
+from recollect.store.scopes import Place, locate
+from recollect.verbs.parts import Parts
+
+WORDS = [first + second for first in "bar cor din fel gam hul".split() for second in "ta ro mi lun des pon".split()]
+CHUNK = 20_000
+SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0" * 8
+MEMORY_COLUMNS = (
+    "scope_id, id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata"
+)
+TERM_COLUMNS = "scope_id, id, kind, trust, terms, weights"
+VECTOR_COLUMNS = "scope_id, id, kind, trust, importance, embedding"
+
+
+def sentence(number: int) -> str:
+    """Make up a memory of a dozen words."""
+    picked = (WORDS[(number * prime + prime) % len(WORDS)] for prime in (1, 7, 11, 13, 17, 19, 23, 29, 31, 37))
+    return f"note {number} " + " ".join(picked)
+
+
+def unit_vectors(count: int, dimensions: int, randomness: np.random.Generator) -> np.ndarray:
+    """Draw random directions."""
+    rows = randomness.standard_normal((count, dimensions), dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def memories(start: int, count: int, randomness: np.random.Generator, dimensions: int) -> list[NewMemory]:
+    """Make memories that bring their vectors along."""
+    vectors = unit_vectors(count, dimensions, randomness)
+    return [NewMemory(sentence(start + number), embedding=vectors[number]) for number in range(count)]
+
+
+async def place_of(recollect: Recollect, mind: Mind) -> Place:
+    """Find where a scope lies."""
+    return await locate(recollect.parts.database, mind.scope)
+
+
+def only_vector(recollect: Recollect) -> Parts:
+    """Leave all channels but one out."""
+    return replace(recollect.parts, channels=(VectorChannel(),))
+
+
+def reading(vector: np.ndarray) -> Reading:
+    """Read a cue that is a vector and nothing else."""
+    return Reading((), Script.WORDS, vector, None, 0, None)
+
+
+async def fill(recollect: Recollect, rows: int, dimensions: int, progress: Progress) -> None:
+    """Fill the vector table with other scopes of 1,000 memories each, past every policy."""
+    randomness = np.random.default_rng(9)
+    task = progress.add_task(f"{rows:,} of other scopes", total=rows)
+    async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as connection:
+        for start in range(0, rows, CHUNK):
+            count = min(CHUNK, rows - start)
+            block = pack(start, count, dimensions, randomness)
+            query = f"copy vectors_1 ({VECTOR_COLUMNS}) from stdin (format binary)"
+            async with connection.cursor() as cursor, cursor.copy(query) as copy:
+                await copy.write(SIGNATURE + block + b"\xff\xff")
+            progress.advance(task, count)
+
+
+def pack(start: int, count: int, dimensions: int, randomness: np.random.Generator) -> bytes:
+    """Lay rows out as binary COPY wants them."""
+    row = np.dtype(
+        [
+            ("fields", ">i2"), ("a", ">i4"), ("scope", ">i8"), ("b", ">i4"), ("id", "V16"), ("c", ">i4"),
+            ("kind", "S5"), ("d", ">i4"), ("trust", ">i2"), ("e", ">i4"), ("importance", ">f4"), ("f", ">i4"),
+            ("dimensions", ">u2"), ("unused", ">u2"), ("embedding", ">f2", (dimensions,)),
+        ]
+    )  # fmt: skip
+    block = np.zeros(count, row)
+    block["fields"], block["a"], block["b"], block["c"], block["d"], block["e"] = 6, 8, 16, 5, 2, 4
+    block["f"] = 4 + 2 * dimensions
+    block["scope"] = (2**22 << 40) + (start + np.arange(count)) // 1000
+    block["id"] = [UUID(int=(start + number) << 64 | 7 << 76).bytes for number in range(count)]
+    block["kind"], block["trust"], block["importance"] = b"event", 50, 5.0
+    block["dimensions"], block["embedding"] = dimensions, unit_vectors(count, dimensions, randomness)
+    return block.tobytes()
+
+
+def vacuum(recollect: Recollect) -> None:
+    """Do what autovacuum would have done by now."""
+    with psycopg.connect(recollect.addresses.owner, autocommit=True) as connection:
+        for table in ("vectors_1", "memories", "memory_terms", "scopes"):
+            connection.execute(f"vacuum analyze {table}")
+
+
+async def fetch_rows(
+    connection: psycopg.AsyncConnection, ids: list[UUID], scope_id: int
+) -> list[tuple[str, str, list]]:
+    """Read rows just loaded, to be copied bare under another scope."""
+    fetched = []
+    for table, columns in (
+        ("memories", MEMORY_COLUMNS), ("memory_terms", TERM_COLUMNS), ("vectors_1", VECTOR_COLUMNS)
+    ):  # fmt: skip
+        query = f"copy (select {columns.replace('scope_id', f'{scope_id}::bigint')} from {table} where id = any (%s) order by id) to stdout (format binary)"
+        async with connection.cursor() as cursor, cursor.copy(query, (ids,)) as copy:
+            fetched.append((table, columns, [bytes(part) async for part in copy]))
+    return fetched
+
+
+async def copy_bare(connection: psycopg.AsyncConnection, rows: list[tuple[str, str, list]]) -> float:
+    """Copy ready bytes straight into the tables, in one transaction, and return the seconds."""
+    started = time.perf_counter()
+    async with connection.transaction():
+        for table, columns, parts in rows:
+            async with (
+                connection.cursor() as cursor,
+                cursor.copy(f"copy {table} ({columns}) from stdin (format binary)") as copy,
+            ):
+                for part in parts:
+                    await copy.write(part)
+    return time.perf_counter() - started

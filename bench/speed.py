@@ -1,0 +1,217 @@
+"""Measure speed as ratios within one run: the vector channel, HTTP and bulk load against their bare counterparts.
+
+    uv run python bench/speed.py                 # a table of 1,000,000 memories; about ten minutes
+    uv run python bench/speed.py --rows 20000 --scopes 1000 --rounds 20      # the short form that CI runs
+
+Machines are noisy: both sides of a ratio alternate call by call, and medians are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median
+
+import filler
+import httpx
+import numpy as np
+import psycopg
+import uvicorn
+from pgvector import HalfVector
+from pgvector.psycopg import register_vector_async
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from recollect import Cue, Mind, NewMemory, Recollect, Settings
+from recollect.doors.http.app import create_app
+from recollect.store.cluster import Cluster
+from recollect.wiring import Addresses, connected, prepare
+
+DIMENSIONS = 384
+LIMIT = 100
+CHUNK = 2_000
+OUT = Path(__file__).parent / "out" / "speed.json"
+console = Console()
+
+
+class NoEmbedder:
+    """A space without a model: every vector is given, so that no model is measured."""
+
+    model, dimensions, scripts = "bench@1", DIMENSIONS, frozenset[str]()
+
+    async def embed(self, texts: list[str]) -> np.ndarray:
+        """Refuse: nothing here may embed."""
+        raise AssertionError("the bench gives every vector itself")
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+@asynccontextmanager
+async def running(folder: Path, cluster: Cluster):  # noqa: ANN201
+    """Open Recollect on a database of its own."""
+    with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
+        connection.execute("create database speed")
+    addresses = Addresses(cluster.dsn("speed", "recollect_service"), cluster.dsn("speed"))
+    await prepare(addresses, NoEmbedder())
+    async with connected(Settings(deadline_seconds=120), addresses, None) as recollect:
+        yield recollect
+
+
+async def alternate(rounds: int, *calls: Callable[[int], Awaitable[object]]) -> list[float]:
+    """Time calls in turns and return the median milliseconds of each."""
+    times: list[list[float]] = [[] for _ in calls]
+    for number in range(rounds + 3):
+        for call, measured in zip(calls, times, strict=True):
+            started = time.perf_counter()
+            await call(number)
+            measured.append((time.perf_counter() - started) * 1000)
+    return [median(measured[3:]) for measured in times]
+
+
+async def load_scope(mind: Mind, size: int, randomness: np.random.Generator, progress: Progress) -> None:
+    """Load a scope of the asked size with vectors of its own."""
+    task = progress.add_task(f"a scope of {size:,}", total=size)
+    for start in range(0, size, CHUNK):
+        count = min(CHUNK, size - start)
+        await mind.load(filler.memories(start, count, randomness, DIMENSIONS))
+        progress.advance(task, count)
+
+
+async def measure_vector(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, float]:
+    """Compare the vector channel with the same query sent bare by a role that no policy touches."""
+    from recollect.verbs.recall import ask_channels
+
+    randomness = np.random.default_rng(1)
+    cues = filler.unit_vectors(rounds + 3, DIMENSIONS, randomness)
+    place = await filler.place_of(recollect, mind)
+    parts = filler.only_vector(recollect)
+    async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as bare:
+        await register_vector_async(bare)
+        query = (
+            f"select id, -(embedding <#> %s::halfvec) as score from vectors_1 where scope_id = {place.scope_id} "
+            f"order by embedding <#> %s::halfvec limit {LIMIT}"
+        )
+
+        async def ask_bare(number: int) -> object:
+            vector = HalfVector(cues[number])
+            return await (await bare.execute(query, (vector, vector))).fetchall()
+
+        async def ask_channel(number: int) -> object:
+            return await ask_channels(parts, place, filler.reading(cues[number]), LIMIT)
+
+        bare_ms, channel_ms = await alternate(rounds, ask_bare, ask_channel)
+    return {"bare_ms": bare_ms, "channel_ms": channel_ms, "ratio": channel_ms / bare_ms}
+
+
+async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, float]:
+    """Compare recall over HTTP with the verb in this process, text and vector given."""
+    cues = filler.unit_vectors(rounds + 3, DIMENSIONS, np.random.default_rng(2))
+    caller = await recollect.operator.act_for("default")
+    _, secret = await recollect.create_key(caller, "bench", ["read"], 100)
+    server = uvicorn.Server(uvicorn.Config(create_app(recollect=recollect), port=0, log_config=None, access_log=False))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
+        await asyncio.sleep(0.01)
+    url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {secret}"}) as client:
+
+        async def over_http(number: int) -> object:
+            body = {"agent": mind.scope.agent, "text": filler.sentence(number), "embedding": cues[number].tolist()}
+            answer = await client.post("/v1/recall", json=body)
+            return answer.raise_for_status().content
+
+        async def in_process(number: int) -> object:
+            return await mind.recall(Cue(filler.sentence(number), embedding=cues[number].tolist()))
+
+        http_ms, verb_ms = await alternate(rounds, over_http, in_process)
+    server.should_exit = True
+    await serving
+    return {"http_ms": http_ms, "verb_ms": verb_ms, "added_ms": http_ms - verb_ms}
+
+
+async def measure_load(recollect: Recollect, chunks: int) -> dict[str, float]:
+    """Compare bulk load with bare COPY of the same rows into the same tables and indexes, chunk by chunk."""
+    randomness = np.random.default_rng(3)
+    mind = await recollect.mind("loaded")
+    twin = await recollect.mind("copied")
+    await twin.remember("the first memory makes the scope")
+    ours = bare = 0.0
+    async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as connection:
+        await register_vector_async(connection)
+        scope_id = (await filler.place_of(recollect, twin)).scope_id
+        for number in range(chunks // 5):
+            new: list[NewMemory] = filler.memories(number * 5 * CHUNK, 5 * CHUNK, randomness, DIMENSIONS)
+            started = time.perf_counter()
+            ids = await mind.load(new)
+            ours += time.perf_counter() - started
+            rows = await filler.fetch_rows(connection, ids, scope_id)
+            bare += await filler.copy_bare(connection, rows)
+    total = chunks // 5 * 5 * CHUNK
+    return {"load_per_s": total / ours, "copy_per_s": total / bare, "ratio": bare / ours}
+
+
+async def main() -> None:
+    """Measure everything and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="memories of other scopes in the same tables")
+    parser.add_argument("--scopes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--chunks", type=int, default=10, help=f"chunks of {CHUNK} in the bulk load")
+    asked = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="recollect-speed-"))
+    folder.chmod(0o755)
+    settings = {"shared_buffers": "4GB", "maintenance_work_mem": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
+    try:
+        with Cluster(folder / "postgres", settings=settings) as cluster:
+            async with running(folder, cluster) as recollect:
+                figures = await measure(recollect, asked)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text(json.dumps(figures, indent=1))
+    print_figures(figures, asked.rows)
+
+
+async def measure(recollect: Recollect, asked: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Fill the tables, then measure every pair."""
+    figures: dict[str, dict[str, float]] = {}
+    randomness = np.random.default_rng(0)
+    with Progress(console=console) as progress:
+        await filler.fill(recollect, asked.rows, DIMENSIONS, progress)
+        minds = {size: await recollect.mind(f"scope-{size}") for size in asked.scopes}
+        for size, mind in minds.items():
+            await load_scope(mind, size, randomness, progress)
+    filler.vacuum(recollect)
+    for size, mind in minds.items():
+        figures[f"vector {size}"] = await measure_vector(recollect, mind, asked.rounds)
+        figures[f"http {size}"] = await measure_http(recollect, mind, asked.rounds)
+    figures["load"] = await measure_load(recollect, asked.chunks)
+    return figures
+
+
+def print_figures(figures: dict[str, dict[str, float]], rows: int) -> None:
+    """Print what was measured beside what was wished for."""
+    table = Table("pair", "bare", "ours", "figure", "goal", title=f"beside {rows:,} memories of other scopes")
+    for name, row in figures.items():
+        if name.startswith("vector"):
+            cells = (f"{row['bare_ms']:.2f} ms", f"{row['channel_ms']:.2f} ms", f"{row['ratio']:.2f} x", "<= 1.2 x")
+        elif name.startswith("http"):
+            cells = (f"{row['verb_ms']:.2f} ms", f"{row['http_ms']:.2f} ms", f"+{row['added_ms']:.2f} ms", "<= +3 ms")
+        else:
+            copied, loaded = f"{row['copy_per_s']:,.0f}/s", f"{row['load_per_s']:,.0f}/s"
+            cells = (copied, loaded, f"{row['ratio']:.2f} x", ">= 0.6 x")
+        table.add_row(name, *cells)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
