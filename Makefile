@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check test serve worker migrate docs bench clean
+.PHONY: help setup fast check test serve worker migrate schema docs bench isolation campaign clean
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -41,12 +41,21 @@ worker: ## do what was left for later
 migrate: ## bring the database to the newest shape
 	$(RUN) recollect migrate $(ARGS)
 
+schema: ## write schema.sql anew after a migration was added
+	$(RUN) python tests/schema.py
+
 docs: ## check that the pages say all they must
 	$(RUN) pytest tests/house/test_house.py -k "glossary or decisions or settings or reference"
 
 bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/out
 	@for script in $(if $(BENCH),bench/$(BENCH).py,$(shell grep -ls "__main__" bench/*.py)); do \
 	    echo "== $$script"; $(RUN) python $$script $(ARGS); done
+
+isolation: ## walk 50,000 random steps over 20 tenants and look for a foreign row
+	RECOLLECT_STEPS=50000 $(RUN) pytest tests/faults/test_isolation_stateful.py -s $(ARGS)
+
+campaign: ## the long form of the fault tests: kill -9 rounds, fuzzed requests
+	RECOLLECT_ROUNDS=100 RECOLLECT_EXAMPLES=400 $(RUN) pytest tests/faults tests/acceptance/test_schemathesis.py -s $(ARGS)
 
 clean: ## remove what tools left behind, never data
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis dist

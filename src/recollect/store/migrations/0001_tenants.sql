@@ -25,6 +25,14 @@ begin
 exception when duplicate_object or unique_violation then null;
 end $$;
 
+-- An owner who is no superuser may hand a function to the matcher only as its member.
+do $$
+begin
+    if not pg_has_role(current_user, 'recollect_matcher', 'set') then
+        execute format('grant recollect_matcher to %I', current_user);
+    end if;
+end $$;
+
 grant usage on schema public to recollect_service, recollect_matcher;
 
 create table tenants (

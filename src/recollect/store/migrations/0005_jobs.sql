@@ -3,7 +3,8 @@
 grant select, insert, update, delete
     on procrastinate_jobs, procrastinate_events, procrastinate_periodic_defers, procrastinate_workers
     to recollect_service;
-grant usage on all sequences in schema public to recollect_service;
+grant usage on sequence procrastinate_jobs_id_seq, procrastinate_events_id_seq, procrastinate_periodic_defers_id_seq
+    to recollect_service;
 
 -- A write asks whether its scope has a job waiting already; the engine indexes locks of running jobs only.
 create index waiting_jobs_by_lock on procrastinate_jobs (lock) where status = 'todo';
