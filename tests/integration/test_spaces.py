@@ -1,0 +1,130 @@
+"""Embedding spaces on a real PostgreSQL: every width, changed while serving, filled by jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recollect.errors import NotFoundError
+from recollect.llm.fake import FakeEmbedder
+from recollect.models import Cue, MemoryState, NewMemory
+from recollect.settings import Settings
+from recollect.store.ownership import ensure_space
+from recollect.wiring import connected
+
+
+async def with_model(recollect, embedder):
+    """The same database served with another model configured."""
+    return replace(recollect, parts=replace(recollect.parts, embedder=embedder))
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "storage"),
+    [(256, "covering"), (1280, "covering"), (1281, "plain"), (1536, "plain"), (4000, "plain"), (4096, "external")],
+)
+async def test_every_width_is_stored_and_searched(recollect, owner, dimensions, storage):
+    changed = await with_model(recollect, FakeEmbedder(dimensions))
+    await changed.operator.change_model(lambda _: None)
+    mind = await changed.mind("wide")
+    vectors = np.random.default_rng(1).standard_normal((30, dimensions))
+    await mind.remember([NewMemory(f"m{n}", embedding=row.tolist()) for n, row in enumerate(vectors)])
+    hit = (await mind.recall(Cue(embedding=vectors[17].tolist(), limit=1))).hits[0]
+    assert hit.memory.content == "m17"
+    row = owner.execute("select storage, id from embedding_spaces where state = 'active'").fetchone()
+    assert row[0] == storage
+    owner.execute("set enable_seqscan = off; set enable_bitmapscan = off")
+    query = f"explain select id from vectors_{row[1]} where scope_id = 7 order by embedding <#> embedding limit 3"
+    plan = "\n".join(line[0] for line in owner.execute(query))
+    assert ("Index Only Scan" in plan) == (storage == "covering")
+
+
+async def test_a_model_is_replaced_while_serving(recollect, owner):
+    minds = [await recollect.mind(f"agent-{number}", tenant=f"tenant-{number % 3}") for number in range(5)]
+    for mind in minds:
+        await mind.remember([NewMemory(f"note {number} of {mind.scope.agent}") for number in range(40)])
+    changed = await with_model(recollect, FakeEmbedder(256))
+    seen: list[int] = []
+    written: list[str] = []
+
+    async def keep_writing():
+        for number in range(60):
+            [receipt] = await minds[number % 5].remember(f"while changing {number}")
+            written.append(str(receipt.id))
+            assert (await minds[number % 5].recall("note")).hits
+            await asyncio.sleep(0)
+
+    writing = asyncio.create_task(keep_writing())
+    space = await changed.operator.change_model(seen.append)
+    await writing
+    await changed.work(until_empty=True)
+    total = owner.execute("select count(*) from memories").fetchone()[0]
+    assert total == 260
+    await changed.operator.change_model(seen.append)  # a second sweep finds the writes of the old model
+    assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone()[0] == total
+    assert [each.state for each, _ in await changed.operator.list_spaces()] == ["retired", "active"]
+    answer = await (await changed.mind("agent-0", tenant="tenant-0")).recall("note 7 of agent-0")
+    assert answer.methods["vector"] == "exact"
+    assert answer.hits[0].memory.content == "note 7 of agent-0"
+    assert seen
+
+
+async def test_writes_of_the_old_model_wait_for_the_new_one(recollect, owner):
+    changed = await with_model(recollect, FakeEmbedder(256))
+    space = await changed.operator.change_model(lambda _: None)
+    [receipt] = await (await recollect.mind("old")).remember("written by a process that still has the old model")
+    assert receipt.state is MemoryState.STORED
+    await changed.work(until_empty=True)
+    assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone() == (1,)
+
+
+async def test_a_retired_space_can_be_dropped_and_an_active_one_can_not(recollect, owner):
+    changed = await with_model(recollect, FakeEmbedder(256))
+    space = await changed.operator.change_model(lambda _: None)
+    with pytest.raises(NotFoundError):
+        await changed.operator.drop_space(space.id)
+    await changed.operator.drop_space(1)
+    assert owner.execute("select to_regclass('vectors_1')").fetchone() == (None,)
+    mind = await changed.mind("ada")
+    [receipt] = await mind.remember("still works")
+    await mind.forget([receipt.id])
+    assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone() == (0,)
+
+
+async def test_without_a_space_everything_but_vectors_works(cluster, addresses):
+    async with connected(Settings(embedder="none"), addresses, None) as recollect:
+        mind = await recollect.mind("ada")
+        [receipt] = await mind.remember("green apples")
+        assert receipt.state is MemoryState.STORED
+        assert (await mind.recall("apples")).hits[0].memory.content == "green apples"
+
+
+async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(recollect, owner, monkeypatch):
+    mind = await recollect.mind("ada")
+    refuse = "a text that the model cannot take"
+    embed = FakeEmbedder.embed
+
+    async def picky(self, texts):
+        if any(refuse in text for text in texts):
+            await asyncio.sleep(0)
+            self.fail()
+            try:
+                return await embed(self, texts)
+            finally:
+                self.recover()
+        return await embed(self, texts)
+
+    monkeypatch.setattr(FakeEmbedder, "embed", picky)
+    await mind.load([NewMemory(f"fine {number}") for number in range(30)] + [NewMemory(refuse)])
+    await mind.load([NewMemory("later")])
+    await recollect.work(until_empty=True)
+    waiting = owner.execute("select content from pending_embeddings join memories using (scope_id, id)").fetchall()
+    assert waiting == [(refuse,)]
+    assert owner.execute("select count(*) from vectors_1").fetchone() == (31,)
+
+
+async def test_ensuring_a_space_twice_makes_one(addresses):
+    spaces = await asyncio.gather(*(ensure_space(addresses.owner, "model", 300) for _ in range(4)))
+    assert len({space.id for space in spaces}) == 1
