@@ -1,0 +1,67 @@
+"""An embedder that dies in mid-run costs nothing but time: no write fails, and every vector comes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from integration.embedding_server import DIMENSIONS, MODEL, serving
+from recollect.llm.openai import Endpoint, OpenAIEmbedder
+from recollect.models import MemoryState
+from recollect.settings import Settings
+from recollect.wiring import connected, prepare
+
+MEMORIES = 1_000
+
+
+@pytest.mark.real_model
+async def test_a_thousand_writes_survive_the_death_of_the_embedder(addresses, owner):
+    owner.execute("select switch_embedding_space(create_embedding_space(%s, %s))", [MODEL, DIMENSIONS])
+    with serving() as server:
+        embedder = OpenAIEmbedder(Endpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, patience_seconds=0.2))
+        await prepare(addresses, embedder)
+        settings = Settings(embedder="none", embed_wait_seconds=0.5, embedder_batch=32)
+        async with connected(settings, addresses, embedder) as recollect:
+            worker = asyncio.create_task(recollect.work(concurrency=4))
+            try:
+                receipts = await write_through_an_outage(recollect, server)
+                assert len(receipts) == MEMORIES
+                states = {receipt.state for receipt in receipts}
+                assert states == {MemoryState.EMBEDDED, MemoryState.STORED}, "the outage must hit some and spare some"
+                await every_memory_is_found_by_text(recollect)
+                assert count_vectors(owner) < MEMORIES
+                await asyncio.to_thread(server.start)
+                returned = time.monotonic()
+                while count_vectors(owner) < MEMORIES:
+                    assert time.monotonic() - returned < 60, "a minute after the return, vectors are still missing"
+                    await asyncio.sleep(0.25)
+            finally:
+                worker.cancel()
+                await asyncio.gather(worker, return_exceptions=True)
+        await embedder.close()
+    assert owner.execute("select count(*) from pending_embeddings").fetchone() == (0,)
+
+
+async def write_through_an_outage(recollect, server):
+    minds = [await recollect.mind(f"agent-{number}") for number in range(10)]
+    receipts = []
+    for number in range(MEMORIES):
+        if number == 50:
+            server.kill()
+        receipts += await minds[number % 10].remember(f"note{number} about the garden")
+    return receipts
+
+
+async def every_memory_is_found_by_text(recollect):
+    minds = [await recollect.mind(f"agent-{number}") for number in range(10)]
+    for number in range(MEMORIES):
+        hits = (await minds[number % 10].recall(f"note{number}", limit=1)).hits
+        assert hits, number
+        assert hits[0].memory.content == f"note{number} about the garden"
+
+
+def count_vectors(owner):
+    table = owner.execute("select 'vectors_' || id from embedding_spaces where state = 'active'").fetchone()[0]
+    return owner.execute(f"select count(*) from {table}").fetchone()[0]
