@@ -1,6 +1,5 @@
 """Recollect, the memory of AI agents on PostgreSQL: remember, recall with reasons, forget."""
 
-from recollect.client import Client
 from recollect.errors import RecollectError
 from recollect.mind import Mind
 from recollect.models import Cue, Hit, Kind, Memory, NewMemory, Receipt, Recollection
@@ -9,7 +8,6 @@ from recollect.wiring import Recollect
 from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` reads as it is meant
 
 __all__ = [
-    "Client",
     "Cue",
     "Hit",
     "Kind",

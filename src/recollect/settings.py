@@ -18,7 +18,8 @@ class Settings(BaseSettings):
         default="embedded", description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
     )
     owner_database_url: str = Field(
-        default="", description="DSN of the role that owns the tables; only migrate, key, space and index use it."
+        default="",
+        description="DSN of the role that owns the tables; the API and the worker do without it.",
     )
     data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")

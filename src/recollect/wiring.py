@@ -150,10 +150,13 @@ class Operator:
         embedder, owner = self.recollect.parts.embedder, self.recollect.owner_address()
         space = await ownership.ensure_space(owner, embedder.model, embedder.dimensions)
         database, batch = self.recollect.parts.database, self.recollect.settings.embedder_batch
-        await fill_space(database, embedder, batch, space.id, report)
-        await ownership.switch_space(owner, space.id) if space.state != "active" else None
-        await fill_space(database, embedder, batch, space.id, report)
-        return replace(space, state="active")
+        await fill_space(database, embedder, batch, space, report)
+        if space.state == "active":
+            return space
+        await ownership.switch_space(owner, space.id)
+        active = replace(space, state="active")
+        await fill_space(database, embedder, batch, active, report)
+        return active
 
     async def drop_space(self, space_id: int) -> None:
         """Drop a retired embedding space with all its vectors."""

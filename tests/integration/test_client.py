@@ -13,7 +13,8 @@ import uvicorn
 from starlette.responses import Response
 
 from conftest import new_key
-from recollect import Client, Cue, Kind, NewMemory, sync
+from recollect import Cue, Kind, NewMemory, sync
+from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.models import Right

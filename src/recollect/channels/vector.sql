@@ -7,3 +7,9 @@ where scope_id = %(scope_id)s
   and (%(before)s::uuid is null or id < %(before)s::uuid)
 order by embedding <#> %(vector)s::halfvec({dimensions})
 limit %(limit)s
+
+-- name: avoid_sorting
+select set_config('enable_sort', 'off', true)
+
+-- name: allow_sorting
+select set_config('enable_sort', 'on', true)

@@ -13,11 +13,11 @@ try:
     import typer
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
+    from rich.table import Column, Table
 except ImportError:  # the extra is not installed
     sys.exit("The command line needs `pip install 'recollect[server]'`.")
 
-from recollect.doors import jsonl, service, timing
+from recollect.doors import jsonl, timing
 from recollect.errors import RecollectError
 from recollect.mind import Mind
 from recollect.models import Cue, Kind, NewMemory, Right
@@ -68,18 +68,24 @@ def with_mind(agent: str, user: str, tenant: str, work: Callable[[Mind], Corouti
 @app.command()
 def up(tenant: Tenant = "default") -> None:
     """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
+    from recollect.doors import service  # the web framework takes a while to load
+
     asyncio.run(service.up(Settings(), tenant, out))
 
 
 @app.command()
 def serve() -> None:
     """Serve the HTTP API; run `recollect worker` beside it."""
+    from recollect.doors import service
+
     asyncio.run(service.serve(Settings()))
 
 
 @app.command()
 def worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4) -> None:
     """Run background jobs until stopped."""
+    from recollect.doors import service
+
     asyncio.run(service.work(Settings(), concurrency))
 
 
@@ -109,7 +115,7 @@ def create_key(
 @key_app.command("list")
 def list_keys(tenant: Tenant = "default") -> None:
     """List a tenant's keys."""
-    table = Table("id", "name", "rights", "trust", "made", "revoked")
+    table = Table(Column("id", no_wrap=True, min_width=36), "name", "rights", "trust", "made", "revoked")
 
     async def work(recollect: Recollect) -> None:
         for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from rich.console import Console
@@ -22,6 +23,22 @@ Try, in another terminal:
   recollect remember --agent ada "Ann bought green apples at the market"
   recollect recall --agent ada "what did Ann buy"
 Stop with Ctrl-C."""
+
+
+class Server(uvicorn.Server):
+    """A server that ends by returning: uvicorn's own would raise the signal again, and nobody could clean up."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop serving on SIGINT and SIGTERM."""
+        stop_on_signals(lambda: setattr(self, "should_exit", True))
+        yield
+
+
+def stop_on_signals(stop: Callable[[], object]) -> None:
+    """Call `stop` on SIGINT and SIGTERM, inside the running loop."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
 async def up(settings: Settings, tenant: str, console: Console) -> None:
@@ -65,8 +82,7 @@ async def work(settings: Settings, concurrency: int) -> None:
     log_to_stderr()
     async with open_recollect(settings) as recollect:
         task = asyncio.create_task(recollect.work(concurrency))
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        stop_on_signals(task.cancel)
         with suppress(asyncio.CancelledError):
             await task
 
@@ -81,7 +97,7 @@ def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
         log_config=None,
         server_header=False,
     )
-    return uvicorn.Server(config)
+    return Server(config)
 
 
 def log_to_stderr() -> None:

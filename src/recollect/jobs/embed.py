@@ -27,7 +27,7 @@ async def embed_pending(database: Database, embedder: Embedder, batch: int, scop
     """Embed everything in a scope that waits for a vector; doing it twice does no harm."""
     space = await active_space(database)
     if space is None or space.model != embedder.model:
-        raise EmbedderError("The configured embedder is not the active space's model.", lasting=True)
+        raise EmbedderError("This worker's embedder is not the active space's model; another worker's may be.")
     done, refused, after = 0, 0, BEGINNING
     while waiting := await spaces.list_pending(database, scope_id, after, batch):
         after = waiting[-1].id
@@ -57,10 +57,11 @@ async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[E
 
 
 async def fill_space(
-    database: Database, embedder: Embedder, batch: int, space_id: int, report: Callable[[int], None] = NO_REPORT
+    database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, report: Callable[[int], None] = NO_REPORT
 ) -> int:
-    """Embed every memory that a space lacks, from where the last attempt stopped."""
-    after = await spaces.read_fill_cursor(database, space_id)
+    """Embed every memory that a space lacks; a space still being filled goes on from where it stopped."""
+    space_id = space.id
+    after = await spaces.read_fill_cursor(database, space_id) if space.state == "filling" else (0, BEGINNING)
     done = 0
     for tenant_id in await scopes.list_tenants(database):
         if tenant_id < spaces.tenant_of(after[0]):

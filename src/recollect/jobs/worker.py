@@ -37,7 +37,9 @@ class Patience(BaseRetryStrategy):
 
 def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int) -> App:
     """Join the job engine with the tasks it can run."""
-    app = App(connector=PsycopgConnector(conninfo=dsn, kwargs=dict(PATIENCE), min_size=1, max_size=4))
+    app = App(
+        connector=PsycopgConnector(conninfo=dsn, kwargs={"prepare_threshold": None, **PATIENCE}, min_size=1, max_size=4)
+    )
 
     async def embed(scope_id: int) -> None:
         if embedder is not None:

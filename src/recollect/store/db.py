@@ -99,9 +99,10 @@ class Database:
 
     @asynccontextmanager
     async def reading(self, tenant_id: int | None) -> AsyncIterator[Connection]:
-        """Read as a tenant: what is sent before the first answer is read travels together.
+        """Read as a tenant: all that is asked in the block travels together, in one round trip.
 
-        A pipeline is one transaction without a `begin`, and the binding ends with it.
+        A pipeline is one transaction without a `begin`, and the binding ends with it. Answers are read after
+        the block: to read one inside it would be a round trip of its own.
         """
         with translated_errors():
             async with self._pool.connection() as connection, connection.pipeline():

@@ -37,8 +37,8 @@ async def create_key(
 async def list_keys(database: Database, tenant_id: int) -> list[ApiKey]:
     """List a tenant's keys, revoked ones included."""
     async with database.reading(tenant_id) as connection:
-        rows = await (await connection.execute(QUERIES["all"])).fetchall()
-        return [to_key(row) for row in rows]
+        found = await connection.execute(QUERIES["all"])
+    return [to_key(row) for row in await found.fetchall()]
 
 
 async def revoke_key(database: Database, tenant_id: int, key_id: UUID) -> ApiKey:

@@ -84,7 +84,7 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
         "separator": SEPARATOR,
         "contents": [row.memory.content for row in rows],
         "speakers": [row.memory.speaker for row in rows],
-        "importances": [row.memory.importance for row in rows],
+        "importances": [float(row.memory.importance) for row in rows],
         "keywords": [SEPARATOR.join(row.keywords) for row in rows],
         "moments": [row.occurred_at for row in rows],
         "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
@@ -130,16 +130,16 @@ async def ask_memories(connection: Connection, scope: Scope, ids: Sequence[UUID]
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Fetch whole memories by id; ids that are not of this scope are simply absent."""
     async with database.reading(scope.tenant_id) as connection:
-        rows = await (await ask_memories(connection, scope, ids)).fetchall()
-        return {row["id"]: to_memory(row) for row in rows}
+        found = await ask_memories(connection, scope, ids)
+    return {row["id"]: to_memory(row) for row in await found.fetchall()}
 
 
 async def page(database: Database, scope: Scope, cursor: UUID, limit: int) -> list[Memory]:
     """Fetch memories after a cursor, oldest first."""
     async with database.reading(scope.tenant_id) as connection:
         parameters = {**names(scope), "cursor": cursor, "limit": limit}
-        rows = await (await connection.execute(QUERIES["page"], parameters)).fetchall()
-        return [to_memory(row) for row in rows]
+        found = await connection.execute(QUERIES["page"], parameters)
+    return [to_memory(row) for row in await found.fetchall()]
 
 
 async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:

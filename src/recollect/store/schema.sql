@@ -70,7 +70,7 @@ CREATE FUNCTION public.first_scope() RETURNS bigint
 
 CREATE FUNCTION public.last_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (((public.current_tenant() + 1) << 40) - 1);
+    RETURN ((public.current_tenant() << 40) | '1099511627775'::bigint);
 
 CREATE FUNCTION public.locate(asked_agent text, asked_user text) RETURNS public.place
     LANGUAGE sql STABLE
@@ -88,7 +88,8 @@ CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], ask
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 begin
-    if asked_scope is null or not asked_scope between first_scope() and last_scope() then
+    -- Without a tenant the comparison is null: only what is true may go on.
+    if (asked_scope between first_scope() and last_scope()) is not true then
         return;
     end if;
     return query

@@ -52,7 +52,8 @@ async def admit(database: Database, secret: str, door: str, agent: str, user: st
 async def locate(database: Database, scope: Scope) -> Place:
     """Locate a scope for a caller who is already known."""
     async with database.reading(scope.tenant_id) as connection:
-        return await read_place(await ask_place(connection, scope.agent, scope.user))
+        located = await ask_place(connection, scope.agent, scope.user)
+    return await read_place(located)
 
 
 async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCursor[DictRow]:

@@ -14,14 +14,18 @@ end $$;
 -- The service's role owns nothing and cannot pass row-level security. Give it a password to let it log in.
 do $$
 begin
-    create role recollect_service login nosuperuser nobypassrls;
+    if not exists (select from pg_roles where rolname = 'recollect_service') then
+        create role recollect_service login nosuperuser nobypassrls;
+    end if;
 exception when duplicate_object or unique_violation then null;
 end $$;
 
 -- The matcher owns one function and reads one table: see 0003.
 do $$
 begin
-    create role recollect_matcher nologin nosuperuser nobypassrls;
+    if not exists (select from pg_roles where rolname = 'recollect_matcher') then
+        create role recollect_matcher nologin nosuperuser nobypassrls;
+    end if;
 exception when duplicate_object or unique_violation then null;
 end $$;
 
@@ -56,7 +60,7 @@ create function first_scope() returns bigint
 
 create function last_scope() returns bigint
     language sql stable parallel safe
-    return ((current_tenant() + 1) << 40) - 1;
+    return current_tenant() << 40 | 1099511627775;
 
 create function presented_key() returns bytea
     language sql stable parallel safe

@@ -1,0 +1,17 @@
+-- Run once by a superuser, inside the empty database: who owns the tables, who serves, who matches terms.
+-- psql reads the two passwords from the environment:
+--   RECOLLECT_OWNER_PASSWORD=... RECOLLECT_SERVICE_PASSWORD=... psql -d recollect -f roles.sql
+\set ON_ERROR_STOP on
+\getenv owner_password RECOLLECT_OWNER_PASSWORD
+\getenv service_password RECOLLECT_SERVICE_PASSWORD
+
+-- CREATEROLE lets `recollect migrate` find the roles below in place; it gives no right over other roles.
+create role recollect_owner login createrole password :'owner_password';
+-- Owns nothing and cannot pass row-level security.
+create role recollect_service login nosuperuser nobypassrls password :'service_password';
+-- Owns the one function that matches terms; the owner must be able to hand it over.
+create role recollect_matcher nologin nosuperuser nobypassrls;
+grant recollect_matcher to recollect_owner;
+
+select format('alter database %I owner to recollect_owner', current_database()) \gexec
+create extension vector;

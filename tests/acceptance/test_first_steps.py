@@ -1,0 +1,100 @@
+"""From an empty virtual environment to the right answer, by the commands that the README shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONGEST_SECONDS = 60
+
+
+def commands() -> list[list[str]]:
+    """The shell lines of the README's first steps, comments left out."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Install and try")[1].split("\n## ")[0]
+    lines = "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL)).splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(("pip", "recollect"))]
+
+
+@pytest.fixture
+def home():
+    folder = Path(tempfile.mkdtemp(prefix="recollect-first-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("uv") is None, reason="uv builds the wheel and the virtual environment")
+def test_the_readme_leads_to_the_right_answer_within_a_minute(home):
+    steps = commands()
+    assert [step[:2] for step in steps] == [
+        ["pip", "install"],
+        ["pip", "install"],
+        ["recollect", "up"],
+        ["recollect", "remember"],
+        ["recollect", "recall"],
+    ]
+    wheel = build(home)
+    environment = make_environment(home)
+    for step in steps[:2]:
+        arguments = [argument.replace("recollect[", f"{wheel}[") for argument in step[2:]]
+        subprocess.run(["uv", "pip", "install", "--quiet", *arguments], env=environment, check=True, cwd=home)
+    started = time.monotonic()
+    up = subprocess.Popen(steps[2], env=environment, cwd=home, stdout=subprocess.PIPE, text=True)
+    try:
+        wait_for_greeting(up)
+        for content in ("Li moved to Hangzhou in May.", "Li plays the violin on Sundays."):
+            run([*steps[3][:-1], content], environment, home)
+        run(steps[3], environment, home)
+        table = run(steps[4], environment, home)
+        seconds = time.monotonic() - started
+    finally:
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(20) == 0
+    answer = steps[3][-1]
+    others = [table.index(each) for each in ("Hangzhou", "violin") if each in table]
+    assert all(table.index(answer) < other for other in others), table
+    assert "vector" in table, "the local model took part"
+    assert seconds < LONGEST_SECONDS
+    assert not list(home.glob("data/postgres/postmaster.pid")), "PostgreSQL was left running"
+
+
+def build(home):
+    subprocess.run(["uv", "build", "--quiet", "--wheel", "--out-dir", str(home), str(ROOT)], check=True)
+    return next(home.glob("recollect-*.whl"))
+
+
+def make_environment(home):
+    subprocess.run(["uv", "venv", "--quiet", str(home / "venv")], check=True)
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+    return plain | {
+        "VIRTUAL_ENV": str(home / "venv"),
+        "PATH": f"{home / 'venv' / 'bin'}:{os.environ['PATH']}",
+        "RECOLLECT_DATA_DIR": str(home / "data"),
+        "RECOLLECT_PORT": "0",
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser())),
+        "COLUMNS": "160",
+    }
+
+
+def wait_for_greeting(process):
+    seen = ""
+    while "Stop with" not in seen:
+        line = process.stdout.readline()
+        assert line, seen
+        seen += line
+
+
+def run(command, environment, home):
+    return subprocess.run(command, env=environment, cwd=home, check=True, capture_output=True, text=True).stdout
