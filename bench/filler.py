@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 import psycopg
+from psycopg.types.json import Jsonb
 from rich.progress import Progress
 
 from recollect import Mind, NewMemory, Recollect
@@ -17,7 +20,8 @@ from recollect.models import Script
 from recollect.store.scopes import Place, locate
 from recollect.verbs.parts import Parts
 
-WORDS = [first + second for first in "bar cor din fel gam hul".split() for second in "ta ro mi lun des pon".split()]
+SYLLABLES = ("bar", "cor", "din", "fel", "gam", "hul", "jos", "kap", "lem", "mor", "nut", "pir", "ros", "sul", "tav")
+VOCABULARY = 3_000
 CHUNK = 20_000
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0" * 8
 MEMORY_COLUMNS = (
@@ -25,12 +29,20 @@ MEMORY_COLUMNS = (
 )
 TERM_COLUMNS = "scope_id, id, kind, trust, terms, weights"
 VECTOR_COLUMNS = "scope_id, id, kind, trust, importance, embedding"
+MEMORY_TYPES = "int8 uuid text text text float4 text[] text int2 timestamptz timestamptz jsonb"
+TERM_TYPES = "int8 uuid text int2 int8[] sparsevec"
+VECTOR_TYPES = "int8 uuid text int2 float4 halfvec"
 
 
 def sentence(number: int) -> str:
-    """Make up a memory of a dozen words."""
-    picked = (WORDS[(number * prime + prime) % len(WORDS)] for prime in (1, 7, 11, 13, 17, 19, 23, 29, 31, 37))
-    return f"note {number} " + " ".join(picked)
+    """Make up a memory of a dozen words, few of them frequent and most of them rare, as in any language."""
+    chosen = random.Random(number)
+    return f"note {number} " + " ".join(word(int(VOCABULARY ** chosen.random())) for _ in range(10))
+
+
+def word(rank: int) -> str:
+    """Spell the word of a rank."""
+    return SYLLABLES[rank % 15] + SYLLABLES[rank // 15 % 15] + SYLLABLES[rank // 225]
 
 
 def unit_vectors(count: int, dimensions: int, randomness: np.random.Generator) -> np.ndarray:
@@ -100,29 +112,32 @@ def vacuum(recollect: Recollect) -> None:
             connection.execute(f"vacuum analyze {table}")
 
 
-async def fetch_rows(
-    connection: psycopg.AsyncConnection, ids: list[UUID], scope_id: int
-) -> list[tuple[str, str, list]]:
-    """Read rows just loaded, to be copied bare under another scope."""
-    fetched = []
-    for table, columns in (
-        ("memories", MEMORY_COLUMNS), ("memory_terms", TERM_COLUMNS), ("vectors_1", VECTOR_COLUMNS)
-    ):  # fmt: skip
-        query = f"copy (select {columns.replace('scope_id', f'{scope_id}::bigint')} from {table} where id = any (%s) order by id) to stdout (format binary)"
-        async with connection.cursor() as cursor, cursor.copy(query, (ids,)) as copy:
-            fetched.append((table, columns, [bytes(part) async for part in copy]))
-    return fetched
+Ready = list[tuple[str, list[str], list[tuple[Any, ...]]]]
 
 
-async def copy_bare(connection: psycopg.AsyncConnection, rows: list[tuple[str, str, list]]) -> float:
-    """Copy ready bytes straight into the tables, in one transaction, and return the seconds."""
+async def fetch_rows(connection: psycopg.AsyncConnection[Any], ids: list[UUID], scope_id: int) -> Ready:
+    """Read rows just loaded, as values ready to be copied bare under another scope."""
+    tables = {
+        "memories": (MEMORY_COLUMNS, MEMORY_TYPES), "memory_terms": (TERM_COLUMNS, TERM_TYPES),
+        "vectors_1": (VECTOR_COLUMNS, VECTOR_TYPES),
+    }  # fmt: skip
+    ready: Ready = []
+    for table, (columns, types) in tables.items():
+        renamed = columns.replace("scope_id", f"{scope_id}::bigint")
+        query = f"select {renamed} from {table} where id = any (%s) order by id"
+        rows = await (await connection.execute(query, (ids,))).fetchall()
+        json_last = [(*row[:-1], Jsonb(row[-1])) for row in rows] if table == "memories" else rows
+        ready.append((f"copy {table} ({columns}) from stdin (format binary)", types.split(), json_last))
+    return ready
+
+
+async def copy_bare(connection: psycopg.AsyncConnection[Any], ready: Ready) -> float:
+    """Copy ready values straight into the tables with the driver's own COPY, and return the seconds."""
     started = time.perf_counter()
     async with connection.transaction():
-        for table, columns, parts in rows:
-            async with (
-                connection.cursor() as cursor,
-                cursor.copy(f"copy {table} ({columns}) from stdin (format binary)") as copy,
-            ):
-                for part in parts:
-                    await copy.write(part)
+        for query, types, rows in ready:
+            async with connection.cursor() as cursor, cursor.copy(query) as copy:
+                copy.set_types(types)
+                for row in rows:
+                    await copy.write_row(row)
     return time.perf_counter() - started

@@ -9,29 +9,32 @@ Machines are noisy: both sides of a ratio alternate call by call, and medians ar
 from __future__ import annotations
 
 import argparse
-import asyncio
+import contextlib
+import http.client
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from statistics import median
 
-import filler
-import httpx
 import numpy as np
 import psycopg
-import uvicorn
+import uvloop
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector_async
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+import filler
 from recollect import Cue, Mind, NewMemory, Recollect, Settings
-from recollect.doors.http.app import create_app
 from recollect.store.cluster import Cluster
 from recollect.wiring import Addresses, connected, prepare
 
@@ -49,14 +52,14 @@ class NoEmbedder:
 
     async def embed(self, texts: list[str]) -> np.ndarray:
         """Refuse: nothing here may embed."""
-        raise AssertionError("the bench gives every vector itself")
+        raise AssertionError(f"the bench gives every vector itself, and {len(texts)} were asked for")
 
     async def close(self) -> None:
         """Do nothing."""
 
 
 @asynccontextmanager
-async def running(folder: Path, cluster: Cluster):  # noqa: ANN201
+async def running(cluster: Cluster) -> AsyncIterator[Recollect]:
     """Open Recollect on a database of its own."""
     with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
         connection.execute("create database speed")
@@ -113,29 +116,52 @@ async def measure_vector(recollect: Recollect, mind: Mind, rounds: int) -> dict[
 
 
 async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, float]:
-    """Compare recall over HTTP with the verb in this process, text and vector given."""
-    cues = filler.unit_vectors(rounds + 3, DIMENSIONS, np.random.default_rng(2))
+    """Compare recall over HTTP, from a server of its own process, with the verb in this one."""
+    vectors = filler.unit_vectors(rounds + 3, DIMENSIONS, np.random.default_rng(2))
+    cues = [Cue(filler.sentence(number), embedding=vectors[number].tolist()) for number in range(rounds + 3)]
+    bodies = [
+        json.dumps({"agent": mind.scope.agent, "text": cue.text, "embedding": cue.embedding}).encode() for cue in cues
+    ]
     caller = await recollect.operator.act_for("default")
     _, secret = await recollect.create_key(caller, "bench", ["read"], 100)
-    server = uvicorn.Server(uvicorn.Config(create_app(recollect=recollect), port=0, log_config=None, access_log=False))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
-        await asyncio.sleep(0.01)
-    url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {secret}"}) as client:
+    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    with serving(recollect.addresses.service) as port:
+        client = http.client.HTTPConnection("127.0.0.1", port)
 
         async def over_http(number: int) -> object:
-            body = {"agent": mind.scope.agent, "text": filler.sentence(number), "embedding": cues[number].tolist()}
-            answer = await client.post("/v1/recall", json=body)
-            return answer.raise_for_status().content
+            client.request("POST", "/v1/recall", bodies[number], headers)
+            answer = client.getresponse()
+            assert answer.status == 200
+            return answer.read()
 
         async def in_process(number: int) -> object:
-            return await mind.recall(Cue(filler.sentence(number), embedding=cues[number].tolist()))
+            return await mind.recall(cues[number])
 
         http_ms, verb_ms = await alternate(rounds, over_http, in_process)
-    server.should_exit = True
-    await serving
+        client.close()
     return {"http_ms": http_ms, "verb_ms": verb_ms, "added_ms": http_ms - verb_ms}
+
+
+@contextmanager
+def serving(dsn: str) -> Iterator[int]:
+    """Run `recollect serve` on a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {
+        "RECOLLECT_DATABASE_URL": dsn, "RECOLLECT_EMBEDDER": "none", "RECOLLECT_PORT": str(port),
+    }  # fmt: skip
+    command = [sys.executable, "-c", "from recollect.doors.cli import main; main()", "serve"]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 async def measure_load(recollect: Recollect, chunks: int) -> dict[str, float]:
@@ -167,18 +193,24 @@ async def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--chunks", type=int, default=10, help=f"chunks of {CHUNK} in the bulk load")
     asked = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="recollect-speed-"))
-    folder.chmod(0o755)
     settings = {"shared_buffers": "4GB", "maintenance_work_mem": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
-    try:
-        with Cluster(folder / "postgres", settings=settings) as cluster:
-            async with running(folder, cluster) as recollect:
-                figures = await measure(recollect, asked)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with open_folder() as folder, Cluster(folder / "postgres", settings=settings) as cluster:
+        async with running(cluster) as recollect:
+            figures = await measure(recollect, asked)
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps(figures, indent=1))
     print_figures(figures, asked.rows)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """Make a folder that the server's account can enter."""
+    folder = Path(tempfile.mkdtemp(prefix="recollect-speed-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def measure(recollect: Recollect, asked: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -214,4 +246,4 @@ def print_figures(figures: dict[str, dict[str, float]], rows: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())  # the loop that the server runs on

@@ -17,7 +17,9 @@ from recollect.store.cluster import Cluster
 from recollect.store.migrate import migrate
 
 SCHEMA = Path(__file__).parents[1] / "src" / "recollect" / "store" / "schema.sql"
-HEADING = "-- The whole schema as all migrations leave it. Made by `make schema`; the job engine's own objects are left out.\n"
+HEADING = (
+    "-- The whole schema as all migrations leave it, made by `make schema`; the job engine's objects are left out.\n"
+)
 OBJECT = re.compile(r"^--\n-- Name: .*\n--\n", re.MULTILINE)
 NOISE = re.compile(r"^(\\.*|SET .*|--.*)$\n?", re.MULTILINE)
 FOREIGN = re.compile(r"procrastinate|schema_migrations|EXTENSION|SCHEMA public FROM|SCHEMA public TO PUBLIC")

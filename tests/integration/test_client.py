@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -100,24 +99,6 @@ async def test_a_retried_write_is_stored_once(recollect):
         assert len((await mind.browse()).memories) == 1
 
 
-@contextmanager
-def in_a_thread(work):
-    """Run blocking code beside the event loop that serves it."""
-    outcome = {}
-
-    def run():
-        try:
-            outcome["value"] = work()
-        except BaseException as problem:
-            outcome["error"] = problem
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield thread
-    if "error" in outcome:
-        raise outcome["error"]
-
-
 async def test_the_blocking_twin_needs_no_event_loop(served):
     def work():
         with sync.using(Client(*served)) as memory:
@@ -128,6 +109,4 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             assert len(mind.browse().memories) == 1
             assert mind.forget([receipt.id]) == [receipt.id]
 
-    with in_a_thread(work) as thread:
-        while thread.is_alive():
-            await asyncio.sleep(0.01)
+    await asyncio.to_thread(work)

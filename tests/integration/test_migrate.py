@@ -9,9 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from conftest import NUMBERS, QUICK, execute
-from schema import SCHEMA, dump
 
+from conftest import NUMBERS, QUICK, execute
 from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
@@ -19,6 +18,7 @@ from recollect.store import migrate as module
 from recollect.store.cluster import Cluster
 from recollect.store.migrate import migrate
 from recollect.wiring import Addresses, connected, prepare
+from schema import SCHEMA, dump
 
 
 @pytest.fixture

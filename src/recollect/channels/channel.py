@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from recollect.core.cues import Reading
 from recollect.models import Candidate
@@ -20,16 +20,24 @@ class Proposal:
     method: str
 
 
+Answer: TypeAlias = Callable[[], Awaitable[Proposal]]
+"""Reads what a question led to, once all questions have been sent."""
+
+
 class Channel(Protocol):
     """One way of recalling."""
 
     name: str
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Awaitable[Proposal]:
-        """Send the question; all channels' questions travel together, then each answer is awaited."""
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the question; all channels' questions travel together, then each answer is read."""
         ...
 
 
-async def skipped(reason: str) -> Proposal:
+def skipped(reason: str) -> Answer:
     """Propose nothing, and say why."""
-    return Proposal([], reason)
+
+    async def read() -> Proposal:
+        return Proposal([], reason)
+
+    return read

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from functools import partial
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from recollect.channels.channel import Proposal, skipped
+from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.core.terms import hash_term, slot
 from recollect.models import Candidate
@@ -23,7 +23,7 @@ class TextChannel:
 
     name = "text"
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Awaitable[Proposal]:
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search."""
         if place.scope_id is None or not reading.terms:
             return skipped("no terms in the cue")
@@ -39,7 +39,7 @@ class TextChannel:
             "memory_count": place.memory_count,
             "limit": limit,
         }
-        return read(await connection.execute(QUERIES["match"], parameters))
+        return partial(read, await connection.execute(QUERIES["match"], parameters))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

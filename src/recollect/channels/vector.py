@@ -6,13 +6,13 @@ tenants' rows. A scope that was given an index of its own is searched through th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from functools import partial
 
 from pgvector import HalfVector
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
-from recollect.channels.channel import Proposal, skipped
+from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.models import Candidate
 from recollect.store.db import Connection
@@ -28,7 +28,7 @@ class VectorChannel:
 
     name = "vector"
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Awaitable[Proposal]:
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search."""
         if place.space is None:
             return skipped("no embedding space")
@@ -46,12 +46,12 @@ class VectorChannel:
             "limit": limit,
         }
         if place.approximate_space != place.space.id:
-            return read(await connection.execute(query, parameters), "exact")
+            return partial(read, await connection.execute(query, parameters), "exact")
         # The planner takes the policy's range for a narrow one and would scan the whole scope for cheaper.
         await connection.execute(QUERIES["avoid_sorting"])
         answer = await connection.execute(query, parameters)
         await connection.execute(QUERIES["allow_sorting"])
-        return read(answer, "approximate")
+        return partial(read, answer, "approximate")
 
 
 async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:

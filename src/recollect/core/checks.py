@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, NewMemory
+from recollect.models import Cue, Embedding, NewMemory
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000
@@ -143,17 +142,25 @@ def walk_texts(value: object, depth: int) -> Iterable[str]:
             yield from walk_texts(item, depth - 1)
 
 
-def unit_vector(embedding: Sequence[float], dimensions: int) -> NDArray[np.float32]:
+def unit_vector(embedding: Embedding, dimensions: int) -> NDArray[np.float32]:
     """Bring a caller's embedding to unit length, or refuse it."""
-    if len(embedding) != dimensions:
-        raise InvalidInputError(f"embedding must have {dimensions} dimensions, not {len(embedding)}")
+    unit: NDArray[np.float32] = unit_vectors([embedding], dimensions)[0]
+    return unit
+
+
+def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np.float32]:
+    """Bring callers' embeddings to unit length, or refuse them all if one cannot be used."""
+    for embedding in embeddings:
+        if len(embedding) != dimensions:
+            raise InvalidInputError(f"embedding must have {dimensions} dimensions, not {len(embedding)}")
     try:
-        row = np.asarray(embedding, dtype=np.float64)
+        rows = np.stack([np.asarray(embedding, dtype=np.float64) for embedding in embeddings])
     except (OverflowError, TypeError, ValueError) as problem:
         raise InvalidInputError("embedding must be a list of numbers") from problem
     with np.errstate(over="ignore", invalid="ignore"):
-        norm = math.sqrt(row @ row)  # NaN and infinity stay what they are, and neither is within bounds
-    if not 1e-6 < norm < 1e18:
-        raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
-    unit: NDArray[np.float32] = (row / norm).astype(np.float32)
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        # NaN and infinity stay what they are, and neither is within bounds.
+        if not bool(((norms > 1e-6) & (norms < 1e18)).all()):
+            raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
+    unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
     return unit

@@ -25,9 +25,7 @@ FLOORS: Mapping[str, Floor] = MappingProxyType({"text": Floor.ZERO, "vector": Fl
 
 TEXT_WEIGHT = 0.5
 VECTOR_WEIGHT = 0.5
-"""Even weights hold over all sets measured: with 200 candidates a channel and MiniLM, recall@10 averaged
-over LoCoMo, MADial-en and BEAM is .637, .645, .639 at vector weights .4, .5, .6 (text alone .567). Where each
-channel also scores what the others proposed, it is .635, .647, .653."""
+"""Even weights are the compromise: no other pair is better on every set that bench/quality.py measures."""
 
 
 def default_weights(script: Script, embedder_scripts: frozenset[Script]) -> dict[str, float]:

@@ -28,7 +28,7 @@ STOP_WORDS = frozenset(
 """English words dropped on both sides; the last two lines are what is left of "don't", "isn't" and the like.
 
 "I", "my", "you" and "your" stay: whether a turn speaks of oneself tells the user's turns from the
-assistant's, and dropping them cost 3 points of recall@10 on long chats with an assistant."""
+assistant's, which matters in long chats with one."""
 
 QUESTION_WORDS = frozenset(
     (

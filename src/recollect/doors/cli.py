@@ -231,5 +231,6 @@ def index_large_scopes(
     at_least: Annotated[int, typer.Option(help="Index scopes with at least this many memories.")] = 100_000,
 ) -> None:
     """Give the few largest scopes an approximate vector index each."""
-    indexed = run(lambda recollect: recollect.operator.index_large_scopes(at_least))
+    with err.status("building indexes; writers are not blocked"):
+        indexed = run(lambda recollect: recollect.operator.index_large_scopes(at_least))
     out.print(f"{len(indexed)} scopes indexed.")

@@ -42,8 +42,9 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     )
 
     async def embed(scope_id: int) -> None:
-        if embedder is not None:
-            await embed_pending(database, embedder, batch, scope_id)
+        if embedder is None:
+            raise EmbedderError("This worker has no embedder; another worker may have one.")
+        await embed_pending(database, embedder, batch, scope_id)
 
     async def resume_stalled(_context: JobContext, timestamp: int) -> None:  # noqa: ARG001 - the engine's signature
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):

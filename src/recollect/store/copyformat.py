@@ -19,6 +19,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 TEXT_OID, BIGINT_OID = 25, 20
 LENGTH = struct.Struct(">i")
+LENGTHS = [LENGTH.pack(length) for length in range(1_024)]
 NO_JSON = b"\x01{}"
 
 
@@ -28,8 +29,8 @@ def stream(rows: Iterable[Sequence[bytes]]) -> bytes:
     for row in rows:
         parts.append(struct.pack(">h", len(row)))
         for field in row:
-            parts.append(LENGTH.pack(len(field)))
-            parts.append(field)
+            length = len(field)
+            parts += (LENGTHS[length] if length < len(LENGTHS) else LENGTH.pack(length), field)
     parts.append(TRAILER)
     return b"".join(parts)
 

@@ -88,12 +88,14 @@ async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> 
         raise SetupError(f"pgvector indexes at most {WIDEST_INDEX} dimensions; this space is scanned exactly.")
     indexed: list[int] = []
     async with owning(dsn) as connection:
+        present = await (await connection.execute(QUERIES["count_indexes"])).fetchone()
+        room = MOST_INDEXES - (present["indexes"] if present else 0)
         tenants = await (await connection.execute(QUERIES["tenants"])).fetchall()
         for tenant in tenants:
             await connection.execute(QUERIES["bind"], {"tenant": str(tenant["id"])})
             asked = {"at_least": at_least, "space": space.id}
             for row in await (await connection.execute(QUERIES["large_scopes"], asked)).fetchall():
-                if len(indexed) < MOST_INDEXES:
+                if len(indexed) < room:
                     await index_scope(connection, space.id, row["id"])
                     indexed.append(row["id"])
     return indexed

@@ -49,6 +49,9 @@ where tenant_id = current_tenant() and memory_count >= %(at_least)s
   and approximate_space is distinct from %(space)s
 order by memory_count desc
 
+-- name: count_indexes
+select count(*) as indexes from pg_indexes where indexname like 'vectors\_%\_of\_%'
+
 -- name: index_scope
 create index concurrently if not exists {index} on {vectors} using hnsw (embedding halfvec_ip_ops)
 with (m = 16, ef_construction = 128)

@@ -76,14 +76,14 @@ async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemo
 async def send_chunks(connection: Connection, work: Load, opening: Opening, new: Sequence[NewMemory]) -> list[UUID]:
     """Send chunk after chunk, each made ready in a thread so that the event loop stays free."""
     stored: list[UUID] = []
-    standing = opening
     await bulk.stage(connection, work.space.id if work.space else None)
-    for start in range(0, len(new), CHUNK):
-        chunk = await asyncio.to_thread(work.make_ready, new[start : start + CHUNK], standing)
+    chunk = await asyncio.to_thread(work.make_ready, new[:CHUNK], opening)
+    for start in range(CHUNK, len(new) + CHUNK, CHUNK):
+        following = asyncio.create_task(asyncio.to_thread(work.make_ready, new[start : start + CHUNK], chunk.opening))
         await store_chunk(connection, work.space, opening.scope_id, chunk)
         stored += [row.id for row in chunk.rows]
-        standing = chunk.opening
-    await scopes.close_writing(connection, opening, standing)
+        chunk = await following
+    await scopes.close_writing(connection, opening, chunk.opening)
     return stored
 
 

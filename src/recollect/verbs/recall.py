@@ -50,7 +50,7 @@ async def ask_channels(parts: Parts, place: Place, reading: Reading, limit: int)
     """Send all questions in one round trip, then read the answers."""
     async with parts.database.reading(reading_tenant(place)) as connection:
         asked = {channel.name: await channel.ask(connection, place, reading, limit) for channel in parts.channels}
-    return {name: await answer for name, answer in asked.items()}
+    return {name: await read_answer() for name, read_answer in asked.items()}
 
 
 def reading_tenant(place: Place) -> int:

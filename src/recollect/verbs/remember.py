@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.checks import check_idempotency_key, check_new_memories, unit_vector
+from recollect.core.checks import check_idempotency_key, check_new_memories, unit_vectors
 from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
 from recollect.core.terms import analyse, average_length, indexed_text, normalise_keyword, weigh
 from recollect.errors import ConflictError, InvalidInputError
@@ -139,18 +139,12 @@ def trust_of(trust: dict[UUID, int], source: UUID) -> int:
 
 def place_vectors(parts: Parts, write: Write, space: EmbeddingSpace | None) -> list[NDArray[np.float32] | None]:
     """Pair every memory with the vector it has for the active space, its caller's before the embedder's."""
-    ours: Iterator[NDArray[np.float32]] = iter(())
-    if write.vectors is not None and parts.fits(space):
-        ours = iter(write.vectors)
-    vectors: list[NDArray[np.float32] | None] = []
-    for item in write.prepared:
-        if item.memory.embedding is None:
-            vectors.append(next(ours, None))
-        elif space is None:
-            raise InvalidInputError("embedding is not accepted: no embedding space is active")
-        else:
-            vectors.append(unit_vector(item.memory.embedding, space.dimensions))
-    return vectors
+    given = [item.memory.embedding for item in write.prepared if item.memory.embedding is not None]
+    if given and space is None:
+        raise InvalidInputError("embedding is not accepted: no embedding space is active")
+    theirs = iter(unit_vectors(given, space.dimensions) if given and space else ())
+    ours = iter(write.vectors if write.vectors is not None and parts.fits(space) else ())
+    return [next(ours if item.memory.embedding is None else theirs, None) for item in write.prepared]
 
 
 async def store_vectors(

@@ -6,15 +6,26 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from recollect.models import JSON, ApiKey, Cue, Kind, NewMemory, Receipt, Right
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
 UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Integer = Annotated[int, Field(strict=True)]
 AGENT = "Whose memory it is."
 USER = "Whom it is about or with; empty for an agent alone."
+
+
+def check_written(value: object) -> object:
+    """Take moments as text only: a bare number could mean seconds or milliseconds."""
+    if value is not None and not (isinstance(value, str) and value[4:5] == "-"):
+        raise ValueError("must be written as in 2026-01-31T12:00:00+08:00")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(check_written)]
 
 
 class Body(BaseModel):
@@ -33,7 +44,7 @@ class MemoryBody(Body):
     keywords: list[Annotated[str, Field(max_length=200)]] = Field(
         default_factory=list[str], max_length=64, description="Words to file it under."
     )
-    occurred_at: datetime | None = Field(None, description="When it happened, with an offset; now if left out.")
+    occurred_at: Moment | None = Field(None, description="When it happened, with an offset; now if left out.")
     evidence: list[UUID] = Field(
         default_factory=list[UUID], max_length=256, description="Ids of the memories it was made from."
     )
@@ -89,10 +100,10 @@ class RecallBody(Body):
     agent: Name = Field(description=AGENT)
     user: UserName = Field("", description=USER)
     text: str = Field("", max_length=8_000, description="What to be reminded of, in any language.")
-    limit: int = Field(10, ge=1, le=200, description="Most hits to return.")
+    limit: Integer = Field(10, ge=1, le=200, description="Most hits to return.")
     kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds; all if empty.")
-    min_trust: int = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
-    as_of: datetime | None = Field(None, description="Answer as at this moment, with an offset.")
+    min_trust: Integer = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
+    as_of: Moment | None = Field(None, description="Answer as at this moment, with an offset.")
     embedding: list[Number] = Field(
         default_factory=list[float], max_length=4096, description="The cue's vector, if you have one."
     )
@@ -116,7 +127,7 @@ class KeyBody(Body):
 
     name: str = Field(min_length=1, max_length=200, description="Shown as the origin of what the key remembers.")
     rights: list[Right] = Field(min_length=1, max_length=3, description="Any of read, write, admin.")
-    trust: int = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
+    trust: Integer = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
 
 
 class Receipts(BaseModel):

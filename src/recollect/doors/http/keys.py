@@ -14,6 +14,7 @@ from recollect.models import ApiKey, Caller, Right
 from recollect.wiring import Recollect
 
 router = APIRouter(prefix="/v1", tags=["keys"])
+ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
 Running = Annotated[Recollect, Depends(running)]
 
 
@@ -40,7 +41,9 @@ async def list_keys(caller: Administrator, recollect: Running) -> Keys:
 
 @router.delete("/keys/{key_id}", response_model=ApiKey, responses=describe(404))
 async def revoke_key(
-    key_id: Annotated[UUID, Path(description="The key's id.")], caller: Administrator, recollect: Running
+    key_id: Annotated[UUID, Path(description="The key's id.", examples=[ID])],
+    caller: Administrator,
+    recollect: Running,
 ) -> ApiKey:
     """Revoke a key of your tenant; the next request that shows it is refused."""
     return await recollect.revoke_key(caller, key_id)

@@ -26,9 +26,10 @@ JSON = "application/json"
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
 router = APIRouter(prefix="/v1", tags=["memories"])
 Admitted = Annotated[Admission, Depends(admission)]
-Agent = Annotated[Name, Query(description=AGENT)]
-User = Annotated[UserName, Query(description=USER)]
-MemoryId = Annotated[UUID, Path(description="The memory's id.")]
+Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
+User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
+ID = UUID("0199a3b0-7c1e-7000-8000-5a1f0c2d9e47")
+MemoryId = Annotated[UUID, Path(description="The memory's id.", examples=[ID])]
 
 
 @router.post("/memories", status_code=201, response_model=Receipts, responses=describe(409))
