@@ -45,13 +45,18 @@ class VectorChannel:
             "before": reading.before,
             "limit": limit,
         }
-        if place.approximate_space != place.space.id:
+        if place.approximate_space != place.space.id or is_narrowed(reading):
             return partial(read, await connection.execute(query, parameters), "exact")
         # The planner takes the policy's range for a narrow one and would scan the whole scope for cheaper.
         await connection.execute(QUERIES["avoid_sorting"])
         answer = await connection.execute(query, parameters)
         await connection.execute(QUERIES["allow_sorting"])
         return partial(read, answer, "approximate")
+
+
+def is_narrowed(reading: Reading) -> bool:
+    """Tell whether a cue bars memories: an approximate index would give up before it found the few it allows."""
+    return reading.kinds is not None or reading.min_trust > 0 or reading.before is not None
 
 
 async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:

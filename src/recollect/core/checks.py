@@ -157,6 +157,8 @@ def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np
         rows = np.stack([np.asarray(embedding, dtype=np.float64) for embedding in embeddings])
     except (OverflowError, TypeError, ValueError) as problem:
         raise InvalidInputError("embedding must be a list of numbers") from problem
+    if rows.ndim != 2:
+        raise InvalidInputError("embedding must be a flat list of numbers")
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         # NaN and infinity stay what they are, and neither is within bounds.

@@ -1,0 +1,79 @@
+"""Whatever is encoded for COPY comes back from PostgreSQL as it was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pgvector.psycopg import register_vector
+
+from recollect.store import copyformat
+
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text
+json = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=5)
+moments = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds
+weights = st.dictionaries(st.integers(1, 999_999_999), st.floats(0.015625, 8, width=16), min_size=1, max_size=20)
+row = st.fixed_dictionaries(
+    {
+        "number": st.integers(-(2**63), 2**63 - 1),
+        "small": st.integers(-(2**15), 2**15 - 1),
+        "real": st.floats(allow_nan=False, allow_infinity=False, width=32),
+        "words": st.lists(text, max_size=5),
+        "numbers": st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5),
+        "moment": moments,
+        "json": st.dictionaries(text, json, max_size=3),
+        "weights": weights,
+        "vector": st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=3),
+        "text": text | text.map(lambda short: short * 100),
+    }
+)
+
+
+@pytest.fixture
+def connection(owner):
+    register_vector(owner)
+    owner.execute(
+        """create table copied (position serial, number int8, small int2, "real" float4, words text[], numbers int8[],
+           moment timestamptz, json jsonb, weights sparsevec, vector halfvec, text text)"""
+    )
+    return owner
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(row, max_size=20))
+def test_rows_survive_the_journey(connection, rows):
+    vectors = copyformat.halfvecs(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3))
+    data = copyformat.stream(
+        (
+            copyformat.bigint(each["number"]), copyformat.smallint(each["small"]), copyformat.real(each["real"]),
+            copyformat.texts(each["words"]), copyformat.bigints(each["numbers"]), copyformat.timestamp(each["moment"]),
+            copyformat.jsonb(each["json"]), copyformat.sparsevec(each["weights"], 1_000_000_000), vector,
+            each["text"].encode(),
+        )
+        for each, vector in zip(rows, vectors, strict=True)
+    )  # fmt: skip
+    connection.execute("truncate copied")
+    columns = 'number, small, "real", words, numbers, moment, json, weights, vector, text'
+    with connection.cursor() as cursor, cursor.copy(f"copy copied ({columns}) from stdin (format binary)") as copy:
+        copy.write(data)
+    found = connection.execute(f"select {columns} from copied order by position", binary=True).fetchall()
+    for each, got in zip(rows, found, strict=True):
+        number, small, real, words, numbers, moment, document, sparse, vector, content = got
+        assert (number, small, real, words, numbers) == (
+            each["number"], each["small"], each["real"], each["words"], each["numbers"]
+        )  # fmt: skip
+        assert (moment, document, content) == (each["moment"], each["json"], each["text"])
+        slots = (index + 1 for index in sparse.indices())
+        assert dict(zip(slots, sparse.values(), strict=True)) == each["weights"]
+        assert vector.to_list() == each["vector"]
+
+
+def test_a_broken_stream_is_refused(connection):
+    query = "copy copied (number) from stdin (format binary)"
+    with pytest.raises(psycopg.Error), connection.cursor() as cursor, cursor.copy(query) as copy:
+        copy.write(copyformat.stream([(b"123",)]))
