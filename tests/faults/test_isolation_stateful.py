@@ -1,0 +1,310 @@
+"""Twenty tenants with look-alike agents do what they like: nobody ever reads or touches another's memory.
+
+RECOLLECT_STEPS sets how many operations run (2,000 unless told; `make isolation` runs 50,000).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from conftest import new_key
+from recollect.core.terms import analyse, hash_term, slot
+from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
+from recollect.llm.fake import FakeEmbedder
+from recollect.models import Cue, NewMemory
+from recollect.settings import Settings
+from recollect.store import db
+from recollect.wiring import Addresses, connected
+
+STEPS = int(os.environ.get("RECOLLECT_STEPS", "2000"))
+STEPS_PER_RUN = 50
+TENANTS = 20
+SCOPES = [("a1", ""), ("a1", "u1"), ("A1", "u1"), ("a1", "U1"), ("u1", "a1"), ("a-1", "u1"), ("a1", "a1")]
+WORDS = ("apple", "river", "张伟", "engine", "letter")
+PAGE = 200
+TOO_LONG = "'recollect.tenant', %(tenant)s, false"
+
+
+class LeakError(AssertionError):
+    """Somebody saw or changed what is not theirs, or missed what is."""
+
+
+@dataclass
+class World:
+    """The service under test, and what everybody should find in it."""
+
+    loop: asyncio.AbstractEventLoop
+    running: object
+    secrets: list[str]
+    revoked: list[str]
+    memories: dict[tuple[int, str, str], dict[UUID, str]] = field(default_factory=dict)
+    ids: list[tuple[tuple[int, str, str], UUID]] = field(default_factory=list)
+    done: Counter[str] = field(default_factory=Counter)
+    rows_seen: int = 0
+    leaks: list[tuple[object, ...]] = field(default_factory=list)
+
+    def run(self, coroutine):
+        return self.loop.run_until_complete(coroutine)
+
+    def mind(self, tenant, scope):
+        return self.run(self.running.admit(self.secrets[tenant], "http", *scope))
+
+    def mine(self, tenant, scope):
+        return self.memories.setdefault((tenant, *scope), {})
+
+    def of_tenant(self, tenant):
+        owned = [memories for (number, *_), memories in self.memories.items() if number == tenant]
+        return {identity: content for memories in owned for identity, content in memories.items()}
+
+    def check(self, condition, what, *details):
+        if not condition:
+            self.leaks.append((what, *details))
+            raise LeakError(what, *details)
+
+
+class Crowd(RuleBasedStateMachine):
+    """What anybody may try at any time, against a model of who owns what."""
+
+    world: World
+
+    @initialize()
+    def begin(self):
+        """Every run goes on in the same world, so that it fills up."""
+
+    tenants = st.integers(0, TENANTS - 1)
+    scopes = st.sampled_from(SCOPES)
+
+    @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS), copies=st.integers(1, 3))
+    def remember(self, tenant, scope, word, copies):
+        world = self.world
+        number = sum(world.done.values())
+        contents = [f"{word} {number} {copy} of tenant{tenant}" for copy in range(copies)]
+        receipts = world.run(world.mind(tenant, scope).remember([NewMemory(content) for content in contents]))
+        for receipt, content in zip(receipts, contents, strict=True):
+            world.mine(tenant, scope)[receipt.id] = content
+            world.ids.append(((tenant, *scope), receipt.id))
+        world.done["remember"] += 1
+
+    @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS), limit=st.sampled_from([1, 5, 50]))
+    def recall(self, tenant, scope, word, limit):
+        world, mine = self.world, self.world.mine(tenant, scope)
+        found = world.run(world.mind(tenant, scope).recall(Cue(word, limit=limit)))
+        self.compare(mine, {hit.memory.id: hit.memory.content for hit in found.hits}, "recall")
+        world.check(len(found.hits) == min(limit, len(mine)), "recall is short of hits", len(found.hits), len(mine))
+        containing = [content for content in mine.values() if word in content]
+        if containing:
+            world.check(word in found.hits[0].memory.content, "recall misses what contains the word")
+        world.done["recall"] += 1
+
+    @rule(tenant=tenants, scope=scopes)
+    def browse(self, tenant, scope):
+        world, mine = self.world, self.world.mine(tenant, scope)
+        page = world.run(world.mind(tenant, scope).browse(limit=PAGE))
+        seen = {memory.id: memory.content for memory in page.memories}
+        self.compare(mine, seen, "browse")
+        world.check(len(seen) == min(PAGE, len(mine)), "browse is short of memories", len(seen), len(mine))
+        world.done["browse"] += 1
+
+    @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
+    def get(self, tenant, scope, pick):
+        world, mine = self.world, self.world.mine(tenant, scope)
+        wanted = self.choose(pick, mine)
+        try:
+            memory = world.run(world.mind(tenant, scope).get(wanted))
+        except NotFoundError as problem:
+            world.check(wanted not in mine, "get misses a memory of its own")
+            world.check(str(problem) == "There is no such memory in this scope.", "foreign ids are told apart")
+        else:
+            self.compare(mine, {memory.id: memory.content}, "get")
+        world.done["get"] += 1
+
+    @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
+    def forget(self, tenant, scope, pick):
+        world, mine = self.world, self.world.mine(tenant, scope)
+        wanted = self.choose(pick, mine)
+        try:
+            gone = world.run(world.mind(tenant, scope).forget([wanted]))
+        except NotFoundError:
+            world.check(wanted not in mine, "forget misses a memory of its own")
+        else:
+            world.check(gone == [wanted] and wanted in mine, "forget took what is not its own", gone)
+            del mine[wanted]
+        world.done["forget"] += 1
+
+    @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
+    def derive(self, tenant, scope, pick):
+        """Name somebody's memory as evidence: a foreign one is refused like an unknown one."""
+        world, mine = self.world, self.world.mine(tenant, scope)
+        wanted = self.choose(pick, {})
+        if wanted in mine:
+            return
+        new = NewMemory("made of what is not mine", evidence=(wanted,))
+        try:
+            world.run(world.mind(tenant, scope).remember(new))
+        except InvalidInputError as problem:
+            world.check(
+                str(problem) == "evidence must name memories of the same scope", "foreign evidence is told apart"
+            )
+        else:
+            world.check(False, "foreign evidence was accepted")
+        world.done["derive"] += 1
+
+    @rule(scope=scopes, pick=st.integers(0, 2**32), broken=st.booleans())
+    def intrude(self, scope, pick, broken):
+        """Show a key that was revoked, or one that was guessed."""
+        world = self.world
+        secret = world.revoked[pick % len(world.revoked)]
+        secret = secret[:-1] + chr(ord(secret[-1]) ^ 1) if broken else secret
+        try:
+            world.run(world.running.admit(secret, "http", *scope))
+        except UnauthenticatedError as problem:
+            world.check(str(problem) == "This API key is unknown or revoked.", "revoked keys are told apart")
+        else:
+            world.check(False, "a key without a right to anything was admitted")
+        world.done["intrude"] += 1
+
+    @rule(tenant=tenants, scope=scopes)
+    def forget_the_predicates(self, tenant, scope):
+        """A query that somebody wrote without naming scope or tenant: the database must add what it lacks."""
+        world = self.world
+        tenant_id = world.mind(tenant, scope).caller.tenant_id
+        count, rows = world.run(look_everywhere(world.running.parts.database, tenant_id))
+        mine = world.of_tenant(tenant)
+        self.compare(mine, {row["id"]: row["content"] for row in rows}, "a query without predicates")
+        world.check(count == len(mine), "a query without predicates counts", count, len(mine))
+        world.done["forget_the_predicates"] += 1
+
+    @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS))
+    def forget_the_tenant(self, tenant, scope, word):
+        """A connection from the pool on which nobody said who asks: it must know nothing and nobody."""
+        world = self.world
+        place = world.mind(tenant, scope).place
+        seen = world.run(look_unbound(world.running.parts.database, place.scope_id or 0, word))
+        nothing = {"memories": 0, "matches": 0, "tenant": "", "key": ""}
+        world.check(seen == nothing, "a connection without a tenant shows something", seen)
+        world.done["forget_the_tenant"] += 1
+
+    def choose(self, pick, mine):
+        """Pick a memory of one's own, anybody's, or an id that never was."""
+        if pick % 3 == 0 and mine:
+            return list(mine)[pick % len(mine)]
+        if pick % 3 == 1 or not self.world.ids:
+            return UUID(int=pick << 80 | 0x7 << 76 | 0b10 << 62)
+        return self.world.ids[pick % len(self.world.ids)][1]
+
+    def compare(self, mine, seen, what):
+        self.world.rows_seen += len(seen)
+        foreign = {identity: content for identity, content in seen.items() if mine.get(identity) != content}
+        self.world.check(not foreign, f"{what} shows what is not in this scope", foreign)
+
+
+async def look_everywhere(database, tenant_id):
+    async with database.transaction(tenant_id) as connection:
+        counted = await connection.execute("select count(*) from memories")
+        newest = await connection.execute("select id, content from memories order by id desc limit 100")
+        return (await counted.fetchone())["count"], await newest.fetchall()
+
+
+async def look_unbound(database, scope_id, word):
+    terms = [hash_term(scope_id, term) for term in analyse(word)]
+    query = """select (select count(*) from memories) as memories,
+        (select count(*) from match_terms(
+            %(scope)s, %(terms)s, %(slots)s::integer[], null, 0::smallint, null, 10, 10)) as matches,
+        coalesce(current_setting('recollect.tenant', true), '') as tenant,
+        coalesce(current_setting('recollect.key', true), '') as key"""
+    async with database._pool.connection() as connection:
+        asked = {"scope": scope_id, "terms": terms, "slots": [slot(term) for term in terms]}
+        return await (await connection.execute(query, asked)).fetchone()
+
+
+@pytest.fixture
+def world(addresses):
+    """Build a world on a loop of its own: hypothesis calls its rules without one."""
+    with asyncio.Runner() as runner:
+        yield from build_world(runner.get_loop(), addresses)
+
+
+def build_world(loop, addresses):
+    stack = AsyncExitStack()
+    settings_ = Settings(embedder="fake", pool_size=3)
+    running = loop.run_until_complete(stack.enter_async_context(connected(settings_, addresses, FakeEmbedder())))
+    secrets, revoked = loop.run_until_complete(make_keys(running))
+    yield World(loop, running, secrets, revoked)
+    loop.run_until_complete(stack.aclose())
+
+
+async def make_keys(running):
+    secrets, revoked = [], []
+    for number in range(TENANTS):
+        secrets.append((await new_key(running, f"tenant{number}"))[1])
+        key, secret = await new_key(running, f"tenant{number}")
+        await running.revoke_key(await running.operator.act_for(f"tenant{number}"), key.id)
+        revoked.append(secret)
+    return secrets, revoked
+
+
+def run_crowd(world, steps, *, phases=(Phase.generate,)):
+    class InThisWorld(Crowd):
+        pass
+
+    InThisWorld.world = world
+    started, before = time.perf_counter(), sum(world.done.values())
+    limits = settings(
+        max_examples=max(1, steps // STEPS_PER_RUN),
+        stateful_step_count=STEPS_PER_RUN,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        phases=phases,
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        run_state_machine_as_test(InThisWorld, settings=limits)
+    finally:
+        seconds, steps_done = time.perf_counter() - started, sum(world.done.values()) - before
+        print(f"{steps_done} steps, {steps_done / seconds:.0f} per second, {world.rows_seen} rows seen")
+        print(dict(world.done))
+
+
+def test_nobody_reads_or_touches_what_is_not_theirs(world, owner):
+    while (missing := STEPS - sum(world.done.values())) > 0:
+        run_crowd(world, missing)
+    stored = owner.execute("select count(*) from memories").fetchone()[0]
+    assert stored == sum(map(len, world.memories.values()))
+
+
+def test_the_machine_catches_a_role_that_passes_row_level_security(addresses):
+    """Connected as the owner of the tables, the service has nothing left but its own predicates."""
+    with asyncio.Runner() as runner:
+        for world in build_world(runner.get_loop(), Addresses(addresses.owner, addresses.owner)):
+            expect_leak(world)
+
+
+def test_the_machine_catches_a_tenant_that_outlives_its_transaction(addresses, monkeypatch):
+    for name, query in db.QUERIES.items():
+        monkeypatch.setitem(db.QUERIES, name, query.replace("'recollect.tenant', %(tenant)s, true", TOO_LONG))
+    assert TOO_LONG in "".join(db.QUERIES.values())
+    with asyncio.Runner() as runner:
+        for world in build_world(runner.get_loop(), addresses):
+            expect_leak(world)
+
+
+def expect_leak(world):
+    # What leaks depends on what ran before, so that hypothesis may call the failure flaky.
+    with contextlib.suppress(LeakError, Flaky, ExceptionGroup):
+        run_crowd(world, 1_000)
+    print(f"caught after {sum(world.done.values())} steps: {world.leaks[:1]}")
+    assert world.leaks
