@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import hashlib
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -82,7 +82,7 @@ class TextIndex:
         for place, turn in enumerate(conversation.turns):
             terms = analyse(indexed_text(turn.speaker, turn.content))
             term_count += len(terms)
-            for term, weight in weigh(terms, average_length(term_count, place + 1)).items():
+            for term, weight in weigh(Counter(terms), average_length(term_count, place + 1)).items():
                 places[term].append(place)
                 weights[term].append(weight)
         self.postings = {term: (np.array(places[term]), np.array(weights[term])) for term in places}

@@ -148,11 +148,9 @@ class RemoteMind:
 
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
         """Delete memories and all that was derived from them."""
-        gone: list[UUID] = []
-        for memory_id in ids:
-            answer = await self.client.send("DELETE", f"/v1/memories/{memory_id}", params=self._scope())
-            gone += Forgotten.model_validate_json(answer).forgotten
-        return gone
+        body = self._scope() | {"ids": [str(memory_id) for memory_id in ids]}
+        answer = await self.client.send("POST", "/v1/forget", json=body)
+        return Forgotten.model_validate_json(answer).forgotten
 
     def _scope(self) -> dict[str, Any]:
         return {"agent": self.agent, "user": self.user}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from recollect.errors import ForbiddenError, UnavailableError
@@ -27,19 +27,21 @@ class Mind:
     caller: Caller
     scope: Scope
     deadline_seconds: float
-    place: Place | None = None
-    """Where the scope lay when the caller was admitted; a mind that lives longer looks again each time."""
+    located: list[Place] = field(default_factory=list[Place])
+    """Where the scope lay when the caller was admitted: good for one recall, if nothing was written before it."""
 
     async def remember(
         self, memories: str | NewMemory | Sequence[NewMemory], *, idempotency_key: str = ""
     ) -> list[Receipt]:
         """Store one or many memories in one transaction."""
         async with self._asking(Right.WRITE):
+            self.located.clear()
             return await remember(self.parts, self.caller, self.scope, as_new(memories), idempotency_key)
 
     async def load(self, memories: Sequence[NewMemory]) -> list[UUID]:
         """Load any number of memories in one transaction by COPY; vectors that are not given follow by a job."""
         self._require(Right.WRITE)
+        self.located.clear()
         return await load(self.parts, self.caller, self.scope, memories)
 
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
@@ -47,7 +49,7 @@ class Mind:
         asked = Cue(cue) if isinstance(cue, str) else cue
         asked = asked if limit is None else replace(asked, limit=limit)
         async with self._asking(Right.READ):
-            place = self.place or await locate(self.parts.database, self.scope)
+            place = self.located.pop() if self.located else await locate(self.parts.database, self.scope)
             return await recall(self.parts, self.scope, asked, place)
 
     async def get(self, memory_id: UUID) -> Memory:

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from recollect.channels.text import TextChannel
@@ -54,7 +55,7 @@ class Recollect:
         check_scope(agent, user)
         async with within(self.settings.deadline_seconds):
             caller, place = await scopes.admit(self.parts.database, secret, door, agent, user)
-        return replace(self._mind(caller, agent, user), place=place)
+        return replace(self._mind(caller, agent, user), located=[place])
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
@@ -66,19 +67,19 @@ class Recollect:
         scope = Scope(caller.tenant_id, agent, user)
         return Mind(self.parts, caller, scope, self.settings.deadline_seconds)
 
-    async def authenticate(self, secret: str, door: str, right: Right) -> Caller:
-        """Turn an API key into a caller who has this right."""
+    async def authenticate(self, secret: str, door: str, right: Right | None = None) -> Caller:
+        """Turn an API key into a caller, who has this right if one is named."""
         async with within(self.settings.deadline_seconds):
             caller, _ = await scopes.admit(self.parts.database, secret, door, "", "")
-        if right not in caller.rights:
+        if right is not None and right not in caller.rights:
             raise ForbiddenError(f"This API key lacks the right `{right}`.")
         return caller
 
     async def create_key(self, caller: Caller, name: str, rights: Sequence[Right], trust: int) -> tuple[ApiKey, str]:
-        """Make a key for the caller's tenant; it can not be trusted more than its maker."""
+        """Make a key for the caller's tenant, with no more rights or trust than its maker has."""
         check_line("name", name)
-        if not rights or not 0 <= trust <= caller.trust:
-            raise InvalidInputError("A key needs at least one right, and trust from 0 to that of its maker.")
+        if not rights or not caller.rights.issuperset(rights) or not 0 <= trust <= caller.trust:
+            raise InvalidInputError("A key needs rights that its maker has, and trust from 0 to that of its maker.")
         return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust)
 
     async def list_keys(self, caller: Caller) -> list[ApiKey]:
@@ -104,9 +105,9 @@ class Recollect:
 
     async def work(self, concurrency: int = 4, *, until_empty: bool = False) -> None:
         """Run jobs until cancelled, or until none is left."""
-        embedder, batch = self.parts.embedder, self.settings.embedder_batch
-        app = build_app(self.addresses.service, self.parts.database, embedder, batch)
-        await run_worker(app, concurrency, until_empty=until_empty)
+        parts, batch = self.parts, self.settings.embedder_batch
+        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch)
+        await run_worker(make_app, concurrency, until_empty=until_empty)
 
     @property
     def operator(self) -> Operator:
@@ -143,20 +144,22 @@ class Operator:
         """List the embedding spaces with the number of vectors that fills wrote."""
         return await spaces.list_spaces(self.recollect.parts.database)
 
-    async def change_model(self, report: Callable[[int], None]) -> EmbeddingSpace:
-        """Fill a space for the configured embedder, make it the active one, and fill what came meanwhile."""
+    async def change_model(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
+        """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
+
+        Return the space, and how many memories it lacks because the model cannot take their text.
+        """
         if self.recollect.parts.embedder is None:
             raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
         embedder, owner = self.recollect.parts.embedder, self.recollect.owner_address()
         space = await ownership.ensure_space(owner, embedder.model, embedder.dimensions)
         database, batch = self.recollect.parts.database, self.recollect.settings.embedder_batch
-        await fill_space(database, embedder, batch, space, report)
+        filled = await fill_space(database, embedder, batch, space, report)
         if space.state == "active":
-            return space
+            return space, filled.refused
         await ownership.switch_space(owner, space.id)
         active = replace(space, state="active")
-        await fill_space(database, embedder, batch, active, report)
-        return active
+        return active, (await fill_space(database, embedder, batch, active, report)).refused
 
     async def drop_space(self, space_id: int) -> None:
         """Drop a retired embedding space with all its vectors."""

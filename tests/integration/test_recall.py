@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -45,7 +46,7 @@ def sentences(count, seed=1):
 
 def rank_by_bm25(stored: list[tuple[str, float]], cue: str) -> dict[str, float]:
     """The pure twin of match_terms: (text, average length when it was written) -> score by text."""
-    weights = {text: weigh(analyse(text), average) for text, average in stored}
+    weights = {text: weigh(Counter(analyse(text)), average) for text, average in stored}
     terms = analyse_cue(cue)
     frequency = {term: sum(term in each for each in weights.values()) for term in terms}
     scores = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -169,14 +170,14 @@ def test_threads_do_not_disturb_each_other_in_the_stemmer():
 
 
 def test_weigh_is_bm25():
-    weights = weigh(["tea", "tea", "milk"], 3.0)
+    weights = weigh(Counter(["tea", "tea", "milk"]), 3.0)
     assert weights == pytest.approx({"tea": 2 * 2.2 / 3.2, "milk": 1.0})
 
 
 def test_weight_falls_with_length_and_rises_with_count():
-    assert weigh(["tea"] + ["x"] * 20, 10.0)["tea"] < weigh(["tea", "x"], 10.0)["tea"]
-    assert weigh(["tea", "x"], 10.0)["tea"] < weigh(["tea", "tea"], 10.0)["tea"] < 2.2
-    assert weigh([], 10.0) == {}
+    assert weigh({"tea": 1, "x": 20}, 10.0)["tea"] < weigh({"tea": 1, "x": 1}, 10.0)["tea"]
+    assert weigh({"tea": 1, "x": 1}, 10.0)["tea"] < weigh({"tea": 2}, 10.0)["tea"] < 2.2
+    assert weigh({}, 10.0) == {}
 
 
 def test_average_length_starts_at_the_prior_and_follows_the_scope():
@@ -196,7 +197,7 @@ def test_inverse_frequency_never_rises_nor_sinks_below_zero(count, few, many):
 
 
 def test_hash_is_stable_signed_and_bound_to_the_scope():
-    assert hash_term(1, "tea") == 8873527593265252181
+    assert hash_term(1, "tea") == 6385261475460497573
     assert hash_term(1, "tea") != hash_term(2, "tea")
     assert any(hash_term(1, str(number)) > 0 for number in range(9))
     assert all(-(2**63) <= hash_term(2**63 - 1, str(number)) < 2**63 for number in range(99))

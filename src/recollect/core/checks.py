@@ -15,6 +15,7 @@ from recollect.models import Cue, Embedding, NewMemory
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000
+MOST_CHARACTERS = 1_000_000
 LONGEST_CUE = 8_000
 LONGEST_NAME = 200
 MOST_KEYWORDS = 64
@@ -41,6 +42,8 @@ def check_new_memories(memories: Sequence[NewMemory]) -> None:
     """Check everything one call wants remembered."""
     if not 1 <= len(memories) <= MOST_MEMORIES:
         raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
+    if sum(len(memory.content) for memory in memories) > MOST_CHARACTERS:
+        raise InvalidInputError(f"memories must hold at most {MOST_CHARACTERS} characters together")
     for memory in memories:
         check_new_memory(memory)
 
@@ -135,7 +138,9 @@ def walk_texts(value: object, depth: int) -> Iterable[str]:
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield str(key)
+            if not isinstance(key, str):
+                raise InvalidInputError("metadata must have texts as keys")
+            yield key
             yield from walk_texts(item, depth - 1)
     elif isinstance(value, list | tuple):
         for item in value:

@@ -6,11 +6,11 @@ import math
 import re
 import threading
 import unicodedata
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
+from typing import TypeVar
 
 import Stemmer
 
@@ -30,6 +30,8 @@ MOST_CUE_TERMS = 256
 SLOTS = 999_999_999
 """pgvector's sparsevec has at most a thousand million dimensions, counted from 1."""
 CJK_SHARE = 0.3
+GOLDEN, ALL_BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
+Term = TypeVar("Term")
 
 _CJK = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
@@ -71,13 +73,13 @@ def _fold(text: str) -> str:
 
 def _split(folded: str) -> list[str]:
     if folded.isascii():
-        return [root for word in _ASCII_WORDS.findall(folded) if (root := _root(word))]
+        return [root for word in _ASCII_WORDS.findall(folded) if (root := _root(word[:LONGEST_WORD]))]
     terms: list[str] = []
     for run, word in _RUNS.findall(folded):
         if run:
             terms += [character for character in run if character not in STOP_CHARACTERS]
             terms += [first + second for first, second in pairwise(run)]
-        elif root := _root(word):
+        elif root := _root(word[:LONGEST_WORD]):
             terms.append(root)
     return terms
 
@@ -85,7 +87,6 @@ def _split(folded: str) -> list[str]:
 @lru_cache(maxsize=1 << 16)
 def _root(word: str) -> str:
     """Reduce a word to its stem, or to nothing if it is a stop word."""
-    word = word[:LONGEST_WORD]
     if not word.isascii():
         word = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", word)))
     head, apostrophe, tail = word.rpartition("'")
@@ -104,10 +105,10 @@ def _stem(word: str) -> str:
 _QUESTION_TERMS = frozenset(map(_stem, QUESTION_WORDS))
 
 
-def weigh(terms: Sequence[str], average_length: float) -> dict[str, float]:
+def weigh(counts: Mapping[Term, int], average_length: float) -> dict[Term, float]:
     """Weigh each distinct term of a memory as BM25 does on the side of the document."""
-    damping = K1 * (1 - B + B * len(terms) / average_length)
-    return {term: count * (K1 + 1) / (count + damping) for term, count in Counter(terms).items()}
+    damping = K1 * (1 - B + B * sum(counts.values()) / average_length)
+    return {term: count * (K1 + 1) / (count + damping) for term, count in counts.items()}
 
 
 def average_length(term_count: int, memory_count: int) -> float:
@@ -121,11 +122,21 @@ def inverse_frequency(memory_count: int, containing: float) -> float:
     return math.log1p((rest + 0.5) / (containing + 0.5))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=1 << 16)
+def fingerprint_term(term: str) -> int:
+    """Hash a term to 64 bits, the same in every scope; this is the costly half of hashing it."""
+    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "big")
+
+
+def within_scope(scope_id: int, fingerprint: int) -> int:
+    """Turn a term's fingerprint into its signed 64-bit hash within one scope."""
+    mixed = (fingerprint + scope_id * GOLDEN) & ALL_BITS
+    return mixed - (1 << 64) if mixed >> 63 else mixed
+
+
 def hash_term(scope_id: int, term: str) -> int:
     """Hash a term within its scope to a signed 64-bit number."""
-    data = scope_id.to_bytes(8, "big", signed=True) + term.encode()
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)
+    return within_scope(scope_id, fingerprint_term(term))
 
 
 def slot(term_hash: int) -> int:

@@ -12,6 +12,7 @@ from uuid import UUID
 try:
     import typer
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
     from rich.table import Column, Table
 except ImportError:  # the extra is not installed
@@ -42,7 +43,7 @@ def main() -> None:
     try:
         app()
     except RecollectError as problem:
-        err.print(f"[red]{problem.code}[/red]: {problem}", highlight=False)
+        err.print(f"[red]{problem.code}[/red]: {escape(str(problem))}", highlight=False)
         sys.exit(1)
 
 
@@ -121,7 +122,7 @@ def list_keys(tenant: Tenant = "default") -> None:
         for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
             revoked = f"{key.revoked_at:%F %T}" if key.revoked_at else ""
             rights = " ".join(sorted(key.rights))
-            table.add_row(str(key.id), key.name, rights, str(key.trust), f"{key.created_at:%F %T}", revoked)
+            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), f"{key.created_at:%F %T}", revoked)
 
     run(work)
     out.print(table)
@@ -166,7 +167,7 @@ def recall(
     table = Table("score", "why", "when", "memory")
     for hit in recollection.hits:
         why = " ".join(f"{name} {part.share:.2f}" for name, part in hit.channels.items())
-        table.add_row(f"{hit.score:.3f}", why, f"{hit.memory.occurred_at:%F %R}", hit.memory.content)
+        table.add_row(f"{hit.score:.3f}", why, f"{hit.memory.occurred_at:%F %R}", escape(hit.memory.content))
     out.print(table)
 
 
@@ -191,7 +192,7 @@ def export_file(path: Path, agent: Agent, user: User = "", tenant: Tenant = "def
 
 
 @app.command()
-def bench(memories: Annotated[int, typer.Option(help="How many to write and recall.")] = 200) -> None:
+def bench(memories: Annotated[int, typer.Option(help="How many to write and recall.", min=2)] = 200) -> None:
     """Time this installation: writes and recalls in a scope of its own, which is emptied afterwards."""
     with Progress(console=err) as progress:
         task = progress.add_task("timing", total=2 * memories)
@@ -205,7 +206,7 @@ def list_spaces() -> None:
     """List the embedding spaces."""
     table = Table("id", "model", "dimensions", "state")
     for space, _ in run(lambda recollect: recollect.operator.list_spaces()):
-        table.add_row(str(space.id), space.model, str(space.dimensions), space.state)
+        table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.state)
     out.print(table)
 
 
@@ -215,8 +216,10 @@ def change_model() -> None:
     with Progress(console=err) as progress:
         task = progress.add_task("embedding", total=None)
         report: Callable[[int], None] = lambda done: progress.update(task, completed=done)  # noqa: E731
-        space = run(lambda recollect: recollect.operator.change_model(report))
-    out.print(f"Recall now reads space {space.id} ({space.model}).")
+        space, refused = run(lambda recollect: recollect.operator.change_model(report))
+    out.print(f"Recall now reads space {space.id} ({escape(space.model)}).")
+    if refused:
+        out.print(f"{refused} memories have no vector in it: the model cannot take their text. Words still find them.")
 
 
 @space_app.command("drop")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.core.terms import indexed_text
 from recollect.errors import EmbedderError
-from recollect.llm.embedder import Embedder
+from recollect.llm.embedder import Embedder, serves
 from recollect.models import EmbeddingSpace
 from recollect.store import scopes, spaces
 from recollect.store.db import Database
@@ -20,22 +21,32 @@ from recollect.store.spaces import Unembedded
 BEGINNING = UUID(int=0)
 PLAIN_WORD = "memory"
 Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a fill did: memories embedded, and memories whose text the model cannot take."""
+
+    done: int
+    refused: int
+
+
 NO_REPORT: Callable[[int], None] = lambda _: None  # noqa: E731 - a constant, not a function of ours
 
 
 async def embed_pending(database: Database, embedder: Embedder, batch: int, scope_id: int) -> int:
     """Embed everything in a scope that waits for a vector; doing it twice does no harm."""
     space = await active_space(database)
-    if space is None or space.model != embedder.model:
+    if space is None or not serves(embedder, space):
         raise EmbedderError("This worker's embedder is not the active space's model; another worker's may be.")
     done, refused, after = 0, 0, BEGINNING
     while waiting := await spaces.list_pending(database, scope_id, after, batch):
         after = waiting[-1].id
-        for part, rows in await embed_parts(embedder, waiting):
+        embedded = await embed_parts(embedder, waiting)
+        for part, rows in embedded:
             await spaces.settle_pending(database, space.id, scope_id, [memory.id for memory in part], rows)
-            done += len(part)
-            refused -= len(part)
-        refused += len(waiting)
+        done += sum(len(part) for part, _ in embedded)
+        refused += len(waiting) - sum(len(part) for part, _ in embedded)
     if refused:
         raise EmbedderError(f"The embedder refused {refused} memories of this scope.", lasting=True)
     return done
@@ -45,10 +56,8 @@ async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[E
     """Embed a batch; where its texts are at fault, halve it until only those that cannot be embedded are left out."""
     try:
         rows = await embedder.embed([indexed_text(memory.speaker, memory.content) for memory in batch])
-    except EmbedderError as problem:
-        if not problem.lasting:
-            # Some servers answer a text they cannot take like an outage; an outage refuses a plain word too.
-            await embedder.embed([PLAIN_WORD])
+    except EmbedderError:
+        await check_embedder(embedder)
         if len(batch) == 1:
             return []
         middle = len(batch) // 2
@@ -56,23 +65,33 @@ async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[E
     return [(batch, rows)]
 
 
+async def check_embedder(embedder: Embedder) -> None:
+    """Tell a model that is away or refuses everything from one that cannot take a certain text."""
+    try:
+        await embedder.embed([PLAIN_WORD])
+    except EmbedderError as problem:
+        # Whatever is wrong, an operator can mend it: the work waits, and is not given up.
+        raise EmbedderError(str(problem)) from None
+
+
 async def fill_space(
     database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, report: Callable[[int], None] = NO_REPORT
-) -> int:
+) -> Filled:
     """Embed every memory that a space lacks; a space still being filled goes on from where it stopped."""
-    space_id = space.id
-    after = await spaces.read_fill_cursor(database, space_id) if space.state == "filling" else (0, BEGINNING)
-    done = 0
+    after = await spaces.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
+    filled = Filled(0, 0)
     for tenant_id in await scopes.list_tenants(database):
         if tenant_id < spaces.tenant_of(after[0]):
             continue
-        while missing := await spaces.list_unfilled(database, tenant_id, space_id, after, batch):
-            for part, rows in await embed_parts(embedder, missing):
-                await spaces.fill(database, space_id, part, rows)
+        while missing := await spaces.list_unfilled(database, tenant_id, space.id, after, batch):
+            embedded = await embed_parts(embedder, missing)
+            for part, rows in embedded:
+                await spaces.fill(database, space.id, part, rows)
+            count = sum(len(part) for part, _ in embedded)
+            filled = Filled(filled.done + count, filled.refused + len(missing) - count)
             after = (missing[-1].scope_id, missing[-1].id)
-            done += len(missing)
-            report(done)
-    return done
+            report(filled.done)
+    return filled
 
 
 async def active_space(database: Database) -> EmbeddingSpace | None:

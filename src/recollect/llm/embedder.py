@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recollect.errors import EmbedderError
-from recollect.models import Script
+from recollect.models import EmbeddingSpace, Script
 
 SHORTEST, LONGEST = 1e-6, 1e18
 """A norm outside of these bounds means no direction, or one that float32 cannot hold."""
@@ -40,6 +40,13 @@ class Embedder(Protocol):
     async def close(self) -> None:
         """Give back what the model holds; embedding is over afterwards."""
         ...
+
+
+def serves(embedder: Embedder | None, space: EmbeddingSpace | None) -> bool:
+    """Tell whether an embedder's vectors belong into a space."""
+    if embedder is None or space is None:
+        return False
+    return (embedder.model, embedder.dimensions) == (space.model, space.dimensions)
 
 
 def check_vectors(rows: ArrayLike, count: int, dimensions: int) -> NDArray[np.float32]:

@@ -22,6 +22,15 @@ from recollect.store.sql import load_queries
 QUERIES = load_queries(__file__)
 Connection: TypeAlias = AsyncConnection[DictRow]
 Answer = TypeVar("Answer")
+LOAD_MILLISECONDS = "600000"
+"""A bulk load has no deadline; this is how long one of its steps may take."""
+AWAY = (
+    psycopg.OperationalError,
+    PoolTimeout,
+    errors.IdleInTransactionSessionTimeout,
+    errors.ReadOnlySqlTransaction,
+    errors.UndefinedTable,  # an embedding space that was dropped between two round trips
+)
 
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
 PATIENCE: dict[str, Any] = {
@@ -51,7 +60,7 @@ class Database:
 
     def __init__(self, pool: AsyncConnectionPool[Connection], deadline_seconds: float) -> None:
         self._pool = pool
-        self._milliseconds = str(int(deadline_seconds * 1000))
+        self.milliseconds = str(int(deadline_seconds * 1000))
 
     @classmethod
     async def open(cls, dsn: str, pool_size: int, deadline_seconds: float) -> Database:
@@ -119,7 +128,7 @@ class Database:
                 try:
                     async with connection.pipeline() if pipelined else unpipelined():
                         await connection.execute(QUERIES["begin"])
-                        await self._bind(connection, tenant_id)
+                        await self._bind(connection, tenant_id, None if pipelined else LOAD_MILLISECONDS)
                         yield connection
                         ending = await connection.execute(QUERIES["commit"])
                 finally:
@@ -127,9 +136,10 @@ class Database:
                 if watch.doubtful or ending.statusmessage != "COMMIT":
                     raise UnavailableError("The write was not confirmed by every standby; try again.")
 
-    async def _bind(self, connection: Connection, tenant_id: int | None) -> None:
+    async def _bind(self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None) -> None:
         tenant = "" if tenant_id is None else str(tenant_id)
-        await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": self._milliseconds})
+        limit = milliseconds or self.milliseconds
+        await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": limit})
 
 
 class CommitWatch:
@@ -168,7 +178,7 @@ def translated_errors() -> Iterator[None]:
     """Turn the driver's errors into ours; their texts may quote content and stay behind."""
     try:
         yield
-    except (psycopg.OperationalError, PoolTimeout, errors.ReadOnlySqlTransaction) as problem:
+    except AWAY as problem:
         raise UnavailableError(f"The database is not available ({describe(problem)}); try again.") from None
     except psycopg.DataError as problem:
         raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None

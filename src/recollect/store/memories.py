@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pgvector import SparseVector
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.terms import hash_term, slot
+from recollect.core.terms import slot, within_scope
 from recollect.models import Kind, Memory, NewMemory, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
@@ -20,6 +20,7 @@ from recollect.store.sql import load_queries
 QUERIES = load_queries(__file__)
 SEPARATOR = "\x1f"
 SLOTS = 1_000_000_000
+HEAVY_TERMS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Row:
     keywords: tuple[str, ...]
     occurred_at: datetime
     trust: int
-    weights: dict[str, float]
+    weights: dict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ async def settle_claim(
 
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
     """Write memories, their terms and their evidence."""
+    terms = await asyncio.to_thread(encode_terms, scope_id, rows) if is_heavy(rows) else encode_terms(scope_id, rows)
     shared = {
         "scope_id": scope_id,
         "ids": [row.id for row in rows],
@@ -90,11 +92,6 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
         "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
     }
     await connection.execute(QUERIES["store_memories"], wide)
-    hashed = [hash_terms(scope_id, row.weights) for row in rows]
-    terms = {
-        "terms": ["{" + ",".join(map(str, hashes)) + "}" for hashes, _ in hashed],
-        "weights": [sparse(by_slot) for _, by_slot in hashed],
-    }
     await connection.execute(QUERIES["store_terms"], shared | terms)
     await store_evidence(connection, scope_id, rows)
 
@@ -111,15 +108,27 @@ async def store_evidence(connection: Connection, scope_id: int, rows: Sequence[R
         await connection.execute(QUERIES["store_evidence"], parameters)
 
 
-def hash_terms(scope_id: int, weights: dict[str, float]) -> tuple[list[int], dict[int, float]]:
-    """Give the term hashes of a memory and its weights by slot."""
-    hashes = {term: hash_term(scope_id, term) for term in weights}
-    return sorted(hashes.values()), {slot(hashes[term]): weight for term, weight in weights.items()}
+def is_heavy(rows: Sequence[Row]) -> bool:
+    """Tell whether rows have so many terms that the event loop should be spared them."""
+    return sum(len(row.weights) for row in rows) > HEAVY_TERMS
 
 
-def sparse(by_slot: dict[int, float]) -> SparseVector:
-    """Turn weights by slot into the driver's value; it counts from 0, PostgreSQL and `slot` from 1."""
-    return SparseVector({number - 1: weight for number, weight in by_slot.items()}, SLOTS)
+def encode_terms(scope_id: int, rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Write term hashes and weights as PostgreSQL reads arrays and sparse vectors."""
+    hashed = [hash_terms(scope_id, row.weights) for row in rows]
+    return {
+        "terms": ["{" + ",".join(map(str, hashes)) + "}" for hashes, _ in hashed],
+        "weights": [
+            "{" + ",".join(f"{number}:{weight:.6g}" for number, weight in by_slot.items()) + f"}}/{SLOTS}"
+            for _, by_slot in hashed
+        ],
+    }
+
+
+def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dict[int, float]]:
+    """Give the hashes of a memory's terms within its scope, and their weights by slot."""
+    hashes = [within_scope(scope_id, fingerprint) for fingerprint in weights]
+    return sorted(hashes), dict(zip(map(slot, hashes), weights.values(), strict=True))
 
 
 async def ask_memories(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:

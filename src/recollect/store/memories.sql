@@ -28,8 +28,8 @@ from unnest(
 
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights)
-select %(scope_id)s, id, kind, trust, terms::bigint[], weights
-from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)s::text[], %(weights)s::sparsevec[])
+select %(scope_id)s, id, kind, trust, terms::bigint[], weights::sparsevec
+from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)s::text[], %(weights)s::text[])
     as given (id, kind, trust, terms, weights)
 
 -- name: store_evidence

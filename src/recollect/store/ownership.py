@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -58,28 +59,34 @@ async def ensure_space(dsn: str, model: str, dimensions: int) -> EmbeddingSpace:
             raise SetupError("The embedding space could not be created.")
         if await (await connection.execute(QUERIES["has_active_space"])).fetchone() is None:
             await connection.execute(QUERIES["switch_space"], {"space": row["id"]})
+            # What was remembered before there was a model gets its vectors from a job.
+            await connection.execute(QUERIES["defer_fill"], {"space": row["id"]})
             row["state"] = "active"
         return EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"])
 
 
 async def switch_space(dsn: str, space_id: int) -> None:
-    """Make recall read another space from the next transaction on."""
-    async with owning(dsn) as connection, connection.transaction():
-        await connection.execute(QUERIES["lock_spaces"])
-        await connection.execute(QUERIES["switch_space"], {"space": space_id})
+    """Make recall read another space; return when no write that began before can still miss it."""
+    async with owning(dsn) as connection:
+        async with connection.transaction():
+            await connection.execute(QUERIES["lock_spaces"])
+            await connection.execute(QUERIES["switch_space"], {"space": space_id})
+        boundary = await (await connection.execute(QUERIES["newest_transaction"])).fetchone()
+        while True:
+            row = await (await connection.execute(QUERIES["all_newer"], boundary)).fetchone()
+            if row is not None and row["passed"]:
+                return
+            await asyncio.sleep(0.05)
 
 
 async def drop_space(dsn: str, space_id: int) -> None:
-    """Drop a retired space with all its vectors."""
+    """Drop a space that recall does not read, with all its vectors."""
     async with owning(dsn) as connection, connection.transaction():
         await connection.execute(QUERIES["lock_spaces"])
-        if await (await connection.execute(QUERIES["retired_space"], {"space": space_id})).fetchone() is None:
-            raise NotFoundError("There is no retired embedding space of that number.")
-        trigger = sql.Identifier(f"erase_vectors_{space_id}")
-        await connection.execute(sql.SQL(QUERIES["drop_trigger"]).format(trigger=trigger))
+        if await (await connection.execute(QUERIES["delete_space"], {"space": space_id})).fetchone() is None:
+            raise NotFoundError("There is no embedding space of that number that could be dropped.")
         vectors = vectors_table(space_id)
         await connection.execute(sql.SQL(QUERIES["drop_vectors"]).format(vectors=vectors))
-        await connection.execute(QUERIES["delete_space"], {"space": space_id})
 
 
 async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> list[int]:
@@ -103,10 +110,11 @@ async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> 
 
 async def index_scope(connection: AsyncConnection[DictRow], space_id: int, scope_id: int) -> None:
     """Build one scope's index without blocking its writers, then let recall use it."""
+    name = f"vectors_{space_id}_of_{scope_id}"
+    if await (await connection.execute(QUERIES["broken_index"], {"name": name})).fetchone():
+        await connection.execute(sql.SQL(QUERIES["drop_index"]).format(index=sql.Identifier(name)))
     query = sql.SQL(QUERIES["index_scope"]).format(
-        index=sql.Identifier(f"vectors_{space_id}_of_{scope_id}"),
-        vectors=vectors_table(space_id),
-        scope=sql.Literal(scope_id),
+        index=sql.Identifier(name), vectors=vectors_table(space_id), scope=sql.Literal(scope_id)
     )
     await connection.execute(query)
     await connection.execute(QUERIES["mark_indexed"], {"space": space_id, "scope_id": scope_id})

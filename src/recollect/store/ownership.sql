@@ -28,17 +28,23 @@ select create_embedding_space(%(model)s, %(dimensions)s)
 -- name: switch_space
 select switch_embedding_space(%(space)s)
 
--- name: retired_space
-select from embedding_spaces where id = %(space)s and state = 'retired'
+-- name: defer_fill
+select procrastinate_defer_jobs_v1(array[
+    row('fill', 'fill', 0, 'fill', null, jsonb_build_object('space_id', %(space)s::int), null)
+    ::procrastinate_job_to_defer_v1
+])
 
--- name: drop_trigger
-drop trigger {trigger} on memories
+-- name: newest_transaction
+select pg_snapshot_xmax(pg_current_snapshot())::text as boundary
+
+-- name: all_newer
+select pg_snapshot_xmin(pg_current_snapshot()) >= %(boundary)s::xid8 as passed
+
+-- name: delete_space
+delete from embedding_spaces where id = %(space)s and state <> 'active' returning id
 
 -- name: drop_vectors
 drop table {vectors}
-
--- name: delete_space
-delete from embedding_spaces where id = %(space)s
 
 -- name: bind
 select set_config('recollect.tenant', %(tenant)s, false)
@@ -51,6 +57,12 @@ order by memory_count desc
 
 -- name: count_indexes
 select count(*) as indexes from pg_indexes where indexname like 'vectors\_%\_of\_%'
+
+-- name: broken_index
+select indexrelid from pg_index where indexrelid = to_regclass(%(name)s) and not indisvalid
+
+-- name: drop_index
+drop index concurrently {index}
 
 -- name: index_scope
 create index concurrently if not exists {index} on {vectors} using hnsw (embedding halfvec_ip_ops)

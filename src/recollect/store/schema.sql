@@ -8,11 +8,12 @@ CREATE TYPE public.place AS (
 	dimensions integer
 );
 
-CREATE FUNCTION public.admit(shown_hash text, asked_agent text, asked_user text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
+CREATE FUNCTION public.admit(shown_hash text, asked_agent text, asked_user text, patience text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
     LANGUAGE plpgsql
     AS $$
 begin
-    perform set_config('recollect.key', shown_hash, true);
+    -- A statement cannot shorten its own time limit, but it can wait less long for locks.
+    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', patience, true);
     select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
         from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
     if found then
@@ -44,15 +45,26 @@ begin
     execute format('alter table %I alter embedding set storage %s', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
-    execute format(
-        'create trigger erase_%s after delete on memories referencing old table as forgotten '
-        'for each statement execute function erase_with_memory(%L, %L)', vectors, vectors, 'id');
     return space;
 end $$;
 
 CREATE FUNCTION public.current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('recollect.tenant'::text, true), ''::text))::bigint;
+
+CREATE FUNCTION public.erase_vectors() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    space integer;
+begin
+    for space in select id from embedding_spaces loop
+        execute format(
+            'delete from %I side using forgotten where side.scope_id = forgotten.scope_id and side.id = forgotten.id',
+            'vectors_' || space);
+    end loop;
+    return null;
+end $$;
 
 CREATE FUNCTION public.erase_with_memory() RETURNS trigger
     LANGUAGE plpgsql
@@ -349,6 +361,8 @@ CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TA
 CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
 
 CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('pending_embeddings', 'id');
+
+CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_vectors();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);

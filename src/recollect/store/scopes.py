@@ -41,7 +41,8 @@ async def admit(database: Database, secret: str, door: str, agent: str, user: st
     """Authenticate a secret and locate a scope of its tenant."""
     shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
     async with database.statement() as connection:
-        answer = await connection.execute(QUERIES["admit"], {"hash": shown, "agent": agent, "user": user})
+        asked = {"hash": shown, "agent": agent, "user": user, "patience": database.milliseconds}
+        answer = await connection.execute(QUERIES["admit"], asked)
         row = await answer.fetchone()
     if row is None:
         raise UnauthenticatedError("This API key is unknown or revoked.")
@@ -88,14 +89,9 @@ async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
     return Opening(row["id"], row["memory_count"], row["term_count"], row["last_written_at"])
 
 
-async def close_writing(connection: Connection, before: Opening, after: Opening) -> None:
-    """Count what was written between two states of a scope, in the transaction of the write."""
-    counts = {
-        "scope_id": before.scope_id,
-        "memories": after.memory_count - before.memory_count,
-        "terms": after.term_count - before.term_count,
-        "written_at": after.written_at,
-    }
+async def close_writing(connection: Connection, scope_id: int, memories: int, terms: int, written_at: datetime) -> None:
+    """Count what was written to a scope, in the transaction of the write."""
+    counts = {"scope_id": scope_id, "memories": memories, "terms": terms, "written_at": written_at}
     await connection.execute(QUERIES["close_writing"], counts)
 
 

@@ -13,6 +13,7 @@ from psycopg import sql
 
 from recollect.models import EmbeddingSpace
 from recollect.store.db import Connection, Database
+from recollect.store.jobs import defer
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
@@ -54,6 +55,14 @@ async def list_pending(database: Database, scope_id: int, after: UUID, limit: in
         await connection.execute(QUERIES["await_writers"], parameters)
         found = await connection.execute(QUERIES["pending"], parameters)
         return [Unembedded(scope_id, **row) for row in await found.fetchall()]
+
+
+async def revive_pending(database: Database, tenant_id: int) -> None:
+    """See that every scope with memories waiting for a vector has a job that waits with them."""
+    async with database.transaction(tenant_id) as connection:
+        found = await connection.execute(QUERIES["scopes_with_pending"])
+        for row in await found.fetchall():
+            await defer(connection, "embed", f"embed:{row['scope_id']}", {"scope_id": row["scope_id"]})
 
 
 async def settle_pending(

@@ -27,6 +27,9 @@ where pending.scope_id = %(scope_id)s and pending.id > %(after)s
 order by pending.id
 limit %(limit)s
 
+-- name: scopes_with_pending
+select distinct scope_id from pending_embeddings where scope_id between first_scope() and last_scope()
+
 -- name: settle_pending
 delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids)s)
 

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from recollect.core.checks import MOST_MEMORIES
-from recollect.errors import InvalidInputError, NotFoundError
+from recollect.errors import InvalidInputError
 from recollect.models import Scope
 from recollect.store import memories
 from recollect.verbs.parts import Parts
 
 
 async def forget(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and what was derived from them; return all ids that went."""
+    """Delete memories and what was derived from them; return all ids that went, none if there were none."""
     if not 1 <= len(ids) <= MOST_MEMORIES:
         raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
-    gone = await memories.forget(parts.database, scope, ids)
-    if not gone:
-        raise NotFoundError("There is no such memory in this scope.")
-    return gone
+    return await memories.forget(parts.database, scope, ids)

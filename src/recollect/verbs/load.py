@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -15,9 +15,9 @@ from recollect.store.db import Connection
 from recollect.store.jobs import defer
 from recollect.store.scopes import Opening
 from recollect.verbs.parts import Parts
-from recollect.verbs.remember import Write, assign, place_vectors, prepare
+from recollect.verbs.remember import Write, assign, place_vectors, prepare_all
 
-CHUNK = 2_000
+CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Load:
         """Check, analyse and encode one chunk."""
         for memory in new:
             check_new_memory(memory)
-        write = Write(self.caller, self.scope, [prepare(memory) for memory in new], None, "", b"")
+        write = Write(self.caller, self.scope, prepare_all(new), None, "", b"")
         rows = assign(write, opening, self.trust)
         given = zip(rows, place_vectors(self.parts, write, self.space), strict=True)
         vectors = {row.id: vector for row, vector in given if vector is not None}
@@ -53,7 +53,7 @@ class Load:
         after = replace(
             opening,
             memory_count=opening.memory_count + len(rows),
-            term_count=opening.term_count + sum(len(item.terms) for item in write.prepared),
+            term_count=opening.term_count + sum(sum(item.counts.values()) for item in write.prepared),
             written_at=opening.written_at + MILLISECOND,
         )
         return Chunk(rows, encoded, waiting, after)
@@ -74,17 +74,31 @@ async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemo
 
 
 async def send_chunks(connection: Connection, work: Load, opening: Opening, new: Sequence[NewMemory]) -> list[UUID]:
-    """Send chunk after chunk, each made ready in a thread so that the event loop stays free."""
+    """Send chunk after chunk; the next one is made ready in a thread while the database stores the one before."""
     stored: list[UUID] = []
     await bulk.stage(connection, work.space.id if work.space else None)
-    chunk = await asyncio.to_thread(work.make_ready, new[:CHUNK], opening)
-    for start in range(CHUNK, len(new) + CHUNK, CHUNK):
-        following = asyncio.create_task(asyncio.to_thread(work.make_ready, new[start : start + CHUNK], chunk.opening))
+    chunks = split(new)
+    chunk = await asyncio.to_thread(work.make_ready, next(chunks), opening)
+    while chunk.rows:
+        following = asyncio.create_task(asyncio.to_thread(work.make_ready, next(chunks, ()), chunk.opening))
         await store_chunk(connection, work.space, opening.scope_id, chunk)
         stored += [row.id for row in chunk.rows]
         chunk = await following
-    await scopes.close_writing(connection, opening, chunk.opening)
+    after = chunk.opening
+    terms = after.term_count - opening.term_count
+    await scopes.close_writing(connection, opening.scope_id, len(stored), terms, after.written_at)
     return stored
+
+
+def split(new: Sequence[NewMemory]) -> Iterator[Sequence[NewMemory]]:
+    """Cut a load into chunks of bounded number and length."""
+    start = characters = 0
+    for position, memory in enumerate(new):
+        if position - start == CHUNK or characters > CHUNK_CHARACTERS:
+            yield new[start:position]
+            start, characters = position, 0
+        characters += len(memory.content)
+    yield new[start:]
 
 
 async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scope_id: int, chunk: Chunk) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from recollect.channels.channel import Channel
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder
-from recollect.models import EmbeddingSpace
 from recollect.store.db import Database
 
 
@@ -35,7 +34,3 @@ class Parts:
                 return await self.embedder.embed(texts)
         except (EmbedderError, TimeoutError):
             return None
-
-    def fits(self, space: EmbeddingSpace | None) -> bool:
-        """Tell whether the embedder's vectors belong into this space."""
-        return self.embedder is not None and space is not None and space.model == self.embedder.model

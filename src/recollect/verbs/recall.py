@@ -9,10 +9,13 @@ from recollect.channels.channel import Proposal
 from recollect.core.checks import check_cue, unit_vector
 from recollect.core.cues import Reading, read
 from recollect.core.fusion import default_weights, fuse
+from recollect.core.terms import script_of
 from recollect.errors import InvalidInputError
+from recollect.llm.embedder import serves
 from recollect.models import Cue, Hit, Recollection, Scope, Script
 from recollect.store import memories
 from recollect.store.scopes import Place
+from recollect.store.spaces import tenant_of
 from recollect.verbs.parts import Parts
 
 FEWEST_CANDIDATES = 100
@@ -35,12 +38,14 @@ async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollec
 
 
 async def find_vector(parts: Parts, cue: Cue, place: Place) -> NDArray[np.float32] | None:
-    """Take the caller's vector, or the embedder's if it answers in time and fits the active space."""
+    """Take the caller's vector, or the embedder's if it reads the cue, answers in time and fits the active space."""
     if cue.embedding is not None:
         if place.space is None:
             raise InvalidInputError("embedding is not accepted: no embedding space is active")
         return unit_vector(cue.embedding, place.space.dimensions)
-    if place.scope_id is None or not parts.fits(place.space) or not cue.text.strip():
+    if place.scope_id is None or not serves(parts.embedder, place.space) or not cue.text.strip():
+        return None
+    if parts.embedder is None or script_of(cue.text) not in parts.embedder.scripts:
         return None
     rows = await parts.embed_in_time([cue.text])
     return None if rows is None else rows[0]
@@ -48,14 +53,9 @@ async def find_vector(parts: Parts, cue: Cue, place: Place) -> NDArray[np.float3
 
 async def ask_channels(parts: Parts, place: Place, reading: Reading, limit: int) -> dict[str, Proposal]:
     """Send all questions in one round trip, then read the answers."""
-    async with parts.database.reading(reading_tenant(place)) as connection:
+    async with parts.database.reading(tenant_of(place.scope_id or 0)) as connection:
         asked = {channel.name: await channel.ask(connection, place, reading, limit) for channel in parts.channels}
     return {name: await read_answer() for name, read_answer in asked.items()}
-
-
-def reading_tenant(place: Place) -> int:
-    """Name the tenant whose rows may be read: the scope's own."""
-    return (place.scope_id or 0) >> 40
 
 
 def weights_for(parts: Parts, cue: Cue, reading: Reading) -> dict[str, float]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from uuid import UUID
 
 import numpy as np
@@ -12,13 +15,23 @@ from numpy.typing import NDArray
 
 from recollect.core.checks import check_idempotency_key, check_new_memories, unit_vectors
 from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
-from recollect.core.terms import analyse, average_length, indexed_text, normalise_keyword, weigh
+from recollect.core.terms import (
+    analyse,
+    average_length,
+    fingerprint_term,
+    indexed_text,
+    normalise_keyword,
+    weigh,
+)
 from recollect.errors import ConflictError, InvalidInputError
+from recollect.llm.embedder import serves
 from recollect.models import Caller, EmbeddingSpace, MemoryState, NewMemory, Receipt, Scope
 from recollect.store import jobs, memories, scopes, spaces
 from recollect.store.db import Connection
 from recollect.verbs.parts import Parts
 
+HEAVY_CHARACTERS = 20_000
+"""Longer calls are analysed in a thread, so that the event loop stays free."""
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
@@ -29,7 +42,8 @@ class Prepared:
 
     memory: NewMemory
     keywords: tuple[str, ...]
-    terms: list[str]
+    counts: dict[int, int]
+    """How often each term occurs, by its fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +64,26 @@ async def remember(
     """Store memories and return their receipts once they are durable; the same key stores them once."""
     check_new_memories(new)
     check_idempotency_key(key)
-    prepared = [prepare(memory) for memory in new]
+    size = sum(len(memory.content) for memory in new)
+    prepared = await asyncio.to_thread(prepare_all, new) if size > HEAVY_CHARACTERS else prepare_all(new)
     vectors = await embed_missing(parts, new)
     write = Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b"")
     async with parts.database.transaction(scope.tenant_id) as connection:
         return await perform(parts, connection, write)
 
 
+def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
+    """Analyse memories."""
+    return [prepare(memory) for memory in new]
+
+
 def prepare(memory: NewMemory) -> Prepared:
-    """Analyse one memory."""
+    """Analyse one memory; its keywords come first, so that no text is too long for them to be found."""
     keywords = tuple(dict.fromkeys(filter(None, map(normalise_keyword, memory.keywords))))
-    terms = analyse(indexed_text(memory.speaker, memory.content))
-    return Prepared(memory, keywords, [*terms, *(term for keyword in keywords for term in analyse(keyword))])
+    terms = [term for keyword in keywords for term in analyse(keyword)]
+    counts = Counter(terms + analyse(indexed_text(memory.speaker, memory.content)))
+    kept = islice(counts.items(), MOST_TERMS)
+    return Prepared(memory, keywords, {fingerprint_term(term): count for term, count in kept})
 
 
 async def embed_missing(parts: Parts, new: Sequence[NewMemory]) -> NDArray[np.float32] | None:
@@ -87,9 +109,8 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     rows = assign(write, opening, trust)
     embedded = place_vectors(parts, write, space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
-    terms = sum(len(item.terms) for item in write.prepared)
-    grown = replace(opening, memory_count=opening.memory_count + len(rows), term_count=opening.term_count + terms)
-    await scopes.close_writing(connection, opening, grown)
+    terms = sum(sum(item.counts.values()) for item in write.prepared)
+    await scopes.close_writing(connection, opening.scope_id, len(rows), terms, opening.written_at)
     ids = [row.id for row in rows]
     await store_vectors(connection, opening.scope_id, space, ids, embedded)
     if write.key:
@@ -124,7 +145,7 @@ def assign(write: Write, opening: scopes.Opening, trust: dict[UUID, int]) -> lis
             keywords=item.keywords,
             occurred_at=item.memory.occurred_at or opening.written_at,
             trust=min([write.caller.trust, *(trust_of(trust, source) for source in item.memory.evidence)]),
-            weights=weigh(item.terms[:MOST_TERMS], average),
+            weights=weigh(item.counts, average),
         )
         for position, item in enumerate(write.prepared)
     ]
@@ -143,7 +164,7 @@ def place_vectors(parts: Parts, write: Write, space: EmbeddingSpace | None) -> l
     if given and space is None:
         raise InvalidInputError("embedding is not accepted: no embedding space is active")
     theirs = iter(unit_vectors(given, space.dimensions) if given and space else ())
-    ours = iter(write.vectors if write.vectors is not None and parts.fits(space) else ())
+    ours = iter(write.vectors if write.vectors is not None and serves(parts.embedder, space) else ())
     return [next(ours if item.memory.embedding is None else theirs, None) for item in write.prepared]
 
 

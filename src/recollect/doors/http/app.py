@@ -10,6 +10,8 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from recollect.doors.http import health, keys, memories, problems
+from recollect.doors.http.door import KnownKeys
+from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
 from recollect.settings import Settings
 from recollect.wiring import Recollect, open_recollect
@@ -39,10 +41,12 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         lifespan=lifespan,
         redirect_slashes=False,
     )
+    app.state.known_keys = KnownKeys()
     for router in (memories.router, keys.router, health.router):
         app.include_router(router)
     problems.install(app)
-    app.add_middleware(Observed)
+    app.add_middleware(Gate)
+    app.add_middleware(Observed)  # added last, so that it sees every request first
     return app
 
 

@@ -20,7 +20,8 @@ USER = "Whom it is about or with; empty for an agent alone."
 
 def check_written(value: object) -> object:
     """Take moments as text only: a bare number could mean seconds or milliseconds."""
-    if value is not None and not (isinstance(value, str) and value[4:5] == "-"):
+    written = isinstance(value, str) and value[4:5] == "-"
+    if not (written or value is None or isinstance(value, datetime)):
         raise ValueError("must be written as in 2026-01-31T12:00:00+08:00")
     return value
 
@@ -118,6 +119,18 @@ class RecallBody(Body):
             min_trust=self.min_trust,
             as_of=self.as_of,
         )
+
+
+class ForgetBody(Body):
+    """Memories of one scope to delete."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"agent": "ada", "ids": ["01a1dd05-b16b-7000-b535-83c8ebea4fa9"]}]}
+    )
+
+    agent: Name = Field(description=AGENT)
+    user: UserName = Field("", description=USER)
+    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to delete.")
 
 
 class KeyBody(Body):

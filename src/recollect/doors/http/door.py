@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeAlias, cast
 
@@ -13,8 +15,28 @@ from recollect.mind import Mind
 from recollect.wiring import Recollect
 
 DOOR = "http"
+SHOW_KEY = "Send your API key as `Authorization: Bearer rec_...`."
+KNOWN_SECONDS = 60.0
+MOST_KNOWN = 10_000
 Admission: TypeAlias = Callable[[str, str], Awaitable[Mind]]
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key as a bearer token.")
+
+
+class KnownKeys:
+    """Keys that were valid within the last minute: they may send large bodies without being asked for first."""
+
+    def __init__(self) -> None:
+        self._until: OrderedDict[str, float] = OrderedDict()
+
+    def add(self, secret: str) -> None:
+        """Remember a key that the database has just accepted."""
+        self._until[secret] = time.monotonic() + KNOWN_SECONDS
+        if len(self._until) > MOST_KNOWN:
+            self._until.popitem(last=False)
+
+    def has(self, secret: str) -> bool:
+        """Tell whether a key was valid lately."""
+        return self._until.get(secret, 0.0) > time.monotonic()
 
 
 async def running(request: Request) -> Recollect:
@@ -25,16 +47,16 @@ async def running(request: Request) -> Recollect:
 async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
     """Read the key that was shown."""
     if credentials is None or not credentials.credentials:
-        raise UnauthenticatedError("Send your API key as `Authorization: Bearer rec_...`.")
+        raise UnauthenticatedError(SHOW_KEY)
     return credentials.credentials
 
 
-async def admission(
-    recollect: Annotated[Recollect, Depends(running)], shown: Annotated[str, Depends(secret)]
-) -> Admission:
+async def admission(request: Request, shown: Annotated[str, Depends(secret)]) -> Admission:
     """Give the route a way to turn the scope it was asked for into a mind."""
 
     async def admit(agent: str, user: str) -> Mind:
-        return await recollect.admit(shown, DOOR, agent, user)
+        mind = await (await running(request)).admit(shown, DOOR, agent, user)
+        request.app.state.known_keys.add(shown)
+        return mind
 
     return admit

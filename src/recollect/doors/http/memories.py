@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from recollect.doors.http.bodies import (
     AGENT,
     USER,
+    ForgetBody,
     Forgotten,
     Name,
     RecallBody,
@@ -20,6 +21,7 @@ from recollect.doors.http.bodies import (
 )
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
+from recollect.errors import NotFoundError
 from recollect.models import Memory, Page, Recollection
 
 JSON = "application/json"
@@ -74,8 +76,18 @@ async def get(memory_id: MemoryId, agent: Agent, admit: Admitted, user: User = "
     return Response(MEMORY.dump_json(await mind.get(memory_id)), media_type=JSON)
 
 
+@router.post("/forget", response_model=Forgotten, responses=describe())
+async def forget(body: ForgetBody, admit: Admitted) -> Forgotten:
+    """Delete memories of a scope, and everything that was derived from them, for good; unknown ids are passed over."""
+    mind = await admit(body.agent, body.user)
+    return Forgotten(forgotten=await mind.forget(body.ids))
+
+
 @router.delete("/memories/{memory_id}", response_model=Forgotten, responses=describe(404))
-async def forget(memory_id: MemoryId, agent: Agent, admit: Admitted, user: User = "") -> Forgotten:
+async def forget_one(memory_id: MemoryId, agent: Agent, admit: Admitted, user: User = "") -> Forgotten:
     """Delete a memory of a scope, and everything that was derived from it, for good."""
     mind = await admit(agent, user)
-    return Forgotten(forgotten=await mind.forget([memory_id]))
+    gone = await mind.forget([memory_id])
+    if not gone:
+        raise NotFoundError("There is no such memory in this scope.")
+    return Forgotten(forgotten=gone)

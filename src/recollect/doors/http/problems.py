@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -41,6 +41,10 @@ TITLES = {
     503: "Try again later",
 }
 CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+MESSAGES = {
+    "uuid_parsing": "Input should be a valid UUID",
+    "extra_forbidden": "This field is not known here: look for a misspelt name",
+}
 HEADERS: Mapping[int, Mapping[str, str]] = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
@@ -97,9 +101,16 @@ async def on_invalid_request(_request: Request, error: Exception) -> Response:
     """Answer a request that does not fit its schema: places and messages, never the values."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
     problems = [
-        FieldProblem(field=".".join(map(str, item["loc"]))[:200], message=item["msg"]) for item in error.errors()
+        FieldProblem(field=name_place(item["loc"], item["type"]), message=str(MESSAGES.get(item["type"], item["msg"])))
+        for item in error.errors()
     ]
     return respond(422, "invalid_input", "Some fields cannot be accepted: see errors.", problems[:20])
+
+
+def name_place(place: Sequence[int | str], kind: str) -> str:
+    """Say where a request went wrong; a name that only the caller knows is not repeated."""
+    known = [*place[:-1], "(unknown field)"] if kind == "extra_forbidden" else place
+    return ".".join(map(str, known))[:200]
 
 
 async def on_http_error(_request: Request, error: Exception) -> Response:

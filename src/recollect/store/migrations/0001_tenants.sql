@@ -20,6 +20,15 @@ begin
 exception when duplicate_object or unique_violation then null;
 end $$;
 
+-- The last resort against statements of callers who have left; every transaction sets a shorter limit of its own.
+do $$
+begin
+    alter role recollect_service set statement_timeout = '60s';
+    alter role recollect_service set lock_timeout = '20s';
+exception when insufficient_privilege then
+    raise notice 'Set statement_timeout and lock_timeout of recollect_service yourself: see the deployment page.';
+end $$;
+
 -- The matcher owns one function and reads one table: see 0003.
 do $$
 begin

@@ -16,6 +16,23 @@ create unique index one_active_space on embedding_spaces (state) where state = '
 grant select on embedding_spaces to recollect_service;
 grant update (filled_scope, filled_id, filled_count) on embedding_spaces to recollect_service;
 
+-- One trigger for all spaces, present and to come: making or dropping one touches no table that is being served.
+create function erase_vectors() returns trigger
+    language plpgsql as $$
+declare
+    space integer;
+begin
+    for space in select id from embedding_spaces loop
+        execute format(
+            'delete from %I side using forgotten where side.scope_id = forgotten.scope_id and side.id = forgotten.id',
+            'vectors_' || space);
+    end loop;
+    return null;
+end $$;
+create trigger erase_vectors after delete on memories
+    referencing old table as forgotten
+    for each statement execute function erase_vectors();
+
 -- The dimensions decide the storage: an index page holds 1,280 half floats beside the key, a heap page 4,000.
 create function create_embedding_space(new_model text, new_dimensions integer) returns integer
     language plpgsql as $$
@@ -38,9 +55,6 @@ begin
     execute format('alter table %I alter embedding set storage %s', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
-    execute format(
-        'create trigger erase_%s after delete on memories referencing old table as forgotten '
-        'for each statement execute function erase_with_memory(%L, %L)', vectors, vectors, 'id');
     return space;
 end $$;
 revoke execute on function create_embedding_space(text, integer) from public;
@@ -74,11 +88,12 @@ create function locate(asked_agent text, asked_user text) returns place
 $$;
 
 -- From a secret's hash to a caller and a place in one call: the key names the tenant, the tenant opens the scope.
-create function admit(shown_hash text, asked_agent text, asked_user text)
+create function admit(shown_hash text, asked_agent text, asked_user text, patience text)
     returns table (tenant_id integer, name text, rights text[], trust smallint, place place)
     language plpgsql as $$
 begin
-    perform set_config('recollect.key', shown_hash, true);
+    -- A statement cannot shorten its own time limit, but it can wait less long for locks.
+    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', patience, true);
     select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
         from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
     if found then

@@ -1,0 +1,50 @@
+"""Turn callers away before their body is read: parsing megabytes is for those who hold a key."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.doors.http.door import DOOR, SHOW_KEY
+from recollect.doors.http.problems import respond
+from recollect.errors import UnauthenticatedError, UnavailableError
+
+GUARDED = "/v1/"
+SMALL_BODY = 64 * 1024
+
+
+class Gate:
+    """Refuse requests without a key at once, and large ones whose key was not valid lately.
+
+    Nobody is let in by this: every request is admitted by the database as well.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it."""
+        if scope["type"] == "http" and scope["path"].startswith(GUARDED):
+            try:
+                await check_key(scope)
+            except UnauthenticatedError as problem:
+                await respond(401, problem.code, str(problem))(scope, receive, send)
+                return
+            except UnavailableError as problem:
+                await respond(503, problem.code, str(problem))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+async def check_key(scope: Scope) -> None:
+    """Raise unless a key is shown; ask the database about it only where a large body is at stake."""
+    headers = dict(scope["headers"])
+    scheme, _, shown = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not shown.strip():
+        raise UnauthenticatedError(SHOW_KEY)
+    size = headers.get(b"content-length", b"" if b"transfer-encoding" in headers else b"0")
+    if size.isdigit() and int(size) <= SMALL_BODY:
+        return
+    secret, state = shown.strip().decode("latin-1"), scope["app"].state
+    if not state.known_keys.has(secret):
+        await state.recollect.authenticate(secret, DOOR)
+        state.known_keys.add(secret)

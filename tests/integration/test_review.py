@@ -1,0 +1,307 @@
+"""Promises that were once found broken: each test is the shortest way to the break."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import time
+import tracemalloc
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from conftest import execute, http_client, new_key
+from recollect.client import Client, RemoteMind
+from recollect.core.terms import analyse
+from recollect.doors import jsonl
+from recollect.errors import RecollectError
+from recollect.jobs.worker import build_app
+from recollect.llm.fake import FakeEmbedder
+from recollect.models import NewMemory
+from recollect.settings import Settings
+from recollect.store import scopes
+from recollect.store.ownership import drop_space, ensure_space
+from recollect.wiring import connected
+
+CANARY = "canary-in-a-name"
+JSON = {"Content-Type": "application/json"}
+
+
+def with_model(recollect, embedder):
+    """The same database served with another model configured."""
+    return replace(recollect, parts=replace(recollect.parts, embedder=embedder))
+
+
+def scalar(owner, query):
+    return owner.execute(query).fetchone()[0]
+
+
+def long_texts(count, length=10_000):
+    chosen = random.Random(1)
+    return [NewMemory("".join(chr(chosen.randint(0x4E00, 0x9FFF)) for _ in range(length))) for _ in range(count)]
+
+
+@asynccontextmanager
+async def heartbeat():
+    """Measure the longest time in which the event loop served nobody else."""
+    gaps = [0.0]
+
+    async def beat():
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(0.005)
+            gaps.append(time.perf_counter() - started)
+
+    beating = asyncio.create_task(beat())
+    await asyncio.sleep(0.02)
+    yield gaps
+    await asyncio.sleep(0.02)
+    beating.cancel()
+
+
+# Embedding spaces and jobs
+
+
+async def test_a_model_that_refuses_everything_does_not_become_active(recollect, owner):
+    await (await recollect.mind("ada")).remember([NewMemory(f"note {number}") for number in range(5)])
+    wrong = FakeEmbedder(256)
+    wrong.fail(lasting=True)
+    with pytest.raises(RecollectError):
+        await with_model(recollect, wrong).operator.change_model(lambda _: None)
+    assert scalar(owner, "select model from embedding_spaces where state = 'active'") == "fake-64@1"
+
+
+async def test_a_refused_key_does_not_end_the_wait_for_vectors(recollect, owner, embedder):
+    mind = await recollect.mind("ada")
+    embedder.fail()
+    await mind.remember([NewMemory(f"note {number}") for number in range(4)])
+    embedder.fail(lasting=True)
+    owner.execute("update procrastinate_jobs set attempts = 8")
+    await recollect.work(until_empty=True)
+    embedder.recover()
+    owner.execute("update procrastinate_jobs set scheduled_at = null")
+    await recollect.work(until_empty=True)
+    assert scalar(owner, "select count(*) from pending_embeddings") == 0
+
+
+async def test_a_model_may_change_its_dimensions_while_serving(recollect):
+    mind = await recollect.mind("ada")
+    await mind.remember("green apples")
+    other = FakeEmbedder(256)
+    other.model = "fake-64@1"
+    await with_model(recollect, other).operator.change_model(lambda _: None)
+    await mind.remember("red apples")
+    assert len((await mind.recall("apples")).hits) == 2
+
+
+async def test_a_write_under_way_at_the_switch_gets_its_vector(recollect, owner, monkeypatch):
+    mind, other = await recollect.mind("ada"), FakeEmbedder(256)
+    await mind.remember("first")
+    space = await ensure_space(recollect.addresses.owner, other.model, other.dimensions)
+    reached, gate, close = asyncio.Event(), asyncio.Event(), scopes.close_writing
+
+    async def wait_and_close(*arguments):
+        reached.set()
+        await gate.wait()
+        await close(*arguments)
+
+    monkeypatch.setattr(scopes, "close_writing", wait_and_close)
+    writing = asyncio.create_task(mind.remember("under way"))
+    await reached.wait()
+    changed = with_model(recollect, other)
+    changing = asyncio.create_task(changed.operator.change_model(lambda _: None))
+    await asyncio.wait([changing], timeout=1)
+    gate.set()
+    await asyncio.gather(writing, changing)
+    await changed.work(until_empty=True)
+    assert scalar(owner, f"select count(*) from vectors_{space.id}") == 2
+
+
+async def test_a_new_space_does_not_stop_writers_behind_a_long_transaction(addresses, embedder):
+    async with connected(Settings(embedder="fake", deadline_seconds=2), addresses, embedder) as recollect:
+        mind = await recollect.mind("bob")
+        with psycopg.connect(addresses.owner) as long:
+            long.execute("delete from memories where false")
+            making = asyncio.create_task(ensure_space(addresses.owner, "new", 256))
+            await asyncio.sleep(0.2)
+            try:
+                await mind.remember("not in the way of anybody")
+            finally:
+                long.rollback()
+                await asyncio.gather(making, return_exceptions=True)
+
+
+async def test_a_space_dropped_between_admission_and_search_is_no_fault_of_ours(recollect):
+    _, secret = await new_key(recollect)
+    await (await recollect.admit(secret, "http", "ada", "")).remember("apples")
+    mind = await recollect.admit(secret, "http", "ada", "")
+    changed = with_model(recollect, FakeEmbedder(256))
+    await changed.operator.change_model(lambda _: None)
+    await changed.operator.drop_space(1)
+    try:
+        assert (await mind.recall("apples")).hits
+    except RecollectError as problem:
+        assert problem.code == "unavailable"
+
+
+async def test_a_space_that_was_only_tried_can_be_dropped(addresses):
+    tried = await ensure_space(addresses.owner, "tried once", 256)
+    await drop_space(addresses.owner, tried.id)
+
+
+async def test_an_index_whose_build_failed_is_built_again(recollect, owner):
+    await (await recollect.mind("ada")).remember([NewMemory(f"note {number}") for number in range(20)])
+    await recollect.operator.index_large_scopes(10)
+    broken = "update pg_index set indisvalid = false where indexrelid::regclass::text like 'vectors_1_of_%'"
+    owner.execute(broken)
+    owner.execute("update scopes set approximate_space = null")
+    await recollect.operator.index_large_scopes(10)
+    valid = "select bool_and(indisvalid) from pg_index where indexrelid::regclass::text like 'vectors_1_of_%'"
+    assert scalar(owner, valid)
+
+
+async def test_the_worker_outlives_a_database_that_was_away(recollect, cluster, owner):
+    working = asyncio.create_task(recollect.work())
+    try:
+        await asyncio.sleep(1)
+        execute(cluster, f"alter database {owner.info.dbname} with allow_connections false")
+        owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'recollect_service'")
+        await asyncio.sleep(1)
+        execute(cluster, f"alter database {owner.info.dbname} with allow_connections true")
+        await asyncio.wait([working], timeout=8)
+        assert not working.done(), "the worker ended, and nobody was told"
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_job_that_kills_its_worker_is_given_up_in_the_end(recollect, owner, embedder):
+    embedder.fail()
+    await (await recollect.mind("ada")).remember("poison")
+    owner.execute("update procrastinate_jobs set status = 'doing', attempts = 1000")
+    app = build_app(recollect.addresses.service, recollect.parts.database, embedder, 64)
+    async with app.open_async():
+        await app.tasks["resume_stalled"](None, 0)
+    assert scalar(owner, "select status::text from procrastinate_jobs") == "failed"
+
+
+# Limits
+
+
+async def test_long_memories_do_not_stop_the_service_for_others(mind):
+    async with heartbeat() as gaps:
+        await mind.remember(long_texts(20))
+    assert max(gaps) < 0.5
+
+
+async def test_a_load_of_long_texts_outlives_its_own_preparation(addresses, embedder):
+    async with connected(Settings(embedder="fake", deadline_seconds=1), addresses, embedder) as recollect:
+        assert len(await (await recollect.mind("ada")).load(long_texts(60))) == 60
+
+
+def test_long_words_are_not_kept_in_memory():
+    analyse("warm")
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            analyse(f"{number}" + "a" * 31_990)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000
+
+
+async def test_a_body_without_a_key_is_not_parsed(recollect):
+    async with http_client(recollect, "") as http:
+        answer = await http.post("/v1/memories", content=b'{"agent": [', headers=JSON)
+    assert answer.status_code == 401
+
+
+async def test_statements_of_callers_who_left_end_on_the_server_too(addresses, owner, embedder):
+    async with connected(Settings(embedder="fake", deadline_seconds=0.5), addresses, embedder) as recollect:
+        _, secret = await new_key(recollect)
+        with psycopg.connect(addresses.owner) as blocker:
+            blocker.execute("lock table api_keys in access exclusive mode")
+            asked = (recollect.admit(secret, "http", "ada", "") for _ in range(4))
+            await asyncio.gather(*asked, return_exceptions=True)
+            await asyncio.sleep(1.5)
+            left = (
+                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+            )
+            assert scalar(owner, left) == 0
+
+
+# Words
+
+
+@pytest.mark.parametrize("cue", ["zebra", "zeppelin"])
+async def test_keywords_and_the_end_of_a_long_text_are_found(mind, embedder, cue):
+    embedder.fail()
+    text = "".join(chr(0x4E00 + number * 7 % 5_000) for number in range(9_000)) + " zeppelin"
+    await mind.remember([NewMemory(text, keywords=("zebra",)), NewMemory("other")])
+    assert len((await mind.recall(cue)).hits) == 1
+
+
+# Doors
+
+
+async def test_what_was_exported_can_be_imported(recollect, mind, tmp_path):
+    [source] = await mind.remember("a source")
+    await mind.remember(NewMemory("a thought", evidence=(source.id,)))
+    assert await jsonl.export_lines(mind, tmp_path / "all.jsonl", lambda _: None) == 2
+    assert await jsonl.import_lines(await recollect.mind("copy"), tmp_path / "all.jsonl", lambda _: None) == 2
+
+
+async def test_the_client_forgets_a_source_and_what_was_made_of_it(recollect, mind):
+    [source] = await mind.remember("a source")
+    [derived] = await mind.remember(NewMemory("a thought", evidence=(source.id,)))
+    _, secret = await new_key(recollect)
+    client = Client("http://test", secret)
+    await client.close()
+    async with http_client(recollect, secret) as http:
+        client._http = http
+        remote = RemoteMind(client, mind.scope.agent, mind.scope.user)
+        assert set(await remote.forget([source.id, derived.id])) == {source.id, derived.id}
+
+
+async def test_an_admitted_mind_sees_what_it_remembered(recollect):
+    _, secret = await new_key(recollect)
+    mind = await recollect.admit(secret, "http", "new", "")
+    await mind.remember("green apples")
+    assert (await mind.recall("apples")).hits
+
+
+async def test_refusals_do_not_echo_the_names_of_unknown_fields(http):
+    body = {"agent": "ada", "memories": [{"content": "x", CANARY: 1}]}
+    answer = await http.post("/v1/memories", json=body)
+    assert answer.status_code == 422
+    assert CANARY not in answer.text
+
+
+async def test_metadata_with_keys_of_two_types_is_stored_or_refused(mind):
+    try:
+        await mind.remember(NewMemory("x", metadata={1: "a", "b": 1}), idempotency_key="k")
+    except RecollectError as problem:
+        assert problem.code == "invalid_input"
+
+
+@pytest.mark.parametrize("content", ["see [/etc/passwd] for users", "list[int] and [bold] text"])
+async def test_the_command_line_prints_contents_as_they_are(mind, addresses, content):
+    await mind.remember(content)
+    environment = os.environ | {
+        "RECOLLECT_DATABASE_URL": addresses.service,
+        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+        "RECOLLECT_EMBEDDER": "fake",
+        "COLUMNS": "200",
+    }
+    command = [sys.executable, "-c", "from recollect.doors.cli import main; main()", "recall"]
+    arguments = ["--agent", mind.scope.agent, "--user", mind.scope.user, "users text"]
+    done = await asyncio.to_thread(
+        subprocess.run, [*command, *arguments], check=False, env=environment, capture_output=True, text=True, cwd="/"
+    )
+    assert (done.returncode, content in done.stdout) == (0, True), done.stdout + done.stderr[-300:]
