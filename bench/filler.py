@@ -21,7 +21,8 @@ from recollect.store.scopes import Place, locate
 from recollect.verbs.parts import Parts
 
 SYLLABLES = ("bar", "cor", "din", "fel", "gam", "hul", "jos", "kap", "lem", "mor", "nut", "pir", "ros", "sul", "tav")
-VOCABULARY = 3_000
+VOCABULARY, FIRST_RANK = 3_000, 50
+"""Words by rank; the first fifty stand for stop words, which no search sees."""
 CHUNK = 20_000
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0" * 8
 MEMORY_COLUMNS = (
@@ -35,9 +36,10 @@ VECTOR_TYPES = "int8 uuid text int2 float4 halfvec"
 
 
 def sentence(number: int) -> str:
-    """Make up a memory of a dozen words, few of them frequent and most of them rare, as in any language."""
+    """Make up a memory of ten words: the most frequent one in about every twentieth, most of them rare."""
     chosen = random.Random(number)
-    return f"note {number} " + " ".join(word(int(VOCABULARY ** chosen.random())) for _ in range(10))
+    ranks = (int(FIRST_RANK * (VOCABULARY / FIRST_RANK) ** chosen.random()) for _ in range(10))
+    return f"{number} " + " ".join(map(word, ranks))
 
 
 def word(rank: int) -> str:
