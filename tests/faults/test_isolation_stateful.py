@@ -191,7 +191,7 @@ class Crowd(RuleBasedStateMachine):
     def forget_the_tenant(self, tenant, scope, word):
         """A connection from the pool on which nobody said who asks: it must know nothing and nobody."""
         world = self.world
-        place = world.mind(tenant, scope).place
+        [place] = world.mind(tenant, scope).located
         seen = world.run(look_unbound(world.running.parts.database, place.scope_id or 0, word))
         nothing = {"memories": 0, "matches": 0, "tenant": "", "key": ""}
         world.check(seen == nothing, "a connection without a tenant shows something", seen)
