@@ -1,6 +1,6 @@
 """Measure how well recall finds the evidence of public question sets, in memory, with the pure parts alone.
 
-uv run python bench/quality.py [--set locomo --set madial-zh] [--questions 200] [--depth 200]
+uv run python bench/quality.py [--set locomo --set madial-zh] [--questions 200] [--depth 100]
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", action="append", choices=FILES, dest="sets", help="default: all of them")
     parser.add_argument("--questions", type=int, default=0, help="about so many per set; 0 = all")
-    parser.add_argument("--depth", type=int, default=200, help="candidates that each channel proposes")
+    parser.add_argument("--depth", type=int, default=100, help="candidates that each channel proposes")
     parser.add_argument("--text-only", action="store_true", help="leave the embedder alone")
     arguments = parser.parse_args()
     console = Console()
