@@ -458,9 +458,9 @@ async def test_pages_and_fetches_use_the_key(recollect, owner, service):
     await mind.load([NewMemory(f"memory {number}", evidence=(source.id,)) for number in range(3_000)])
     owner.execute("vacuum analyze")
     ids = [memory.id for memory in (await mind.browse(limit=10)).memories]
-    asked = {"agent": "ada", "user": "", "ids": ids, "cursor": ids[3], "limit": 50}
-    for name in ("fetch", "page"):
-        plan = explain(service, mind.scope.tenant_id, sql.SQL(memories.QUERIES[name]), asked)
+    for wanted in (ids, None):
+        asked = {"agent": "ada", "user": "", "ids": wanted, "cursor": ids[3], "limit": 50}
+        plan = explain(service, mind.scope.tenant_id, sql.SQL(memories.QUERIES["read"]), asked)
         assert "memories_pkey" in plan
         assert "Seq Scan on memories" not in plan
         assert "Seq Scan on evidence" not in plan

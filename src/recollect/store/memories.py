@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -18,6 +18,7 @@ from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
+BEGINNING = UUID(int=0)
 SEPARATOR = "\x1f"
 SLOTS = 1_000_000_000
 HEAVY_TERMS = 20_000
@@ -131,23 +132,21 @@ def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dic
     return sorted(hashes), dict(zip(map(slot, hashes), weights.values(), strict=True))
 
 
-async def ask_memories(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Ask for whole memories by id."""
-    return await connection.execute(QUERIES["fetch"], {**names(scope), "ids": list(ids)})
-
-
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Fetch whole memories by id; ids that are not of this scope are simply absent."""
-    async with database.reading(scope.tenant_id) as connection:
-        found = await ask_memories(connection, scope, ids)
-    return {row["id"]: to_memory(row) for row in await found.fetchall()}
+    found = await read(database, scope, {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids)})
+    return {memory.id: memory for memory in found}
 
 
 async def page(database: Database, scope: Scope, cursor: UUID, limit: int) -> list[Memory]:
     """Fetch memories after a cursor, oldest first."""
+    return await read(database, scope, {"ids": None, "cursor": cursor, "limit": limit})
+
+
+async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -> list[Memory]:
+    """Read whole memories of a scope in the order of writing."""
     async with database.reading(scope.tenant_id) as connection:
-        parameters = {**names(scope), "cursor": cursor, "limit": limit}
-        found = await connection.execute(QUERIES["page"], parameters)
+        found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
     return [to_memory(row) for row in await found.fetchall()]
 
 
@@ -172,7 +171,7 @@ def names(scope: Scope) -> dict[str, str]:
 
 
 def to_memory(row: DictRow) -> Memory:
-    """Turn a row of `fetch` or `page` into a memory."""
+    """Turn a row of `read` into a memory."""
     return Memory(
         id=row["id"],
         kind=Kind(row["kind"]),

@@ -37,7 +37,7 @@ insert into evidence (scope_id, memory_id, source_id)
 select %(scope_id)s, memory_id, source_id
 from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
 
--- name: fetch
+-- name: read
 select id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata,
        array(
            select source_id from evidence
@@ -45,16 +45,7 @@ select id, kind, content, speaker, importance, keywords, origin, trust, occurred
        ) as evidence
 from memories
 where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and id = any (%(ids)s)
-
--- name: page
-select id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata,
-       array(
-           select source_id from evidence
-           where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id
-       ) as evidence
-from memories
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and (%(ids)s::uuid[] is null or id = any (%(ids)s::uuid[]))
   and id > %(cursor)s
 order by id
 limit %(limit)s

@@ -10,8 +10,6 @@ from recollect.models import Memory, Page, Scope
 from recollect.store import memories
 from recollect.verbs.parts import Parts
 
-BEGINNING = UUID(int=0)
-
 
 async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
     """Fetch one memory; a foreign id is as unknown as a made-up one."""
@@ -24,5 +22,5 @@ async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
 async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int) -> Page:
     """Fetch one page, oldest first."""
     check_limit(limit)
-    rows = await memories.page(parts.database, scope, cursor or BEGINNING, limit + 1)
+    rows = await memories.page(parts.database, scope, cursor or memories.BEGINNING, limit + 1)
     return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
