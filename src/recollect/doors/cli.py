@@ -71,7 +71,7 @@ def up(tenant: Tenant = "default") -> None:
     """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
     from recollect.doors import service  # the web framework takes a while to load
 
-    asyncio.run(service.up(Settings(), tenant, out))
+    service.run(service.up(Settings(), tenant, out))
 
 
 @app.command()
@@ -79,7 +79,7 @@ def serve() -> None:
     """Serve the HTTP API; run `recollect worker` beside it."""
     from recollect.doors import service
 
-    asyncio.run(service.serve(Settings()))
+    service.run(service.serve(Settings()))
 
 
 @app.command()
@@ -87,7 +87,7 @@ def worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4
     """Run background jobs until stopped."""
     from recollect.doors import service
 
-    asyncio.run(service.work(Settings(), concurrency))
+    service.run(service.work(Settings(), concurrency))
 
 
 @app.command()

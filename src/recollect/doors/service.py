@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any
 
 import uvicorn
 from rich.console import Console
@@ -23,6 +25,17 @@ Try, in another terminal:
   recollect remember --agent ada "Ann bought green apples at the market"
   recollect recall --agent ada "what did Ann buy"
 Stop with Ctrl-C."""
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run until done, on the faster event loop where there is one."""
+    factory = None
+    if find_spec("uvloop"):  # not made for every platform
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(work)
 
 
 class Server(uvicorn.Server):
