@@ -6,14 +6,17 @@ import asyncio
 from dataclasses import replace
 
 import numpy as np
+import psycopg
 import pytest
 
+from conftest import NUMBERS, addresses_of, execute
 from recollect.errors import NotFoundError
+from recollect.jobs.worker import build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, MemoryState, NewMemory
 from recollect.settings import Settings
 from recollect.store.ownership import ensure_space
-from recollect.wiring import connected
+from recollect.wiring import connected, prepare
 
 
 async def with_model(recollect, embedder):
@@ -127,3 +130,39 @@ async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(recolle
 async def test_ensuring_a_space_twice_makes_one(addresses):
     spaces = await asyncio.gather(*(ensure_space(addresses.owner, "model", 300) for _ in range(4)))
     assert len({space.id for space in spaces}) == 1
+
+
+async def test_what_was_remembered_before_there_was_a_model_gets_its_vectors(cluster):
+    name = f"modelless_{next(NUMBERS)}"
+    execute(cluster, f"create database {name}")
+    addresses = addresses_of(cluster, name)
+    try:
+        await prepare(addresses, None)
+        async with connected(Settings(embedder="none"), addresses, None) as recollect:
+            for tenant in ("one", "two"):
+                mind = await recollect.mind("ada", tenant=tenant)
+                await mind.remember([NewMemory(f"note {number}") for number in range(30)])
+        embedder = FakeEmbedder()
+        await prepare(addresses, embedder)
+        async with connected(Settings(embedder="fake"), addresses, embedder) as recollect:
+            await recollect.work(until_empty=True)
+            answer = await (await recollect.mind("ada", tenant="two")).recall("note 7")
+        assert answer.methods["vector"] == "exact"
+        assert len([hit for hit in answer.hits if "vector" in hit.channels]) == 10
+        with psycopg.connect(addresses.owner) as owner:
+            assert owner.execute("select count(*) from vectors_1").fetchone() == (60,)
+    finally:
+        execute(cluster, f"drop database {name} with (force)")
+
+
+async def test_a_sweep_revives_what_waits_without_a_job(recollect, owner, embedder):
+    embedder.fail()
+    await (await recollect.mind("ada")).remember("left behind")
+    owner.execute("delete from procrastinate_jobs")
+    embedder.recover()
+    app = build_app(recollect.addresses.service, recollect.parts.database, embedder, 64)
+    async with app.open_async():
+        await app.tasks["sweep"](None, 0)
+    await recollect.work(until_empty=True)
+    assert owner.execute("select count(*) from pending_embeddings").fetchone() == (0,)
+    assert owner.execute("select count(*) from vectors_1").fetchone() == (1,)
