@@ -112,11 +112,11 @@ class RemoteMind:
     user: str
 
     async def remember(
-        self, memories: str | NewMemory | Sequence[NewMemory], *, idempotency_key: str = ""
+        self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
     ) -> list[Receipt]:
         """Store one or many memories; without a key of yours one is made up, so that retries are safe."""
-        many = [NewMemory(memories)] if isinstance(memories, str) else memories
-        items = [many] if isinstance(many, NewMemory) else list(many)
+        many = [memories] if isinstance(memories, str | NewMemory) else memories
+        items = [NewMemory(memory) if isinstance(memory, str) else memory for memory in many]
         body = self._scope() | {"memories": [to_body(item) for item in items]}
         headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
         answer = await self.client.send("POST", "/v1/memories", json=body, headers=headers)

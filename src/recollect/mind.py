@@ -31,7 +31,7 @@ class Mind:
     """Where the scope lay when the caller was admitted: good for one recall, if nothing was written before it."""
 
     async def remember(
-        self, memories: str | NewMemory | Sequence[NewMemory], *, idempotency_key: str = ""
+        self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
     ) -> list[Receipt]:
         """Store one or many memories in one transaction."""
         async with self._asking(Right.WRITE):
@@ -88,8 +88,7 @@ async def within(seconds: float) -> AsyncIterator[None]:
         raise UnavailableError(f"No answer within {seconds:g} seconds; try again.") from None
 
 
-def as_new(memories: str | NewMemory | Sequence[NewMemory]) -> list[NewMemory]:
-    """Accept a plain text, one memory, or many."""
-    if isinstance(memories, str):
-        return [NewMemory(memories)]
-    return [memories] if isinstance(memories, NewMemory) else list(memories)
+def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:
+    """Accept a plain text, one memory, or many of either."""
+    many = [memories] if isinstance(memories, str | NewMemory) else memories
+    return [NewMemory(memory) if isinstance(memory, str) else memory for memory in many]

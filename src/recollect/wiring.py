@@ -78,8 +78,10 @@ class Recollect:
     async def create_key(self, caller: Caller, name: str, rights: Sequence[Right], trust: int) -> tuple[ApiKey, str]:
         """Make a key for the caller's tenant, with no more rights or trust than its maker has."""
         check_line("name", name)
-        if not rights or not caller.rights.issuperset(rights) or not 0 <= trust <= caller.trust:
-            raise InvalidInputError("A key needs rights that its maker has, and trust from 0 to that of its maker.")
+        if not rights or not caller.rights.issuperset(rights):
+            raise InvalidInputError("rights must name at least one right, and none that the maker of the key lacks")
+        if not 0 <= trust <= caller.trust:
+            raise InvalidInputError(f"trust must be between 0 and {caller.trust}, the trust of the key's maker")
         return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust)
 
     async def list_keys(self, caller: Caller) -> list[ApiKey]:

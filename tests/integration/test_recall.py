@@ -132,7 +132,7 @@ async def test_recall_goes_on_without_the_embedder(mind, embedder):
     embedder.fail()
     recollection = await mind.recall("apples")
     assert recollection.hits[0].memory.content == "green apples at the market"
-    assert recollection.methods == {"vector": "no vector for the cue", "text": "exact"}
+    assert recollection.methods == {"vector": "skipped: the embedder did not answer in time", "text": "exact"}
 
 
 async def test_an_unknown_scope_is_empty(recollect):

@@ -31,9 +31,9 @@ class VectorChannel:
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search."""
         if place.space is None:
-            return skipped("no embedding space")
+            return skipped("skipped: there is no embedding space")
         if reading.vector is None:
-            return skipped("no vector for the cue")
+            return skipped(f"skipped: {reading.without_vector or 'the cue has no vector'}")
         query = sql.SQL(QUERIES["nearest"]).format(
             vectors=vectors_table(place.space.id), dimensions=sql.Literal(place.space.dimensions)
         )

@@ -23,10 +23,12 @@ class Reading:
     kinds: list[str] | None
     min_trust: int
     before: UUID | None
+    without_vector: str = ""
+    """Why there is no vector, where there is none."""
 
 
-def read(cue: Cue, vector: NDArray[np.float32] | None) -> Reading:
-    """Take a cue apart; the vector is given where an embedder or the caller had one."""
+def read(cue: Cue, vector: NDArray[np.float32] | None, without_vector: str = "") -> Reading:
+    """Take a cue apart; the vector is given where an embedder or the caller had one, else the reason."""
     return Reading(
         terms=tuple(analyse_cue(cue.text)),
         script=script_of(cue.text),
@@ -34,4 +36,5 @@ def read(cue: Cue, vector: NDArray[np.float32] | None) -> Reading:
         kinds=[kind.value for kind in cue.kinds] or None,
         min_trust=cue.min_trust,
         before=first_id_after(cue.as_of) if cue.as_of else None,
+        without_vector=without_vector,
     )

@@ -18,6 +18,8 @@ try:
 except ImportError:  # the extra is not installed
     sys.exit("The command line needs `pip install 'recollect[server]'`.")
 
+from pydantic import ValidationError
+
 from recollect.doors import jsonl, timing
 from recollect.errors import RecollectError
 from recollect.mind import Mind
@@ -43,8 +45,18 @@ def main() -> None:
     try:
         app()
     except RecollectError as problem:
-        err.print(f"[red]{problem.code}[/red]: {escape(str(problem))}", highlight=False)
-        sys.exit(1)
+        complain(problem.code, str(problem))
+    except ValidationError as problem:
+        first = problem.errors(include_input=False)[0]
+        complain("setup", f"RECOLLECT_{'_'.join(map(str, first['loc'])).upper()}: {first['msg']}")
+    except OSError as problem:
+        complain("setup", f"{problem.filename or ''}: {problem.strerror or problem}")
+
+
+def complain(code: str, message: str) -> None:
+    """Say what went wrong in one line, and end."""
+    err.print(f"[red]{code}[/red]: {escape(message)}", highlight=False, soft_wrap=True)
+    sys.exit(1)
 
 
 def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
@@ -168,7 +180,10 @@ def recall(
     for hit in recollection.hits:
         why = " ".join(f"{name} {part.share:.2f}" for name, part in hit.channels.items())
         table.add_row(f"{hit.score:.3f}", why, f"{hit.memory.occurred_at:%F %R}", escape(hit.memory.content))
-    out.print(table)
+    out.print(table if recollection.hits else "nothing found")
+    for name, method in recollection.methods.items():
+        if method.startswith("skipped"):
+            err.print(f"{name}: {escape(method)}", highlight=False)
 
 
 @app.command("import")
@@ -178,7 +193,7 @@ def import_file(path: Path, agent: Agent, user: User = "", tenant: Tenant = "def
         task = progress.add_task(f"importing {path.name}", total=path.stat().st_size)
         report: Callable[[int], None] = lambda size: progress.advance(task, size)  # noqa: E731
         total = with_mind(agent, user, tenant, lambda mind: jsonl.import_lines(mind, path, report))
-    out.print(f"{total} memories imported; vectors follow as the worker makes them.")
+    out.print(f"{total} memories imported; `recollect up` or `recollect worker` makes vectors that they lack.")
 
 
 @app.command("export")

@@ -77,8 +77,15 @@ async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None
         await asyncio.sleep(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
     embedder = recollect.parts.embedder
-    key = f"API key (shown this once): [bold]{secret}[/bold]" if secret else "API keys: recollect key list | create"
+    key = (
+        f"API key (shown this once): [bold]{secret}[/bold]"
+        if secret
+        else "An API key exists already. Make another: recollect key create NAME"
+    )
     model = embedder.model if embedder else "none (recall by words only)"
+    active = [space.model for space, _ in await recollect.operator.list_spaces() if space.state == "active"]
+    if embedder and embedder.model not in active:
+        model += f", but recall reads {' '.join(active)}: run `recollect space change`"
     url = f"http://{recollect.settings.host}:{port}"
     console.print(GREETING.format(url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
 

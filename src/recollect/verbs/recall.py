@@ -25,10 +25,10 @@ EVERY_SCRIPT = frozenset(Script)
 async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
     """Give back what a cue reminds of, best first, with each channel's part in every hit."""
     check_cue(cue)
-    vector = await find_vector(parts, cue, place)
+    vector, without_vector = await find_vector(parts, cue, place)
     if place.scope_id is None:
         return Recollection((), {})
-    reading = read(cue, vector)
+    reading = read(cue, vector, without_vector)
     proposals = await ask_channels(parts, place, reading, max(FEWEST_CANDIDATES, cue.limit))
     candidates = {name: proposal.candidates for name, proposal in proposals.items()}
     ranked = fuse(candidates, weights_for(parts, cue, reading), cue.limit)
@@ -37,18 +37,20 @@ async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollec
     return Recollection(tuple(hits), {name: proposal.method for name, proposal in proposals.items()})
 
 
-async def find_vector(parts: Parts, cue: Cue, place: Place) -> NDArray[np.float32] | None:
-    """Take the caller's vector, or the embedder's if it reads the cue, answers in time and fits the active space."""
+async def find_vector(parts: Parts, cue: Cue, place: Place) -> tuple[NDArray[np.float32] | None, str]:
+    """Take the caller's vector, or the embedder's if it fits, reads the cue and answers in time; else say why not."""
     if cue.embedding is not None:
         if place.space is None:
             raise InvalidInputError("embedding is not accepted: no embedding space is active")
-        return unit_vector(cue.embedding, place.space.dimensions)
-    if place.scope_id is None or not serves(parts.embedder, place.space) or not cue.text.strip():
-        return None
-    if parts.embedder is None or script_of(cue.text) not in parts.embedder.scripts:
-        return None
+        return unit_vector(cue.embedding, place.space.dimensions), ""
+    if place.scope_id is None or parts.embedder is None:
+        return None, "no embedder is configured"
+    if not serves(parts.embedder, place.space):
+        return None, "the configured model is not the active space's"
+    if script_of(cue.text) not in parts.embedder.scripts:
+        return None, "the embedder does not read this script"
     rows = await parts.embed_in_time([cue.text])
-    return None if rows is None else rows[0]
+    return (None, "the embedder did not answer in time") if rows is None else (rows[0], "")
 
 
 async def ask_channels(parts: Parts, place: Place, reading: Reading, limit: int) -> dict[str, Proposal]:
