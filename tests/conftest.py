@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shutil
-import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import httpx
 import psycopg
 import pytest
 
+from folders import open_folder
 from recollect.doors.http.app import create_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Right
@@ -28,12 +27,8 @@ SHARED = Path(__file__).parents[2] / "shared"
 
 @pytest.fixture(scope="session")
 def cluster():
-    # pytest's own tmp_path lies below a folder that the server's account cannot enter.
-    folder = Path(tempfile.mkdtemp(prefix="recollect-tests-"))
-    folder.chmod(0o755)
-    with Cluster(folder / "postgres", settings=QUICK) as started:
+    with open_folder("tests") as folder, Cluster(folder / "postgres", settings=QUICK) as started:
         yield started
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def addresses_of(cluster: Cluster, database: str) -> Addresses:

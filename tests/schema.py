@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import psycopg
 
+from folders import open_folder
 from recollect.store.account import find_programs
 from recollect.store.cluster import Cluster
 from recollect.store.migrate import migrate
@@ -34,16 +33,11 @@ def dump(dsn: str) -> str:
 
 
 def main() -> None:
-    folder = Path(tempfile.mkdtemp(prefix="recollect-schema-"))
-    folder.chmod(0o755)
-    try:
-        with Cluster(folder / "postgres") as cluster:
-            with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
-                connection.execute("create database fresh")
-            asyncio.run(migrate(cluster.dsn("fresh")))
-            SCHEMA.write_text(dump(cluster.dsn("fresh")), encoding="utf-8")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with open_folder("schema") as folder, Cluster(folder / "postgres") as cluster:
+        with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
+            connection.execute("create database fresh")
+        asyncio.run(migrate(cluster.dsn("fresh")))
+        SCHEMA.write_text(dump(cluster.dsn("fresh")), encoding="utf-8")
     sys.stdout.write(f"{SCHEMA} written\n")
 
 

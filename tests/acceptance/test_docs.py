@@ -8,10 +8,8 @@ import inspect
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import psycopg
@@ -21,6 +19,7 @@ import yaml
 from pydantic import SecretStr, TypeAdapter
 
 import recollect
+from folders import open_folder
 from recollect import errors, sync
 from recollect.client import Client
 from recollect.doors.cli import app as command_line
@@ -57,10 +56,8 @@ def rows(name: str) -> list[list[str]]:
 @pytest.fixture
 def folder():
     """A folder that the embedded server's account can enter, unlike those below pytest's own."""
-    made = Path(tempfile.mkdtemp(prefix="recollect-docs-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+    with open_folder("docs") as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md", "docs/tutorial/first-memory.md"])

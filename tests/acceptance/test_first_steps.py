@@ -8,11 +8,12 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
+
+from folders import open_folder
 
 ROOT = Path(__file__).parents[2]
 LONGEST_SECONDS = 60
@@ -27,10 +28,8 @@ def commands() -> list[list[str]]:
 
 @pytest.fixture
 def home():
-    folder = Path(tempfile.mkdtemp(prefix="recollect-first-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with open_folder("first") as folder:
+        yield folder
 
 
 @pytest.mark.slow

@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import httpx
 import pytest
+
+from folders import open_folder
 
 COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")
 def home():
-    folder = Path(tempfile.mkdtemp(prefix="recollect-cli-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with open_folder("cli") as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")

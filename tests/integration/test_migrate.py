@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from conftest import NUMBERS, QUICK, execute
+from folders import open_folder
 from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
@@ -82,11 +80,8 @@ async def test_steps_outside_a_transaction_can_build_indexes_concurrently(empty,
 @pytest.fixture
 def untouched():
     """A server where nobody has migrated anything yet, so that the roles do not exist."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-untouched-"))
-    folder.chmod(0o755)
-    with Cluster(folder / "postgres", settings=QUICK) as started:
+    with open_folder("untouched") as folder, Cluster(folder / "postgres", settings=QUICK) as started:
         yield started
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 async def test_an_owner_who_is_no_superuser_can_migrate_and_serve(untouched):

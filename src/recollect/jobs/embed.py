@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,9 @@ from recollect.llm.embedder import Embedder, serves
 from recollect.models import EmbeddingSpace
 from recollect.store import scopes, spaces
 from recollect.store.db import Database
+from recollect.store.memories import BEGINNING
 from recollect.store.spaces import Unembedded
 
-BEGINNING = UUID(int=0)
 PLAIN_WORD = "memory"
 Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
 

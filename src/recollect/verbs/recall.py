@@ -31,7 +31,8 @@ async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollec
     reading = read(cue, vector, without_vector)
     proposals = await ask_channels(parts, place, reading, max(FEWEST_CANDIDATES, cue.limit))
     candidates = {name: proposal.candidates for name, proposal in proposals.items()}
-    ranked = fuse(candidates, weights_for(parts, cue, reading), cue.limit)
+    # A vector is here only if whoever made it reads the cue's script: see find_vector.
+    ranked = fuse(candidates, default_weights(reading.script, EVERY_SCRIPT), cue.limit)
     found = await memories.fetch(parts.database, scope, [hit.id for hit in ranked]) if ranked else {}
     hits = [Hit(found[hit.id], hit.score, hit.channels) for hit in ranked if hit.id in found]
     return Recollection(tuple(hits), {name: proposal.method for name, proposal in proposals.items()})
@@ -58,9 +59,3 @@ async def ask_channels(parts: Parts, place: Place, reading: Reading, limit: int)
     async with parts.database.reading(tenant_of(place.scope_id or 0)) as connection:
         asked = {channel.name: await channel.ask(connection, place, reading, limit) for channel in parts.channels}
     return {name: await read_answer() for name, read_answer in asked.items()}
-
-
-def weights_for(parts: Parts, cue: Cue, reading: Reading) -> dict[str, float]:
-    """Weigh the channels; a vector that the caller made is taken to read the caller's script."""
-    ours = parts.embedder is not None and cue.embedding is None
-    return default_weights(reading.script, parts.embedder.scripts if ours and parts.embedder else EVERY_SCRIPT)
