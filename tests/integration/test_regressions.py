@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import subprocess
@@ -305,3 +306,21 @@ async def test_the_command_line_prints_contents_as_they_are(mind, addresses, con
         subprocess.run, [*command, *arguments], check=False, env=environment, capture_output=True, text=True, cwd="/"
     )
     assert (done.returncode, content in done.stdout) == (0, True), done.stdout + done.stderr[-300:]
+
+
+async def test_a_caller_may_give_up_at_any_moment_without_a_trace(recollect):
+    """What is left behind would fail the test as an unraisable exception, when the collector finds it."""
+
+    async def read_slowly():
+        async with recollect.parts.database.reading(None) as connection:
+            for _ in range(3):
+                await connection.execute("select pg_sleep(0.01)")
+
+    for moments in range(40):
+        task = asyncio.create_task(read_slowly())
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        del task
+        gc.collect()

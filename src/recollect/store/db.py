@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -52,6 +52,9 @@ class Wire(AsyncConnection[DictRow]):
         except asyncio.CancelledError:
             # The server ends the statement itself, by its own time limit.
             self.pgconn.finish()
+            with suppress(psycopg.Error):
+                # Left to the garbage collector, it would complain of the closed connection to nobody.
+                gen.close()
             raise
 
 
