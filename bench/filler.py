@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,11 +13,11 @@ from psycopg.types.json import Jsonb
 from rich.progress import Progress
 
 from recollect import Mind, NewMemory, Recollect
-from recollect.channels.vector import VectorChannel
+from recollect.channels.channel import Channel, Proposal
 from recollect.core.cues import Reading
-from recollect.models import Script
+from recollect.models import Script, Weighing
 from recollect.store.scopes import Place, locate
-from recollect.verbs.parts import Parts
+from recollect.store.spaces import tenant_of
 
 SYLLABLES = ("bar", "cor", "din", "fel", "gam", "hul", "jos", "kap", "lem", "mor", "nut", "pir", "ros", "sul", "tav")
 VOCABULARY, FIRST_RANK = 3_000, 50
@@ -26,13 +25,16 @@ VOCABULARY, FIRST_RANK = 3_000, 50
 CHUNK = 20_000
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0" * 8
 MEMORY_COLUMNS = (
-    "scope_id, id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata"
+    "scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, "
+    "origin, trust, occurred_at, created_at, embedding_text, metadata"
 )
 TERM_COLUMNS = "scope_id, id, kind, trust, terms, weights"
-VECTOR_COLUMNS = "scope_id, id, kind, trust, importance, embedding"
-MEMORY_TYPES = "int8 uuid text text text float4 text[] text int2 timestamptz timestamptz jsonb"
+VECTOR_COLUMNS = "scope_id, id, kind, trust, idle, importance, embedding"
+MEMORY_TYPES = (
+    "int8 uuid text text text float4 text text text bool int2 text[] text int2 timestamptz timestamptz text jsonb"
+)
 TERM_TYPES = "int8 uuid text int2 int8[] sparsevec"
-VECTOR_TYPES = "int8 uuid text int2 float4 halfvec"
+VECTOR_TYPES = "int8 uuid text int2 bool float4 halfvec"
 
 
 def sentence(number: int) -> str:
@@ -64,14 +66,16 @@ async def place_of(recollect: Recollect, mind: Mind) -> Place:
     return await locate(recollect.parts.database, mind.scope)
 
 
-def only_vector(recollect: Recollect) -> Parts:
-    """Leave all channels but one out."""
-    return replace(recollect.parts, channels=(VectorChannel(),))
-
-
 def reading(vector: np.ndarray) -> Reading:
     """Read a cue that is a vector and nothing else."""
-    return Reading((), Script.WORDS, vector, None, 0, None)
+    return Reading((), Script.WORDS, vector, None, 0, None, Weighing())
+
+
+async def ask(recollect: Recollect, channel: Channel, place: Place, vector: np.ndarray, limit: int) -> Proposal:
+    """Put a vector to one channel, as recall does."""
+    async with recollect.parts.database.reading(tenant_of(place.scope_id or 0)) as connection:
+        answer = await channel.ask(connection, place, reading(vector), limit)
+    return await answer()
 
 
 async def fill(recollect: Recollect, rows: int, dimensions: int, progress: Progress) -> None:
@@ -93,13 +97,14 @@ def pack(start: int, count: int, dimensions: int, randomness: np.random.Generato
     row = np.dtype(
         [
             ("fields", ">i2"), ("a", ">i4"), ("scope", ">i8"), ("b", ">i4"), ("id", "V16"), ("c", ">i4"),
-            ("kind", "S5"), ("d", ">i4"), ("trust", ">i2"), ("e", ">i4"), ("importance", ">f4"), ("f", ">i4"),
-            ("dimensions", ">u2"), ("unused", ">u2"), ("embedding", ">f2", (dimensions,)),
+            ("kind", "S5"), ("d", ">i4"), ("trust", ">i2"), ("e", ">i4"), ("idle", "?"), ("f", ">i4"),
+            ("importance", ">f4"), ("g", ">i4"), ("dimensions", ">u2"), ("unused", ">u2"),
+            ("embedding", ">f2", (dimensions,)),
         ]
     )  # fmt: skip
     block = np.zeros(count, row)
-    block["fields"], block["a"], block["b"], block["c"], block["d"], block["e"] = 6, 8, 16, 5, 2, 4
-    block["f"] = 4 + 2 * dimensions
+    block["fields"], block["a"], block["b"], block["c"], block["d"], block["e"], block["f"] = 7, 8, 16, 5, 2, 1, 4
+    block["g"] = 4 + 2 * dimensions
     block["scope"] = (2**22 << 40) + (start + np.arange(count)) // 1000
     block["id"] = [UUID(int=(start + number) << 64 | 7 << 76).bytes for number in range(count)]
     block["kind"], block["trust"], block["importance"] = b"event", 50, 5.0
@@ -110,7 +115,7 @@ def pack(start: int, count: int, dimensions: int, randomness: np.random.Generato
 def vacuum(recollect: Recollect) -> None:
     """Do what autovacuum would have done by now."""
     with psycopg.connect(recollect.addresses.owner, autocommit=True) as connection:
-        for table in ("vectors_1", "memories", "memory_terms", "scopes"):
+        for table in ("vectors_1", "memories", "memory_terms", "memory_keywords", "accesses", "scopes"):
             connection.execute(f"vacuum analyze {table}")
 
 

@@ -13,16 +13,12 @@ import contextlib
 import http.client
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from statistics import median
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import psycopg
@@ -34,50 +30,14 @@ from rich.progress import Progress
 from rich.table import Table
 
 import filler
-from recollect import Cue, Mind, NewMemory, Recollect, Settings
+from ground import DIMENSIONS, LARGE_MACHINE, OUT, alternate, open_folder, running
+from recollect import Cue, Mind, NewMemory, Recollect
+from recollect.channels.vector import VectorChannel
 from recollect.store.cluster import Cluster
-from recollect.wiring import Addresses, connected, prepare
 
-DIMENSIONS = 384
 LIMIT = 100
 CHUNK = 2_000
-OUT = Path(__file__).parent / "out" / "speed.json"
 console = Console()
-
-
-class NoEmbedder:
-    """A space without a model: every vector is given, so that no model is measured."""
-
-    model, dimensions, scripts = "bench@1", DIMENSIONS, frozenset[str]()
-
-    async def embed(self, texts: list[str]) -> np.ndarray:
-        """Refuse: nothing here may embed."""
-        raise AssertionError(f"the bench gives every vector itself, and {len(texts)} were asked for")
-
-    async def close(self) -> None:
-        """Do nothing."""
-
-
-@asynccontextmanager
-async def running(cluster: Cluster) -> AsyncIterator[Recollect]:
-    """Open Recollect on a database of its own."""
-    with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
-        connection.execute("create database speed")
-    addresses = Addresses(cluster.dsn("speed", "recollect_service"), cluster.dsn("speed"))
-    await prepare(addresses, NoEmbedder())
-    async with connected(Settings(deadline_seconds=120), addresses, None) as recollect:
-        yield recollect
-
-
-async def alternate(rounds: int, *calls: Callable[[int], Awaitable[object]]) -> list[float]:
-    """Time calls in turns and return the median milliseconds of each."""
-    times: list[list[float]] = [[] for _ in calls]
-    for number in range(rounds + 3):
-        for call, measured in zip(calls, times, strict=True):
-            started = time.perf_counter()
-            await call(number)
-            measured.append((time.perf_counter() - started) * 1000)
-    return [median(measured[3:]) for measured in times]
 
 
 async def load_scope(mind: Mind, size: int, randomness: np.random.Generator, progress: Progress) -> None:
@@ -91,12 +51,10 @@ async def load_scope(mind: Mind, size: int, randomness: np.random.Generator, pro
 
 async def measure_vector(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, float]:
     """Compare the vector channel with the same query sent bare by a role that no policy touches."""
-    from recollect.verbs.recall import ask_channels
-
     randomness = np.random.default_rng(1)
     cues = filler.unit_vectors(rounds + 3, DIMENSIONS, randomness)
     place = await filler.place_of(recollect, mind)
-    parts = filler.only_vector(recollect)
+    channel = VectorChannel()
     async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as bare:
         await register_vector_async(bare)
         query = (
@@ -109,7 +67,7 @@ async def measure_vector(recollect: Recollect, mind: Mind, rounds: int) -> dict[
             return await (await bare.execute(query, (vector, vector))).fetchall()
 
         async def ask_channel(number: int) -> object:
-            return await ask_channels(parts, place, filler.reading(cues[number]), LIMIT)
+            return await filler.ask(recollect, channel, place, cues[number], LIMIT)
 
         bare_ms, channel_ms = await alternate(rounds, ask_bare, ask_channel)
     return {"bare_ms": bare_ms, "channel_ms": channel_ms, "ratio": channel_ms / bare_ms}
@@ -118,9 +76,13 @@ async def measure_vector(recollect: Recollect, mind: Mind, rounds: int) -> dict[
 async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, float]:
     """Compare recall over HTTP, from a server of its own process, with the verb in this one."""
     vectors = filler.unit_vectors(rounds + 3, DIMENSIONS, np.random.default_rng(2))
-    cues = [Cue(filler.sentence(number), embedding=vectors[number].tolist()) for number in range(rounds + 3)]
+    # No worker folds the log of accesses here, so nothing is written on it.
+    cues = [
+        Cue(filler.sentence(number), embedding=vectors[number].tolist(), touch=False) for number in range(rounds + 3)
+    ]
     bodies = [
-        json.dumps({"agent": mind.scope.agent, "text": cue.text, "embedding": cue.embedding}).encode() for cue in cues
+        json.dumps({"agent": mind.scope.agent, "text": cue.text, "embedding": cue.embedding, "touch": False}).encode()
+        for cue in cues
     ]
     caller = await recollect.operator.act_for("default")
     _, secret = await recollect.create_key(caller, "bench", ["read"], 100)
@@ -193,24 +155,12 @@ async def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--chunks", type=int, default=10, help=f"chunks of {CHUNK} in the bulk load")
     asked = parser.parse_args()
-    settings = {"shared_buffers": "4GB", "maintenance_work_mem": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
-    with open_folder() as folder, Cluster(folder / "postgres", settings=settings) as cluster:
-        async with running(cluster) as recollect:
+    with open_folder("speed") as folder, Cluster(folder / "postgres", settings=LARGE_MACHINE) as cluster:
+        async with running(cluster, "speed") as recollect:
             figures = await measure(recollect, asked)
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps(figures, indent=1))
+    OUT.mkdir(exist_ok=True)
+    (OUT / "speed.json").write_text(json.dumps(figures, indent=1))
     print_figures(figures, asked.rows)
-
-
-@contextmanager
-def open_folder() -> Iterator[Path]:
-    """Make a folder that the server's account can enter."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-speed-"))
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def measure(recollect: Recollect, asked: argparse.Namespace) -> dict[str, dict[str, float]]:

@@ -2,7 +2,7 @@
 
 from recollect.errors import RecollectError
 from recollect.mind import Mind
-from recollect.models import Cue, Hit, Kind, Memory, NewMemory, Receipt, Recollection
+from recollect.models import Cue, Hit, Kind, Memory, Mode, NewMemory, Profile, Receipt, Recollection, Triple, Weighing
 from recollect.settings import Settings
 from recollect.wiring import Recollect
 from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` reads as it is meant
@@ -13,11 +13,15 @@ __all__ = [
     "Kind",
     "Memory",
     "Mind",
+    "Mode",
     "NewMemory",
+    "Profile",
     "Receipt",
     "Recollect",
     "RecollectError",
     "Recollection",
     "Settings",
+    "Triple",
+    "Weighing",
     "open",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,7 +13,20 @@ import httpx
 from pydantic import BaseModel, TypeAdapter
 
 from recollect import errors
-from recollect.models import Cue, Memory, NewMemory, Page, Receipt, Recollection
+from recollect.core.feedback import judge
+from recollect.models import (
+    Association,
+    Cue,
+    Feedback,
+    Memory,
+    NewMemory,
+    Overview,
+    Page,
+    Profile,
+    Receipt,
+    Recollection,
+    Triple,
+)
 
 ATTEMPTS = 4
 LONGEST_WAIT_SECONDS = 8.0
@@ -30,7 +43,9 @@ ERRORS = {
     )
 }
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
-NEW_MEMORY = TypeAdapter(NewMemory)
+CUE = TypeAdapter(Cue)
+NEW_MEMORY, TRIPLES = TypeAdapter(NewMemory), TypeAdapter(list[Triple])
+OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
 
 
 class Receipts(BaseModel):
@@ -39,10 +54,34 @@ class Receipts(BaseModel):
     memories: list[Receipt]
 
 
+class Recollections(BaseModel):
+    """The answer to several cues."""
+
+    recollections: list[Recollection]
+
+
 class Forgotten(BaseModel):
     """The answer to a forget."""
 
     forgotten: list[UUID]
+
+
+class Deferred(BaseModel):
+    """The answer to a reflect."""
+
+    job: int
+
+
+class Associations(BaseModel):
+    """The answer to an associate."""
+
+    associations: list[Association]
+
+
+class Marked(BaseModel):
+    """The answer to a feedback."""
+
+    marked: int
 
 
 class Client:
@@ -126,15 +165,15 @@ class RemoteMind:
         """Give back what a cue reminds of, best first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
         asked = asked if limit is None else replace(asked, limit=limit)
-        body = self._scope() | {
-            "text": asked.text,
-            "embedding": list(asked.embedding or []),
-            "limit": asked.limit,
-            "kinds": list(asked.kinds),
-            "min_trust": asked.min_trust,
-            "as_of": asked.as_of.isoformat() if asked.as_of else None,
-        }
+        body = self._scope() | to_cue_body(asked)
         return RECOLLECTION.validate_json(await self.client.send("POST", "/v1/recall", json=body))
+
+    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
+        """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
+        asked = [to_cue_body(Cue(cue) if isinstance(cue, str) else cue) for cue in cues]
+        body = self._scope() | {"cues": asked, "isolated": isolated}
+        answer = await self.client.send("POST", "/v1/recall-each", json=body)
+        return Recollections.model_validate_json(answer).recollections
 
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory."""
@@ -152,6 +191,54 @@ class RemoteMind:
         answer = await self.client.send("POST", "/v1/forget", json=body)
         return Forgotten.model_validate_json(answer).forgotten
 
+    async def reflect_later(self) -> int:
+        """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
+        answer = await self.client.send("POST", "/v1/reflect", json=self._scope())
+        return Deferred.model_validate_json(answer).job
+
+    async def associate(
+        self, triples: Triple | Sequence[Triple], *, limit: int = 30, original: bool = False
+    ) -> list[Association]:
+        """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        perceived = [triples] if isinstance(triples, Triple) else triples
+        body = self._scope() | {"triples": TRIPLES.dump_python(list(perceived)), "limit": limit, "original": original}
+        answer = await self.client.send("POST", "/v1/associate", json=body)
+        return Associations.model_validate_json(answer).associations
+
+    async def last_chat(self, name: str) -> Memory | None:
+        """Give back the newest chat with somebody, if there was one."""
+        try:
+            answer = await self.client.send("GET", "/v1/last-chat", params=self._scope() | {"name": name})
+        except errors.NotFoundError:
+            return None
+        return MEMORY.validate_json(answer)
+
+    async def feedback(
+        self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
+    ) -> int:
+        """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
+        marks = judge(given, useful, useless) if isinstance(given, Recollection) else given
+        flat = [
+            {"memory_id": str(mark.memory_id), "useful": mark.useful, **asdict(mark.factors)} for mark in marks.marks
+        ]
+        recall_id = str(marks.recall_id or uuid4())
+        body = self._scope() | {"marks": flat, "candidates": marks.candidates, "recall_id": recall_id}
+        return Marked.model_validate_json(await self.client.send("POST", "/v1/feedback", json=body)).marked
+
+    async def overview(self) -> Overview:
+        """Say what the scope holds, in numbers."""
+        return OVERVIEW.validate_json(await self.client.send("GET", "/v1/overview", params=self._scope()))
+
+    async def profile(self) -> Profile:
+        """Read what the agent goes by where a call says nothing else."""
+        return PROFILE.validate_json(await self.client.send("GET", "/v1/profile", params={"agent": self.agent}))
+
+    async def set_profile(self, profile: Profile) -> None:
+        """Change what the agent goes by; what is left open is as usual again."""
+        body: dict[str, Any] = PROFILE.dump_python(profile, mode="json")
+        weighing = to_weighing_body(body.pop("weighing"))
+        await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)
+
     def _scope(self) -> dict[str, Any]:
         return {"agent": self.agent, "user": self.user}
 
@@ -159,4 +246,17 @@ class RemoteMind:
 def to_body(memory: NewMemory) -> dict[str, Any]:
     """Turn a memory into what the server takes: an absent embedding travels as an empty list."""
     body: dict[str, Any] = NEW_MEMORY.dump_python(memory, mode="json")
-    return body | {"embedding": body["embedding"] or []}
+    triple: dict[str, str] = body.pop("triple")
+    return body | {"embedding": body["embedding"] or []} | triple
+
+
+def to_cue_body(cue: Cue) -> dict[str, Any]:
+    """Turn a cue into what the server takes, its weighing among the other fields."""
+    body: dict[str, Any] = CUE.dump_python(cue, mode="json")
+    weighing = to_weighing_body(body.pop("weighing"))
+    return body | {"embedding": body["embedding"] or []} | weighing
+
+
+def to_weighing_body(weighing: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is left open."""
+    return {name: value for name, value in weighing.items() if value is not None}

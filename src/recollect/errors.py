@@ -7,6 +7,8 @@ class RecollectError(Exception):
     """The root: catch this to catch them all."""
 
     code = "error"
+    away = False
+    """True when something is away that may come back by itself: whoever can wait, waits."""
 
 
 class InvalidInputError(RecollectError):
@@ -43,6 +45,7 @@ class UnavailableError(RecollectError):
     """The database or a deadline stood in the way; try again later."""
 
     code = "unavailable"
+    away = True
 
 
 class EmbedderError(RecollectError):
@@ -54,6 +57,21 @@ class EmbedderError(RecollectError):
         super().__init__(message)
         self.lasting = lasting
         """True when trying again cannot help: a wrong model name, a refused key, wrong dimensions."""
+        self.away = not lasting
+
+
+class ChatModelError(RecollectError):
+    """The chat model gave no usable answer; nothing of what it said is kept."""
+
+    code = "chat_model"
+
+    def __init__(self, message: str, *, lasting: bool = False, answered: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+        """True when trying again cannot help: a wrong model name, a refused key."""
+        self.answered = answered
+        """True when the model was there and said something that is of no use: it may do better, or never."""
+        self.away = not (lasting or answered)
 
 
 class SetupError(RecollectError):

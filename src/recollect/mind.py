@@ -3,30 +3,92 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from uuid import UUID
 
+from recollect.core.feedback import judge
 from recollect.errors import ForbiddenError, UnavailableError
-from recollect.models import Caller, Cue, Memory, NewMemory, Page, Receipt, Recollection, Right, Scope
+from recollect.models import (
+    JSON,
+    Association,
+    Caller,
+    Cue,
+    Feedback,
+    Memory,
+    NewMemory,
+    Overview,
+    Page,
+    Profile,
+    Receipt,
+    Recollection,
+    Reflection,
+    Right,
+    Scope,
+    Triple,
+    Tuning,
+)
 from recollect.store.scopes import Place, locate
+from recollect.verbs.associate import associate, last_chat
 from recollect.verbs.browse import browse, get
+from recollect.verbs.feedback import feedback
 from recollect.verbs.forget import forget
 from recollect.verbs.load import load
+from recollect.verbs.overview import overview
 from recollect.verbs.parts import Parts
-from recollect.verbs.recall import recall
+from recollect.verbs.profile import read_metadata, read_profile, set_profile
+from recollect.verbs.recall import recall, recall_each
+from recollect.verbs.reflect import Occasion, defer_reflection, reflect
 from recollect.verbs.remember import remember
+from recollect.verbs.tune import tune
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
-    """One caller's view of one scope."""
+class AgentView:
+    """One caller's view of an agent: what holds in all its scopes."""
 
     parts: Parts
     caller: Caller
     scope: Scope
     deadline_seconds: float
+
+    async def profile(self) -> Profile:
+        """Read what the agent goes by where a call says nothing else."""
+        async with self._asking(Right.READ):
+            return await read_profile(self.parts, self.scope)
+
+    async def set_profile(self, profile: Profile) -> None:
+        """Change what the agent goes by; what is left open is as usual again."""
+        async with self._asking(Right.ADMIN):
+            await set_profile(self.parts, self.scope, profile)
+
+    async def metadata(self) -> Mapping[str, JSON]:
+        """Read what callers keep of the agent for themselves."""
+        async with self._asking(Right.READ):
+            return await read_metadata(self.parts, self.scope)
+
+    async def tune(self, *, apply: bool = False) -> Tuning:
+        """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
+        self._require(Right.ADMIN if apply else Right.READ)
+        return await tune(self.parts, self.scope, apply=apply)
+
+    @asynccontextmanager
+    async def _asking(self, right: Right) -> AsyncIterator[None]:
+        self._require(right)
+        async with within(self.deadline_seconds):
+            yield
+
+    def _require(self, right: Right) -> None:
+        if right not in self.caller.rights:
+            raise ForbiddenError(f"This API key lacks the right `{right}`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Mind(AgentView):
+    """One caller's view of one scope."""
+
     located: list[Place] = field(default_factory=list[Place])
     """Where the scope lay when the caller was admitted: good for one recall, if nothing was written before it."""
 
@@ -48,9 +110,16 @@ class Mind:
         """Give back what a cue reminds of, best first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
         asked = asked if limit is None else replace(asked, limit=limit)
-        async with self._asking(Right.READ):
+        async with self._asking(right_for([asked])):
             place = self.located.pop() if self.located else await locate(self.parts.database, self.scope)
             return await recall(self.parts, self.scope, asked, place)
+
+    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
+        """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
+        asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
+        async with self._asking(right_for(asked)):
+            place = self.located.pop() if self.located else await locate(self.parts.database, self.scope)
+            return await recall_each(self.parts, self.scope, asked, place, isolated=isolated)
 
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory."""
@@ -67,15 +136,44 @@ class Mind:
         async with self._asking(Right.WRITE):
             return await forget(self.parts, self.scope, ids)
 
-    @asynccontextmanager
-    async def _asking(self, right: Right) -> AsyncIterator[None]:
-        self._require(right)
-        async with within(self.deadline_seconds):
-            yield
+    async def associate(
+        self, triples: Triple | Sequence[Triple], *, limit: int = 30, original: bool = False
+    ) -> list[Association]:
+        """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        perceived = [triples] if isinstance(triples, Triple) else triples
+        async with self._asking(Right.READ):
+            return await associate(self.parts, self.scope, perceived, limit, original=original)
 
-    def _require(self, right: Right) -> None:
-        if right not in self.caller.rights:
-            raise ForbiddenError(f"This API key lacks the right `{right}`.")
+    async def last_chat(self, name: str) -> Memory | None:
+        """Give back the newest chat with somebody, if there was one."""
+        async with self._asking(Right.READ):
+            return await last_chat(self.parts, self.scope, name)
+
+    async def feedback(
+        self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
+    ) -> int:
+        """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
+        marks = judge(given, useful, useless) if isinstance(given, Recollection) else given
+        async with self._asking(Right.WRITE):
+            return await feedback(self.parts, self.scope, marks)
+
+    async def reflect(
+        self, now: datetime | None = None, *, report: Callable[[str], None] = lambda _: None
+    ) -> Reflection:
+        """Think about what has gathered, as long as the chat model takes; write every thought or none."""
+        self._require(Right.WRITE)
+        self.located.clear()
+        return await reflect(self.parts, self.caller, self.scope, Occasion(now=now, report=report))
+
+    async def reflect_later(self) -> int:
+        """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
+        async with self._asking(Right.WRITE):
+            return await defer_reflection(self.parts, self.scope)
+
+    async def overview(self) -> Overview:
+        """Say what the scope holds, in numbers."""
+        async with self._asking(Right.READ):
+            return await overview(self.parts, self.scope)
 
 
 @asynccontextmanager
@@ -86,6 +184,11 @@ async def within(seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise UnavailableError(f"No answer within {seconds:g} seconds; try again.") from None
+
+
+def right_for(cues: Sequence[Cue]) -> Right:
+    """Tell which right a recall needs: to date an access is to write, for it stays recent until that date."""
+    return Right.WRITE if any(cue.now is not None for cue in cues) else Right.READ
 
 
 def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:

@@ -43,5 +43,12 @@ class Settings(BaseSettings):
         le=60,
         description="How long a write or a recall waits for the embedder before going on without.",
     )
+    chat_url: str = Field(default="", description="Base URL of a chat endpoint, ending in /v1; no reflection if empty.")
+    chat_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the chat endpoint.")
+    chat_model: str = Field(default="", description="Chat model to ask for.")
+    chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Longest time to wait for one answer.")
+    chat_characters: int = Field(
+        default=24_000, ge=500, le=1_000_000, description="Most characters of memories in one prompt."
+    )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")

@@ -62,9 +62,18 @@ class BlockingMind:
 
     remember = blocking(Mind.remember)
     recall = blocking(Mind.recall)
+    recall_each = blocking(Mind.recall_each)
     get = blocking(Mind.get)
     browse = blocking(Mind.browse)
     forget = blocking(Mind.forget)
+    associate = blocking(Mind.associate)
+    last_chat = blocking(Mind.last_chat)
+    feedback = blocking(Mind.feedback)
+    overview = blocking(Mind.overview)
+    profile = blocking(Mind.profile)
+    set_profile = blocking(Mind.set_profile)
+    reflect = blocking(Mind.reflect)
+    reflect_later = blocking(Mind.reflect_later)
 
 
 @dataclass(frozen=True)

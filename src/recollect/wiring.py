@@ -9,21 +9,29 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.checks import check_line, check_scope
-from recollect.errors import ForbiddenError, InvalidInputError, SetupError
-from recollect.jobs.embed import active_space, fill_space
+from recollect.errors import EmbedderError, ForbiddenError, InvalidInputError, SetupError
+from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.reflect import Reflecting
 from recollect.jobs.worker import build_app, run_worker
+from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.mind import Mind, within
-from recollect.models import ApiKey, Caller, EmbeddingSpace, Right, Scope
+from recollect.models import ApiKey, Caller, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
 from recollect.settings import Settings
 from recollect.store import keys, ownership, scopes, spaces
 from recollect.store.db import Database
-from recollect.store.jobs import count_jobs
+from recollect.store.jobs import Backlog, count_jobs, list_unfinished
 from recollect.store.migrate import migrate
+from recollect.verbs import carry
 from recollect.verbs.parts import Parts
+from recollect.verbs.reflect import Occasion, reflect
 
 EMBEDDED = "embedded"
 DATABASE = "recollect"
@@ -105,10 +113,15 @@ class Recollect:
         """Count jobs by task and status."""
         return await count_jobs(self.parts.database)
 
+    async def unfinished_jobs(self) -> list[Backlog]:
+        """List what waits, runs or has failed, by task and reason."""
+        return await list_unfinished(self.parts.database)
+
     async def work(self, concurrency: int = 4, *, until_empty: bool = False) -> None:
         """Run jobs until cancelled, or until none is left."""
         parts, batch = self.parts, self.settings.embedder_batch
-        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch)
+        reflecting = join_reflection(parts)
+        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, reflecting)
         await run_worker(make_app, concurrency, until_empty=until_empty)
 
     @property
@@ -174,30 +187,62 @@ class Operator:
             raise SetupError("There is no active embedding space to index.")
         return await ownership.index_large_scopes(self.recollect.owner_address(), space, at_least)
 
+    async def ensure_space(self, model: str, dimensions: int) -> EmbeddingSpace:
+        """Return a space that holds vectors from elsewhere exactly; recall does not turn to it by itself."""
+        owner = self.recollect.owner_address()
+        return await ownership.ensure_space(owner, model, dimensions, precision="single", activate=False)
+
+    async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
+        """Put a whole mind into an empty scope in one transaction; return the ids of its memories."""
+        return await carry.restore(mind.parts, mind.caller, mind.scope, saved)
+
+    async def take_stock(self, mind: Mind) -> Overview:
+        """Read a mind's numbers, with the strength of every keyword."""
+        return await carry.take_stock(mind.parts, mind.scope)
+
+    async def read_vectors(
+        self, mind: Mind, space: EmbeddingSpace, ids: Sequence[UUID]
+    ) -> dict[UUID, NDArray[np.float32]]:
+        """Read vectors of a mind's memories, exactly as a space holds them; what has none is absent."""
+        return await spaces.read_vectors(mind.parts.database, mind.scope, space, ids)
+
+    async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
+        """Give a mind's memories the vectors they wait for, now and not by a worker; return how many."""
+        embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedder_batch
+        if embedder is None:
+            raise EmbedderError("No embedder is configured: set RECOLLECT_EMBEDDER.", lasting=True)
+        place = await scopes.locate(mind.parts.database, mind.scope)
+        if place.scope_id is None:
+            return 0
+        return await embed_pending(mind.parts.database, embedder, batch, place.scope_id, report)
+
 
 @asynccontextmanager
 async def open_recollect(settings: Settings | None = None) -> AsyncIterator[Recollect]:
     """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done."""
     chosen = settings or Settings()
     with reach_database(chosen) as addresses:
-        embedder = build_embedder(chosen)
+        chat, embedder = build_chat_model(chosen), build_embedder(chosen)
         try:
             if chosen.database_url == EMBEDDED:
                 await prepare(addresses, embedder)
-            async with connected(chosen, addresses, embedder) as recollect:
+            async with connected(chosen, addresses, embedder, chat) as recollect:
                 yield recollect
         finally:
-            if embedder is not None:
-                await embedder.close()
+            for model in (chat, embedder):
+                if model is not None:
+                    await model.close()
 
 
 @asynccontextmanager
-async def connected(settings: Settings, addresses: Addresses, embedder: Embedder | None) -> AsyncIterator[Recollect]:
+async def connected(
+    settings: Settings, addresses: Addresses, embedder: Embedder | None, chat: ChatModel | None = None
+) -> AsyncIterator[Recollect]:
     """Join the parts around an open pool of connections."""
     database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
     try:
-        channels = (VectorChannel(), TextChannel())
-        parts = Parts(database, channels, embedder, settings.embed_wait_seconds, settings.embedder_batch)
+        channels = (VectorChannel(), TextChannel(), StreamChannel())
+        parts = Parts(database, channels, embedder, settings.embed_wait_seconds, settings.embedder_batch, chat)
         yield Recollect(parts, settings, addresses)
     finally:
         await database.close()
@@ -276,3 +321,30 @@ def build_remote_embedder(settings: Settings) -> Embedder:
         patience_seconds=settings.embed_wait_seconds / 2,
     )
     return OpenAIEmbedder(endpoint)
+
+
+def build_chat_model(settings: Settings) -> ChatModel | None:
+    """Join the chat endpoint that the settings name, if they name one."""
+    if not settings.chat_url:
+        return None
+    from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
+
+    endpoint = ChatEndpoint(
+        url=settings.chat_url,
+        model=settings.chat_model,
+        key=settings.chat_key.get_secret_value(),
+        seconds=settings.chat_seconds,
+        characters=settings.chat_characters,
+    )
+    return OpenAIChatModel(endpoint)
+
+
+def join_reflection(parts: Parts) -> Reflecting | None:
+    """Give the worker the verb it may not know; without a chat model there is nothing to give."""
+    if parts.chat is None:
+        return None
+
+    async def reflecting(caller: Caller, scope: Scope, count: int, key: str) -> Reflection:
+        return await reflect(parts, caller, scope, Occasion(count=count, key=key))
+
+    return reflecting

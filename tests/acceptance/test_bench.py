@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from recollect.wiring import has_minilm
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,17 +22,44 @@ def run(script, *arguments):
     return done.stdout
 
 
-def test_speed():
-    out = ROOT / "bench" / "out" / "speed.json"
+def measure(name, *arguments):
+    """Run a script in its short form, and leave the figures of a long run as they were."""
+    out = ROOT / "bench" / "out" / f"{name}.json"
     before = out.read_text() if out.exists() else None
     try:
-        run("speed.py", "--rows", "2000", "--scopes", "500", "--rounds", "5", "--chunks", "5")
-        figures = json.loads(out.read_text())
+        run(f"{name}.py", *arguments)
+        return json.loads(out.read_text())
     finally:
         if before is not None:
             out.write_text(before)
+
+
+def test_speed():
+    figures = measure("speed", "--rows", "2000", "--scopes", "500", "--rounds", "5", "--chunks", "5")
     assert set(figures) == {"vector 500", "http 500", "load"}
     assert all(value > 0 for name, row in figures.items() for key, value in row.items() if key != "added_ms")
+
+
+def test_stream():
+    figures = measure("stream", "--sizes", "300", "--large", "1500", "--rounds", "3", "--cues", "5")
+    assert set(figures) == {"exact 300", "large 1500"}
+    assert all(value > 0 for row in figures.values() for key, value in row.items() if key != "access_ms")
+    assert figures["exact 300"]["coarse"] < 30
+    assert figures["large 1500"]["overlap"] >= 29
+
+
+@pytest.mark.real_model
+@pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
+def test_the_picture_of_the_factors_shows_what_is_recalled_today(shared, tmp_path):
+    drawn = tmp_path / "factors.svg"
+    run("factors.py", "--out", str(drawn))
+    texts = texts_of(drawn)
+    assert len([text for text in texts if "event" in text or "thought" in text]) == 30
+    assert texts == texts_of(ROOT / "docs" / "explanation" / "three-factors.svg")
+
+
+def texts_of(picture):
+    return re.findall(r"<text[^>]*>([^<]+)</text>", picture.read_text(encoding="utf-8"))
 
 
 def test_quality(shared):

@@ -18,7 +18,7 @@ MEMORIES = 1_000
 
 @pytest.mark.real_model
 async def test_a_thousand_writes_survive_the_death_of_the_embedder(addresses, owner):
-    owner.execute("select switch_embedding_space(create_embedding_space(%s, %s))", [MODEL, DIMENSIONS])
+    owner.execute("select switch_embedding_space(create_embedding_space(%s, %s, 'half'))", [MODEL, DIMENSIONS])
     with serving() as server:
         embedder = OpenAIEmbedder(Endpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, patience_seconds=0.2))
         await prepare(addresses, embedder)

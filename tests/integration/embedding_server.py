@@ -59,20 +59,23 @@ class EmbeddingServer:
         self.url = f"http://127.0.0.1:{self.port}/v1"
         self._process: subprocess.Popen[bytes] | None = None
 
+    def command(self) -> list[str]:
+        """Say how the process is started."""
+        return [sys.executable, __file__, str(convert_weights()), str(self.port)]
+
     def start(self, timeout_seconds: float = 60.0) -> None:
         """Start the process and return when it answers."""
-        command = [sys.executable, __file__, str(convert_weights()), str(self.port)]
         # The pipe is the child's lifeline: when this process dies, it closes and the server ends.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            self.command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         until = time.monotonic() + timeout_seconds
         while not self._answers():
             if self._process.poll() is not None:
-                raise RuntimeError(f"the embedding server ended with {self._process.returncode}")
+                raise RuntimeError(f"the server ended with {self._process.returncode}")
             if time.monotonic() > until:
                 self.kill()
-                raise RuntimeError("the embedding server did not come up")
+                raise RuntimeError("the server did not come up")
             time.sleep(0.05)
 
     def kill(self) -> None:

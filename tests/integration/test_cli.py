@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from folders import open_folder
+from saved_folder import read_saved_folder, write_saved_folder
 
 COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 
@@ -82,7 +83,7 @@ def test_the_worker_of_up_embeds_what_was_imported(run, home, up):
     lines = [{"content": f"memory {number}", "speaker": "Ann", "metadata": {"n": number}} for number in range(500)]
     source = home / "memories.jsonl"
     source.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    assert "500 memories imported" in run("import", str(source), "--agent", "imported")
+    assert "500 memories imported" in run("import", "jsonl", str(source), "--agent", "imported")
     url = re.search(r"http://[\d.:]+", up)[0]
     deadline = time.monotonic() + 30
     while 'recollect_jobs{status="succeeded",task="embed"}' not in httpx.get(f"{url}/metrics").text:
@@ -98,10 +99,10 @@ def test_export_reads_back_equal(run, home):
         {"content": "a thought", "kind": "thought", "evidence": ["00000000-0000-7000-8000-000000000001"]},
     ]
     first.write_text("\n".join(map(json.dumps, facts)), encoding="utf-8")
-    run("import", str(first), "--agent", "copy-1")
-    run("export", str(second), "--agent", "copy-1")
-    run("import", str(second), "--agent", "copy-2")
-    run("export", str(first), "--agent", "copy-2")
+    run("import", "jsonl", str(first), "--agent", "copy-1")
+    run("export", "jsonl", str(second), "--agent", "copy-1")
+    run("import", "jsonl", str(second), "--agent", "copy-2")
+    run("export", "jsonl", str(first), "--agent", "copy-2")
     one, two = ([json.loads(line) for line in path.read_text().splitlines()] for path in (second, first))
     assert [len(one), len(two)] == [2, 2]
     assert one[1]["evidence"] == [one[0]["id"]]
@@ -115,8 +116,83 @@ def test_export_reads_back_equal(run, home):
 def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_kept(run, home):
     source = home / "bad.jsonl"
     source.write_text('{"content": "good"}\n{"contents": "misspelt"}\n', encoding="utf-8")
-    assert "line 2" in run("import", str(source), "--agent", "bad", fails=True)
-    assert "0 memories exported" in run("export", str(home / "none.jsonl"), "--agent", "bad")
+    assert "line 2" in run("import", "jsonl", str(source), "--agent", "bad", fails=True)
+    assert "0 memories exported" in run("export", "jsonl", str(home / "none.jsonl"), "--agent", "bad")
+
+
+def test_a_saved_mind_goes_in_and_comes_out_equal(run, home):
+    folder, back = write_saved_folder(home / "Ann Lee"), home / "Ann_Lee"
+    report = run("import", "generative-agents", str(folder))
+    for step in ("loading", "embedding", "reading back"):
+        assert re.search(rf"{step} .*100%", report)
+    for thing, count in (("events", 4), ("evidence links", 7), ("vectors", 10), ("keyword strengths", 10)):
+        assert re.search(rf"{thing}\W+{count}\W+{count}\W+0\W", report)
+    assert "vector 0." in run("recall", "--agent", "Ann_Lee", "tea")
+    assert "10 memories exported" in run("export", "generative-agents", str(back))
+    assert read_saved_folder(back) == read_saved_folder(folder)
+    assert "Ann_Lee has 10 memories already" in run("import", "generative-agents", str(folder), fails=True)
+
+
+def test_a_folder_that_cannot_be_read_is_refused_in_one_line(run, home):
+    folder = write_saved_folder(home / "broken", scratch=None)
+    message = run("import", "generative-agents", str(folder), "--agent", "broken", fails=True)
+    assert "scratch.json is missing" in message
+    assert "Traceback" not in message
+    assert "0 memories exported" in run("export", "jsonl", str(home / "none.jsonl"), "--agent", "broken")
+
+
+def test_a_profile_is_shown_changed_and_reset(run):
+    assert re.search(r"decay\W+usual", run("profile", "--agent", "ada"))
+    options = ("--mode", "original", "--recency", "2", "--decay", "0.9", "--limit", "4", "--threshold", "60")
+    changed = run("profile", "--agent", "ada", *options)
+    assert re.search(r"mode\W+original", changed)
+    assert re.search(r"relevance\W+usual", changed)
+    again = run("profile", "--agent", "ada", "--relevance", "0.5", "--importance", "3")
+    for name, value in (("recency", 2.0), ("relevance", 0.5), ("importance", 3.0), ("decay", 0.9), ("limit", 4)):
+        assert re.search(rf"{name}\W+{value}", again)
+    assert "decay must be" in run("profile", "--agent", "ada", "--decay", "2", fails=True)
+    assert run("profile", "--agent", "ada") == again
+    assert re.search(r"recency\W+usual", run("profile", "--agent", "ada", "--reset"))
+
+
+def test_what_something_perceived_reminds_of(run, home):
+    seen = [{"content": f"Ann drinks {drink}", "keywords": ["Ann", drink]} for drink in ("tea", "milk")]
+    source = home / "seen.jsonl"
+    source.write_text("\n".join(map(json.dumps, seen)), encoding="utf-8")
+    run("import", "jsonl", str(source), "--agent", "perceiving")
+    table = run("associate", "--agent", "perceiving", "The Ville:Ann", "drink", "tea")
+    assert table.index("Ann drinks tea") < table.index("Ann drinks milk")
+    assert "Ann drinks milk" not in run("associate", "--agent", "perceiving", "Ann", "", "tea", "--original")
+    assert "nothing found" in run("associate", "--agent", "perceiving", "nobody", "", "")
+    overview = run("overview", "--agent", "perceiving")
+    assert re.search(r"events\W+2\W", overview)
+    assert re.search(r"ann\W+event\W+2\W", overview)
+
+
+def test_weights_are_learned_shown_and_applied_on_request(run, up):
+    assert "there are 0" in run("tune", "--agent", "learner", fails=True)
+    url, secret = re.search(r"http://[\d.:]+", up)[0], re.search(r"rec_[\w-]+", up)[0]
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}) as client:
+        memories = [{"content": f"note {number}", "importance": 1 + number % 10} for number in range(40)]
+        client.post("/v1/memories", json={"agent": "learner", "memories": memories})
+        client.put("/v1/profile", json={"agent": "learner", "recency": 5, "importance": 0.1})
+        for number in range(12):
+            asked = {"agent": "learner", "text": f"note {number}", "channels": ["stream"], "limit": 10, "touch": False}
+            found = client.post("/v1/recall", json=asked).json()
+            marks = [
+                {"memory_id": hit["memory"]["id"], "useful": hit["memory"]["importance"] > 5}
+                | hit["channels"]["stream"]["factors"]
+                for hit in found["hits"]
+            ]
+            body = {"agent": "learner", "marks": marks, "candidates": found["tallies"]["stream"]["candidates"]}
+            assert client.post("/v1/feedback", json=body).json() == {"marked": 10}
+    table = run("tune", "--agent", "learner")
+    assert "learned from 8 recalls" in table
+    assert "Recommended" in table
+    assert re.search(r"importance\W+0\.1", run("profile", "--agent", "learner"))
+    assert "Applied" in run("tune", "--agent", "learner", "--apply")
+    learned = re.search(r"importance\W+([\d.]+)", run("profile", "--agent", "learner"))[1]
+    assert float(learned) > 0.5
 
 
 def test_keys_are_made_listed_and_revoked(run):

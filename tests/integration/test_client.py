@@ -16,7 +16,7 @@ from recollect import Cue, Kind, NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
-from recollect.models import Right
+from recollect.models import Association, Profile, Right, Triple
 
 
 @asynccontextmanager
@@ -107,6 +107,12 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             assert mind.recall("apples").hits[0].memory.id == receipt.id
             assert mind.get(receipt.id).content == "green apples"
             assert len(mind.browse().memories) == 1
+            assert mind.overview().memories == 1
+            mind.set_profile(Profile(limit=3))
+            assert mind.profile() == Profile(limit=3)
+            assert mind.associate(Triple("nobody")) == [Association(Triple("nobody"), (), ())]
+            assert mind.last_chat("nobody") is None
+            assert mind.feedback(mind.recall(Cue("apples", channels=("stream",))), [receipt.id]) == 1
             assert mind.forget([receipt.id]) == [receipt.id]
 
     await asyncio.to_thread(work)

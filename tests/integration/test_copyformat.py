@@ -47,7 +47,7 @@ def connection(owner):
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(row, max_size=20))
 def test_rows_survive_the_journey(connection, rows):
-    vectors = copyformat.halfvecs(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3))
+    vectors = copyformat.vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")
     data = copyformat.stream(
         (
             copyformat.bigint(each["number"]), copyformat.smallint(each["small"]), copyformat.real(each["real"]),

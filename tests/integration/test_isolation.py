@@ -18,6 +18,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, Kind, NewMemory
 from recollect.settings import Settings
 from recollect.store import db, memories
+from recollect.store.accesses import FOLD_AT
 from recollect.store.scopes import locate
 from recollect.wiring import connected
 
@@ -33,7 +34,14 @@ async def tenants(recollect, embedder, owner):
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
         [source] = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
-        await mind.remember(NewMemory("a thought on it", evidence=(source.id,)))
+        await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",)))
+        for _ in range(FOLD_AT + 1):
+            recollection = await mind.recall(Cue(SECRET, channels=("stream",)))
+        await recollect.work(until_empty=True)
+        await mind.recall(SECRET)
+        await mind.feedback(recollection, [source.id])
+    for tenant in ("mine", "theirs"):
+        mind = await recollect.mind("ada", "li", tenant=tenant)
         embedder.fail()
         await mind.remember("waits for its vector")
         embedder.recover()
@@ -138,7 +146,7 @@ async def test_the_services_role_is_nobody_special(recollect, owner):
         "select name from tenants",
         "select * from tenants",
         "insert into tenants (name) values ('x')",
-        "select create_embedding_space('x', 3)",
+        "select create_embedding_space('x', 3, 'half')",
         "select switch_embedding_space(1)",
         "select protect_scoped('memories')",
         "insert into embedding_spaces (model, dimensions, storage) values ('x', 3, 'plain')",
@@ -341,8 +349,8 @@ async def test_a_pooled_connection_carries_nothing_over(addresses):
 # Neighbours of any size, and the plans that make it so.
 
 BIG = 20_000
-RANDOM_VECTORS = """insert into vectors_1 (scope_id, id, kind, trust, importance, embedding)
-    select %(scope)s, gen_random_uuid(), 'event', 50, 5,
+RANDOM_VECTORS = """insert into vectors_1 (scope_id, id, kind, trust, idle, importance, embedding)
+    select %(scope)s, gen_random_uuid(), 'event', 50, false, 5,
            l2_normalize((select array_agg(random() - 0.5) from generate_series(1, 64) where row > 0)::vector(64))
     from generate_series(1, %(rows)s) as row"""
 
@@ -368,8 +376,10 @@ def explain(connection, tenant, query, parameters, before=()):
     return "\n".join(line for (line,) in found.fetchall())
 
 
-def nearest(scope):
-    query = sql.SQL(vector.QUERIES["nearest"]).format(vectors=sql.Identifier("vectors_1"), dimensions=sql.Literal(64))
+def nearest(scope, name="nearest", dimensions=64):
+    query = sql.SQL(vector.QUERIES[name]).format(
+        vectors=sql.Identifier("vectors_1"), dimensions=sql.Literal(dimensions), type=sql.SQL("halfvec")
+    )
     asked = {"vector": str([1.0] + [0.0] * 63), "scope_id": scope, "kinds": None, "min_trust": 0, "before": None}
     return query, asked | {"limit": 100}
 
@@ -395,7 +405,8 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     assert await recollect.operator.index_large_scopes(at_least=1_000) == [scope]
     assert await recollect.operator.index_large_scopes(at_least=1_000) == []
     owner.execute("vacuum analyze vectors_1")
-    plan = explain(service, large.scope.tenant_id, *nearest(scope), before=[vector.QUERIES["avoid_sorting"]])
+    asked = nearest(scope, "nearest_indexed", 66)
+    plan = explain(service, large.scope.tenant_id, *asked, before=[vector.QUERIES["avoid_sorting"]])
     assert f"Index Scan using vectors_1_of_{scope}" in plan
     found = await large.recall("the first of many")
     assert found.methods["vector"] == "approximate"

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from recollect.errors import EmbedderError, SetupError
-from recollect.llm.answer import read_retry_after
 from recollect.llm.breaker import Breaker, State
 from recollect.llm.embedder import Embedder
+from recollect.llm.line import read_retry_after
 from recollect.llm.minilm import WHEEL, load_minilm
 from recollect.llm.openai import Endpoint, OpenAIEmbedder
 from recollect.models import Script

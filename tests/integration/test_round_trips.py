@@ -87,6 +87,24 @@ async def test_reading_takes_two_and_forgetting_three(proxy, http):
     assert [await count_round_trips(proxy, request) for request in requests] == [2, 2, 3]
 
 
+async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest_of_an_agent_two(proxy, http):
+    [stored] = (await ask(http, "remember")).json()["memories"]
+    scope = {"agent": "ada", "user": "li"}
+    triples = [{"subject": f"thing {number}", "object": "apple"} for number in range(100)]
+    factors = {"recency": 1, "relevance": 1, "importance": 1, "rank": 1}
+    marks = [{"memory_id": stored["id"], "useful": True} | factors]
+    named = {"agent": "ada", "user": "li", "memories": [{"content": "seen", "keywords": ["apple"]}]}
+    await http.post("/v1/memories", json=named)
+    requests = [
+        http.post("/v1/associate", json=scope | {"triples": triples}),
+        http.post("/v1/feedback", json=scope | {"marks": marks, "candidates": 1}),
+        http.put("/v1/profile", json={"agent": "ada"}),
+        http.get("/v1/profile", params={"agent": "ada"}),
+        http.get("/v1/overview", params=scope),
+    ]
+    assert [await count_round_trips(proxy, request) for request in requests] == [3, 3, 2, 2, 2]
+
+
 async def test_the_count_is_what_a_slow_line_charges(proxy, http):
     """The counter could be wrong; the clock is not."""
     for name in ("remember", "recall"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.core import checks
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, NewMemory
+from recollect.models import Cue, Mode, NewMemory, Weighing
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200)
 
@@ -35,7 +35,7 @@ def test_any_text_that_postgresql_can_store_is_accepted(text):
         NewMemory("x", speaker="two\nlines"),
         NewMemory("x", keywords=("a\x1fb",)),
         NewMemory("x", keywords=("k",) * 65),
-        NewMemory("x", keywords=("k" * 201,)),
+        NewMemory("x", keywords=("k" * 501,)),
         NewMemory("x", occurred_at=datetime(2024, 1, 1)),  # noqa: DTZ001 - the point of the case
         NewMemory("x", occurred_at=datetime(1, 1, 1, tzinfo=UTC)),
         NewMemory("x", occurred_at=datetime(9999, 12, 31, tzinfo=UTC)),
@@ -92,7 +92,46 @@ def test_embeddings_come_out_at_unit_length(row):
     assert np.linalg.norm(unit) == pytest.approx(1, abs=1e-5)
 
 
+@given(st.integers(0, 1_000))
+def test_embeddings_of_unit_length_stay_bit_for_bit(seed):
+    row = np.random.default_rng(seed).normal(size=1536)
+    single = (row / np.linalg.norm(row)).astype(np.float32)
+    assert np.array_equal(checks.unit_vector(single.tolist(), 1536), single)
+
+
 @pytest.mark.parametrize("row", [[], [1.0], ["x", "y"], [None, 1], [10**400, 1], [[1.0], [2.0]], [1j, 1], [0, 0]])
 def test_embeddings_that_are_none_are_refused(row):
     with pytest.raises(InvalidInputError, match="embedding"):
         checks.unit_vector(row, 2)
+
+
+@pytest.mark.parametrize(
+    "weighing",
+    [
+        Weighing(),
+        Weighing(Mode.PAPER, recency=0.0, relevance=1_000.0, importance=1.0, gains=(0.0, 1_000.0, 2.0), decay=1.0),
+        Weighing(decay=5e-324),
+    ],
+)
+def test_weights_within_bounds_are_accepted(weighing):
+    checks.check_weighing(weighing)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1_000.1, float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("field", ["recency", "relevance", "importance", "gains"])
+def test_weights_out_of_bounds_are_refused_by_name(field, value):
+    weighing = Weighing(**{field: (1.0, value, 1.0) if field == "gains" else value})
+    with pytest.raises(InvalidInputError, match=f"^{field} must be between 0 and 1000"):
+        checks.check_weighing(weighing)
+
+
+@pytest.mark.parametrize("gains", [(), (1.0, 1.0), (1.0,) * 4])
+def test_gains_are_three(gains):
+    with pytest.raises(InvalidInputError, match="three"):
+        checks.check_weighing(Weighing(gains=gains))
+
+
+@pytest.mark.parametrize("decay", [0.0, -0.5, 1.0000001, float("nan"), float("inf")])
+def test_a_decay_lets_something_fade_and_nothing_grow(decay):
+    with pytest.raises(InvalidInputError, match="decay must be above 0 and at most 1"):
+        checks.check_weighing(Weighing(decay=decay))

@@ -11,6 +11,7 @@ import Stemmer
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recollect.core.keywords import normalise_keyword
 from recollect.core.terms import (
     LONGEST_WORD,
     MOST_CUE_TERMS,
@@ -21,7 +22,6 @@ from recollect.core.terms import (
     hash_term,
     indexed_text,
     inverse_frequency,
-    normalise_keyword,
     script_of,
     slot,
     weigh,

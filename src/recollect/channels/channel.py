@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from recollect.core.cues import Reading
-from recollect.models import Candidate
+from recollect.models import Candidate, Tally
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 
@@ -18,8 +18,15 @@ class Proposal:
 
     candidates: list[Candidate]
     method: str
+    tally: Tally | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Tell whether the channel could look at all."""
+        return not self.method.startswith(SKIPPED)
 
 
+SKIPPED = "skipped: "
 Answer: TypeAlias = Callable[[], Awaitable[Proposal]]
 """Reads what a question led to, once all questions have been sent."""
 
@@ -38,6 +45,6 @@ def skipped(reason: str) -> Answer:
     """Propose nothing, and say why."""
 
     async def read() -> Proposal:
-        return Proposal([], reason)
+        return Proposal([], SKIPPED + reason)
 
     return read

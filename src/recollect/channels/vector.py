@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from pgvector import HalfVector
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
@@ -17,7 +16,7 @@ from recollect.core.cues import Reading
 from recollect.models import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
-from recollect.store.spaces import vectors_table
+from recollect.store.spaces import to_vector, vector_type, vectors_table
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
@@ -31,14 +30,12 @@ class VectorChannel:
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search."""
         if place.space is None:
-            return skipped("skipped: there is no embedding space")
+            return skipped("there is no embedding space")
         if reading.vector is None:
-            return skipped(f"skipped: {reading.without_vector or 'the cue has no vector'}")
-        query = sql.SQL(QUERIES["nearest"]).format(
-            vectors=vectors_table(place.space.id), dimensions=sql.Literal(place.space.dimensions)
-        )
+            return skipped(reading.without_vector or "the cue has no vector")
+        places = {"vectors": vectors_table(place.space.id), "type": vector_type(place.space)}
         parameters = {
-            "vector": HalfVector(reading.vector),
+            "vector": to_vector(place.space, reading.vector),
             "scope_id": place.scope_id,
             "kinds": reading.kinds,
             "min_trust": reading.min_trust,
@@ -46,7 +43,9 @@ class VectorChannel:
             "limit": limit,
         }
         if place.approximate_space != place.space.id or is_narrowed(reading):
+            query = sql.SQL(QUERIES["nearest"]).format(**places, dimensions=sql.Literal(place.space.dimensions))
             return partial(read, await connection.execute(query, parameters), "exact")
+        query = sql.SQL(QUERIES["nearest_indexed"]).format(**places, dimensions=sql.Literal(place.space.dimensions + 2))
         # The planner takes the policy's range for a narrow one and would scan the whole scope for cheaper.
         await connection.execute(QUERIES["avoid_sorting"])
         answer = await connection.execute(query, parameters)

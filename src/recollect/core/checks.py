@@ -11,19 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Embedding, NewMemory
+from recollect.models import Cue, Embedding, NewMemory, Profile, Weighing
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000
 MOST_CHARACTERS = 1_000_000
 LONGEST_CUE = 8_000
 LONGEST_NAME = 200
+LONGEST_PART = 500
 MOST_KEYWORDS = 64
 MOST_EVIDENCE = 256
 MOST_HITS = 200
+HEAVIEST = 1_000
+HIGHEST_THRESHOLD = 1_000_000
 LARGEST_METADATA = 16_384
 DEEPEST_METADATA = 8
 MOST_DIMENSIONS = 4_096
+ROUNDING = 1e-6
 LONGEST_KEY = 255
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -42,10 +46,17 @@ def check_new_memories(memories: Sequence[NewMemory]) -> None:
     """Check everything one call wants remembered."""
     if not 1 <= len(memories) <= MOST_MEMORIES:
         raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
-    if sum(len(memory.content) for memory in memories) > MOST_CHARACTERS:
+    if sum(map(count_characters, memories)) > MOST_CHARACTERS:
         raise InvalidInputError(f"memories must hold at most {MOST_CHARACTERS} characters together")
     for memory in memories:
         check_new_memory(memory)
+
+
+def count_characters(memory: NewMemory) -> int:
+    """Count all that will be analysed or embedded of a memory."""
+    triple = memory.triple
+    texts = (memory.content, memory.embedding_text, triple.subject, triple.predicate, triple.object, *memory.keywords)
+    return sum(map(len, texts))
 
 
 def check_new_memory(memory: NewMemory) -> None:
@@ -54,12 +65,15 @@ def check_new_memory(memory: NewMemory) -> None:
     if not memory.content.strip():
         raise InvalidInputError("content must not be blank")
     check_line("speaker", memory.speaker)
+    for field in ("subject", "predicate", "object"):
+        check_line(field, getattr(memory.triple, field), LONGEST_PART)
+    check_text("embedding_text", memory.embedding_text, LONGEST_CUE)
     if not 1 <= memory.importance <= 10:
         raise InvalidInputError("importance must be between 1 and 10")
     if len(memory.keywords) > MOST_KEYWORDS:
         raise InvalidInputError(f"keywords must hold at most {MOST_KEYWORDS} items")
     for keyword in memory.keywords:
-        check_line("keywords", keyword)
+        check_line("keywords", keyword, LONGEST_PART)
     if len(memory.evidence) > MOST_EVIDENCE:
         raise InvalidInputError(f"evidence must hold at most {MOST_EVIDENCE} items")
     if memory.occurred_at is not None:
@@ -72,11 +86,39 @@ def check_cue(cue: Cue) -> None:
     check_text("text", cue.text, LONGEST_CUE)
     if not cue.text.strip() and cue.embedding is None:
         raise InvalidInputError("a recall needs text or an embedding")
-    check_limit(cue.limit)
+    if cue.limit is not None:
+        check_limit(cue.limit)
+    check_weighing(cue.weighing)
+    if cue.now is not None:
+        check_moment("now", cue.now)
     if not 0 <= cue.min_trust <= 100:
         raise InvalidInputError("min_trust must be between 0 and 100")
     if cue.as_of is not None:
         check_moment("as_of", cue.as_of)
+
+
+def check_weighing(weighing: Weighing) -> None:
+    """Keep the weights of the three factors and their decay within what scoring can reckon with."""
+    if weighing.gains is not None and len(weighing.gains) != 3:
+        raise InvalidInputError("gains must be three numbers, for recency, relevance and importance")
+    weights = (("recency", weighing.recency), ("relevance", weighing.relevance), ("importance", weighing.importance))
+    for field, value in (*weights, *(("gains", gain) for gain in weighing.gains or ())):
+        if value is not None and not 0 <= value <= HEAVIEST:
+            raise InvalidInputError(f"{field} must be between 0 and {HEAVIEST}")
+    if weighing.decay is not None and not 0 < weighing.decay <= 1:
+        raise InvalidInputError("decay must be above 0 and at most 1")
+
+
+def check_profile(profile: Profile) -> None:
+    """Check what an agent is to go by."""
+    check_weighing(profile.weighing)
+    if len(set(profile.kinds)) != len(profile.kinds):
+        raise InvalidInputError("kinds must not name a kind twice")
+    if profile.limit is not None:
+        check_limit(profile.limit)
+    threshold = profile.reflection_threshold
+    if threshold is not None and not 0 <= threshold <= HIGHEST_THRESHOLD:
+        raise InvalidInputError(f"reflection_threshold must be between 0 and {HIGHEST_THRESHOLD}; 0 means never")
 
 
 def check_limit(limit: int) -> None:
@@ -93,10 +135,10 @@ def check_text(field: str, value: str, longest: int) -> None:
         raise InvalidInputError(f"{field} must not contain NUL characters or lone surrogates")
 
 
-def check_line(field: str, value: str) -> None:
+def check_line(field: str, value: str, longest: int = LONGEST_NAME) -> None:
     """Refuse a short text that is too long or spans lines."""
-    if len(value) > LONGEST_NAME or CONTROL.search(value):
-        raise InvalidInputError(f"{field} must be one line of at most {LONGEST_NAME} characters")
+    if len(value) > longest or CONTROL.search(value):
+        raise InvalidInputError(f"{field} must be one line of at most {longest} characters")
 
 
 def check_idempotency_key(key: str) -> None:
@@ -123,7 +165,7 @@ def check_metadata(metadata: object) -> None:
         if UNSTORABLE.search(text):
             raise InvalidInputError("metadata must not contain NUL characters or lone surrogates")
     try:
-        size = len(json.dumps(metadata, allow_nan=False))
+        size = len(json.dumps(metadata, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as problem:
         raise InvalidInputError("metadata must be plain JSON without NaN or infinity") from problem
     if size > LARGEST_METADATA:
@@ -169,5 +211,7 @@ def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np
         # NaN and infinity stay what they are, and neither is within bounds.
         if not bool(((norms > 1e-6) & (norms < 1e18)).all()):
             raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
+    # What is of unit length already stays as it is, bit for bit.
+    norms[np.abs(norms - 1) < ROUNDING] = 1
     unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
     return unit

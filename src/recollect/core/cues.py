@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recollect.core.identity import first_id_after
 from recollect.core.terms import analyse_cue, script_of
-from recollect.models import Cue, Script
+from recollect.models import Cue, Script, Weighing
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Reading:
     kinds: list[str] | None
     min_trust: int
     before: UUID | None
+    weighing: Weighing
     without_vector: str = ""
     """Why there is no vector, where there is none."""
 
@@ -36,5 +37,6 @@ def read(cue: Cue, vector: NDArray[np.float32] | None, without_vector: str = "")
         kinds=[kind.value for kind in cue.kinds] or None,
         min_trust=cue.min_trust,
         before=first_id_after(cue.as_of) if cue.as_of else None,
+        weighing=cue.weighing,
         without_vector=without_vector,
     )

@@ -25,39 +25,53 @@ FLOORS: Mapping[str, Floor] = MappingProxyType({"text": Floor.ZERO, "vector": Fl
 
 TEXT_WEIGHT = 0.5
 VECTOR_WEIGHT = 0.5
+STREAM_WEIGHT = 0.5
 """Even weights are the compromise: no other pair is better on every set that bench/quality.py measures."""
+USUAL_CHANNELS = ("text", "vector")
+"""Asked where a cue names no channels."""
 
 
 def default_weights(script: Script, embedder_scripts: frozenset[Script]) -> dict[str, float]:
     """Weigh the channels for a cue; an embedder that cannot read its script gets no say."""
-    return {"text": TEXT_WEIGHT, "vector": VECTOR_WEIGHT if script in embedder_scripts else 0.0}
+    readable = script in embedder_scripts
+    return {
+        "text": TEXT_WEIGHT,
+        "vector": VECTOR_WEIGHT if readable else 0.0,
+        "stream": STREAM_WEIGHT if readable else 0.0,
+    }
 
 
 def fuse(proposals: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float], limit: int) -> list[Ranked]:
-    """Rank the proposed memories by the weighted sum of their scaled scores, newest first among equals."""
+    """Rank the proposed memories by the weighted sum of their scaled scores.
+
+    Equals come newest first, or in the order of the channel where only one has a say.
+    """
     found = {
-        channel: scores
+        channel: best
         for channel in sorted(proposals)
-        if weights.get(channel, 0.0) > 0 and (scores := _collect(proposals[channel]))
+        if weights.get(channel, 0.0) > 0 and (best := _collect(proposals[channel]))
     }
     total = math.fsum(weights[channel] for channel in found)
     parts: dict[UUID, dict[str, ChannelScore]] = {}
-    for channel, scores in found.items():
-        scaled = _scale(scores, FLOORS.get(channel, Floor.ZERO))
-        for memory_id, score in scores.items():
+    for channel, best in found.items():
+        scaled = _scale({memory_id: each.score for memory_id, each in best.items()}, FLOORS.get(channel, Floor.ZERO))
+        for memory_id, each in best.items():
             share = weights[channel] / total * scaled[memory_id]
-            parts.setdefault(memory_id, {})[channel] = ChannelScore(score, share)
+            parts.setdefault(memory_id, {})[channel] = ChannelScore(each.score, share, each.factors)
     ranked = [Ranked(memory_id, _add(shares.values()), shares) for memory_id, shares in parts.items()]
-    ranked.sort(key=lambda hit: (hit.score, hit.id), reverse=True)
+    if len(found) > 1:
+        ranked.sort(key=lambda hit: hit.id, reverse=True)
+    ranked.sort(key=lambda hit: hit.score, reverse=True)
     return ranked[: max(limit, 0)]
 
 
-def _collect(candidates: Iterable[Candidate]) -> dict[UUID, float]:
-    """Keep each memory's best score, and none that is not a number to compare by."""
-    best: dict[UUID, float] = {}
+def _collect(candidates: Iterable[Candidate]) -> dict[UUID, Candidate]:
+    """Keep each memory's best proposal, and none whose score is not a number to compare by."""
+    best: dict[UUID, Candidate] = {}
     for candidate in candidates:
-        if math.isfinite(candidate.score):
-            best[candidate.id] = max(candidate.score, best.get(candidate.id, -math.inf))
+        known = best.get(candidate.id)
+        if math.isfinite(candidate.score) and (known is None or candidate.score > known.score):
+            best[candidate.id] = candidate
     return best
 
 

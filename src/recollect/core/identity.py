@@ -40,10 +40,12 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
             memory.kind,
             memory.speaker,
             memory.importance,
+            [memory.triple.subject, memory.triple.predicate, memory.triple.object, memory.idle],
             memory.keywords,
             memory.occurred_at.astimezone(UTC).isoformat() if memory.occurred_at else None,
             [str(source) for source in memory.evidence],
             None if memory.embedding is None else [float(number) for number in memory.embedding],
+            memory.embedding_text,
             memory.metadata,
         ]
         line = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import Stemmer
 
@@ -149,11 +149,28 @@ def indexed_text(speaker: str, content: str) -> str:
     return f"{speaker}: {content}" if speaker else content
 
 
-def normalise_keyword(text: str) -> str:
-    """Bring a keyword into the one form it is filed under, without the namespaces before it."""
-    segments = unicodedata.normalize("NFKC", text).casefold().split(":")
-    words = [segment.split() for segment in segments]
-    return " ".join(next((segment for segment in reversed(words) if segment), []))
+class Embeddable(Protocol):
+    """Whatever has a text to embed."""
+
+    @property
+    def speaker(self) -> str:
+        """Who said it."""
+        ...
+
+    @property
+    def content(self) -> str:
+        """What it says."""
+        ...
+
+    @property
+    def embedding_text(self) -> str:
+        """What to embed instead, if anything."""
+        ...
+
+
+def embedded_text(memory: Embeddable) -> str:
+    """Choose what a memory's vector is made of: the text given for it, or who said what."""
+    return memory.embedding_text.strip() or indexed_text(memory.speaker, memory.content)
 
 
 def script_of(text: str) -> Script:

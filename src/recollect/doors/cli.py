@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated
 from uuid import UUID
 
 try:
     import typer
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress
     from rich.table import Column, Table
@@ -20,24 +18,26 @@ except ImportError:  # the extra is not installed
 
 from pydantic import ValidationError
 
-from recollect.doors import jsonl, timing
+from recollect.doors import agents, carry, later, recalled, timing
+from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
 from recollect.errors import RecollectError
-from recollect.mind import Mind
 from recollect.models import Cue, Kind, NewMemory, Right
 from recollect.settings import Settings
-from recollect.wiring import Recollect, open_recollect, set_up
+from recollect.wiring import Recollect, set_up
 
-T = TypeVar("T")
 app = typer.Typer(help="The memory of AI agents on PostgreSQL.", no_args_is_help=True, add_completion=False)
 key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
 app.add_typer(key_app, name="key")
 app.add_typer(space_app, name="space")
-out, err = Console(), Console(stderr=True)
-
-Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
-User = Annotated[str, typer.Option(help="Whom it is about or with.")]
-Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+app.add_typer(carry.import_app, name="import")
+app.add_typer(carry.export_app, name="export")
+app.command()(later.reflect)
+app.command()(later.jobs)
+app.command()(agents.associate)
+app.command()(agents.overview)
+app.command()(agents.profile)
+app.command()(agents.tune)
 
 
 def main() -> None:
@@ -57,25 +57,6 @@ def complain(code: str, message: str) -> None:
     """Say what went wrong in one line, and end."""
     err.print(f"[red]{code}[/red]: {escape(message)}", highlight=False, soft_wrap=True)
     sys.exit(1)
-
-
-def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
-    """Open Recollect for one command."""
-
-    async def opened() -> T:
-        async with open_recollect(Settings()) as recollect:
-            return await work(recollect)
-
-    return asyncio.run(opened())
-
-
-def with_mind(agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]]) -> T:
-    """Open one scope for one command."""
-
-    async def opened(recollect: Recollect) -> T:
-        return await work(await recollect.mind(agent, user, tenant=tenant))
-
-    return run(opened)
 
 
 @app.command()
@@ -171,39 +152,19 @@ def recall(
     text: Annotated[str, typer.Argument(help="What to be reminded of.")],
     agent: Agent,
     user: User = "",
-    limit: Annotated[int, typer.Option(help="Most hits to show.")] = 10,
+    limit: Annotated[int | None, typer.Option(help="Most hits to show.", show_default="10")] = None,
+    channel: Annotated[
+        list[str] | None, typer.Option(help="text, vector or stream; repeat for more.", show_default="text, vector")
+    ] = None,
     tenant: Tenant = "default",
 ) -> None:
     """Show what a cue reminds of, best first, and why."""
-    recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(Cue(text, limit=limit)))
-    table = Table("score", "why", "when", "memory")
-    for hit in recollection.hits:
-        why = " ".join(f"{name} {part.share:.2f}" for name, part in hit.channels.items())
-        table.add_row(f"{hit.score:.3f}", why, f"{hit.memory.occurred_at:%F %R}", escape(hit.memory.content))
-    out.print(table if recollection.hits else "nothing found")
+    cue = Cue(text, limit=limit, channels=tuple(channel or ()))
+    recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
+    out.print(recalled.to_table(recollection) if recollection.hits else "nothing found")
     for name, method in recollection.methods.items():
         if method.startswith("skipped"):
             err.print(f"{name}: {escape(method)}", highlight=False)
-
-
-@app.command("import")
-def import_file(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Load a file of JSON Lines into a scope; each line has at least `content`."""
-    with Progress(console=err) as progress:
-        task = progress.add_task(f"importing {path.name}", total=path.stat().st_size)
-        report: Callable[[int], None] = lambda size: progress.advance(task, size)  # noqa: E731
-        total = with_mind(agent, user, tenant, lambda mind: jsonl.import_lines(mind, path, report))
-    out.print(f"{total} memories imported; `recollect up` or `recollect worker` makes vectors that they lack.")
-
-
-@app.command("export")
-def export_file(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Write a scope's memories to a file of JSON Lines."""
-    with Progress(console=err) as progress:
-        task = progress.add_task(f"exporting to {path.name}", total=None)
-        report: Callable[[int], None] = lambda count: progress.advance(task, count)  # noqa: E731
-        total = with_mind(agent, user, tenant, lambda mind: jsonl.export_lines(mind, path, report))
-    out.print(f"{total} memories exported.")
 
 
 @app.command()
@@ -219,9 +180,9 @@ def bench(memories: Annotated[int, typer.Option(help="How many to write and reca
 @space_app.command("list")
 def list_spaces() -> None:
     """List the embedding spaces."""
-    table = Table("id", "model", "dimensions", "state")
+    table = Table("id", "model", "dimensions", "precision", "state")
     for space, _ in run(lambda recollect: recollect.operator.list_spaces()):
-        table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.state)
+        table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.precision, space.state)
     out.print(table)
 
 

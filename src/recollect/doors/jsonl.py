@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import UUID
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from recollect.doors.http.bodies import MemoryBody
 from recollect.errors import InvalidInputError
 from recollect.mind import Mind
-from recollect.models import Memory, NewMemory
+from recollect.models import Memory, NewMemory, Triple
 
 CHUNK = 20_000
 
@@ -20,6 +20,14 @@ class Line(MemoryBody):
     """One line of a file."""
 
     id: UUID | None = Field(default=None, description="The id it had where it came from; evidence may name it.")
+
+    @field_validator("evidence")
+    @classmethod
+    def check_evidence(cls, evidence: list[UUID | int]) -> list[UUID | int]:
+        """Take ids only: a position would mean another line after every edit of the file."""
+        if not all(isinstance(source, UUID) for source in evidence):
+            raise ValueError("must name memories by their ids")
+        return evidence
 
 
 async def import_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
@@ -61,7 +69,7 @@ def read_lines(path: Path) -> Iterator[tuple[Line, int]]:
 
 def to_value(line: Line, renamed: dict[UUID, UUID]) -> NewMemory:
     """Turn a line into a value whose evidence names memories as they are called here."""
-    sources = [renamed.get(source, source) for source in line.evidence]
+    sources = [renamed.get(source, source) for source in line.evidence if isinstance(source, UUID)]
     return line.model_copy(update={"evidence": sources}).to_value()
 
 
@@ -87,9 +95,14 @@ def to_line(memory: Memory) -> str:
         kind=memory.kind,
         speaker=memory.speaker,
         importance=memory.importance,
+        subject=memory.triple.subject,
+        predicate=memory.triple.predicate,
+        object=memory.triple.object,
+        idle=memory.idle if memory.triple != Triple() else memory.idle or None,
         keywords=list(memory.keywords),
         occurred_at=memory.occurred_at,
         evidence=list(memory.evidence),
+        embedding_text=memory.embedding_text,
         metadata=dict(memory.metadata),
     )
     return line.model_dump_json(exclude_defaults=True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.terms import indexed_text
+from recollect.core.terms import embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, serves
 from recollect.models import EmbeddingSpace
@@ -33,7 +33,9 @@ class Filled:
 NO_REPORT: Callable[[int], None] = lambda _: None  # noqa: E731 - a constant, not a function of ours
 
 
-async def embed_pending(database: Database, embedder: Embedder, batch: int, scope_id: int) -> int:
+async def embed_pending(
+    database: Database, embedder: Embedder, batch: int, scope_id: int, report: Callable[[int], None] = NO_REPORT
+) -> int:
     """Embed everything in a scope that waits for a vector; doing it twice does no harm."""
     space = await active_space(database)
     if space is None or not serves(embedder, space):
@@ -43,8 +45,9 @@ async def embed_pending(database: Database, embedder: Embedder, batch: int, scop
         after = waiting[-1].id
         embedded = await embed_parts(embedder, waiting)
         for part, rows in embedded:
-            await spaces.settle_pending(database, space.id, scope_id, [memory.id for memory in part], rows)
+            await spaces.settle_pending(database, space, scope_id, [memory.id for memory in part], rows)
         done += sum(len(part) for part, _ in embedded)
+        report(done)
         refused += len(waiting) - sum(len(part) for part, _ in embedded)
     if refused:
         raise EmbedderError(f"The embedder refused {refused} memories of this scope.", lasting=True)
@@ -54,7 +57,7 @@ async def embed_pending(database: Database, embedder: Embedder, batch: int, scop
 async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[Embedded]:
     """Embed a batch; where its texts are at fault, halve it until only those that cannot be embedded are left out."""
     try:
-        rows = await embedder.embed([indexed_text(memory.speaker, memory.content) for memory in batch])
+        rows = await embedder.embed([embedded_text(memory) for memory in batch])
     except EmbedderError:
         await check_embedder(embedder)
         if len(batch) == 1:
@@ -85,7 +88,7 @@ async def fill_space(
         while missing := await spaces.list_unfilled(database, tenant_id, space.id, after, batch):
             embedded = await embed_parts(embedder, missing)
             for part, rows in embedded:
-                await spaces.fill(database, space.id, part, rows)
+                await spaces.fill(database, space, part, rows)
             count = sum(len(part) for part, _ in embedded)
             filled = Filled(filled.done + count, filled.refused + len(missing) - count)
             after = (missing[-1].scope_id, missing[-1].id)

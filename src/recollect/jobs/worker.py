@@ -9,15 +9,19 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
+from procrastinate.middleware import AsyncCallNext, TaskMiddleware
+from procrastinate.worker import Worker
 
-from recollect.errors import EmbedderError, UnavailableError
+from recollect.errors import EmbedderError, RecollectError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.reflect import Reflecting, reflect_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store import memories, scopes, spaces
+from recollect.store import accesses, jobs, memories, scopes, spaces
 from recollect.store.db import AWAY, PATIENCE, Database
 
 HEARTBEAT_SECONDS = 5.0
@@ -25,6 +29,7 @@ STALLED_SECONDS = 20.0
 LONGEST_WAIT_SECONDS = 30
 MOST_ATTEMPTS = 8
 KEYS_KEPT = "2 days"
+OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 LOG = logging.getLogger("recollect.worker")
 
@@ -34,9 +39,7 @@ class Patience(BaseRetryStrategy):
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         """Decide when a failed job runs again; a model or database that is away is waited for without end."""
-        away = isinstance(exception, UnavailableError) or (
-            isinstance(exception, EmbedderError) and not exception.lasting
-        )
+        away = isinstance(exception, RecollectError) and exception.away
         if not away and job.attempts >= MOST_ATTEMPTS:
             return None
         longest = min(LONGEST_WAIT_SECONDS, 2 ** min(job.attempts, 10))
@@ -51,6 +54,7 @@ class Tasks:
     database: Database
     embedder: Embedder | None
     batch: int
+    reflecting: Reflecting | None
 
     async def embed(self, scope_id: int) -> None:
         """Give a scope's memories the vectors they wait for."""
@@ -62,10 +66,19 @@ class Tasks:
         if space is not None and space.id == space_id and serves(self._embedder(), space):
             await fill_space(self.database, self._embedder(), self.batch, space)
 
+    async def fold(self, scope_id: int) -> None:
+        """Fold a scope's log of accesses into one row per memory."""
+        await accesses.fold(self.database, scope_id)
+
+    async def reflect(self, context: JobContext, scope_id: int, count: int) -> None:
+        """Let an agent think about what has gathered in a scope."""
+        await reflect_scope(self.database, self.reflecting, scope_id, count, context.job.id or 0)
+
     async def resume_stalled(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Take up jobs whose worker died; one that outlived too many workers is given up."""
         for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
             if job.attempts >= MOST_ATTEMPTS:
+                await jobs.note_failure(self.database, job.id or 0, OUTLIVED)
                 await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
             else:
                 await self.app.job_manager.retry_job(job)
@@ -75,6 +88,8 @@ class Tasks:
         for tenant_id in await scopes.list_tenants(self.database):
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
             await spaces.revive_pending(self.database, tenant_id)
+            for scope_id in await accesses.list_unfolded(self.database, tenant_id):
+                await accesses.fold(self.database, scope_id)
         await self.app.job_manager.delete_old_jobs(nb_hours=24)
 
     def _embedder(self) -> Embedder:
@@ -83,13 +98,30 @@ class Tasks:
         return self.embedder
 
 
-def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int) -> App:
+async def keep_reason(database: Database, call_next: AsyncCallNext, context: JobContext, _worker: Worker) -> None:
+    """Run a job, and keep why it failed; only our own errors' words are sure to quote no content."""
+    try:
+        await call_next()
+    except Exception as problem:
+        reason = str(problem).partition("\n")[0] if isinstance(problem, RecollectError) else type(problem).__name__
+        with suppress(RecollectError):
+            await jobs.note_failure(database, context.job.id or 0, reason)
+        raise
+
+
+def build_app(
+    dsn: str, database: Database, embedder: Embedder | None, batch: int, reflecting: Reflecting | None = None
+) -> App:
     """Join the job engine with the tasks it can run."""
     kwargs = {"prepare_threshold": None, **PATIENCE}
     app = App(connector=PsycopgConnector(conninfo=dsn, kwargs=kwargs, min_size=1, max_size=4))
-    tasks = Tasks(app, database, embedder, batch)
-    app.task(name="embed", queue="embed", retry=Patience())(tasks.embed)
-    app.task(name="fill", queue="fill", retry=Patience())(tasks.fill)
+    tasks = Tasks(app, database, embedder, batch, reflecting)
+    patience = Patience()
+    around: list[TaskMiddleware] = [partial(keep_reason, database)]
+    app.task(name="embed", queue="embed", retry=patience, task_middleware=around)(tasks.embed)
+    app.task(name="fill", queue="fill", retry=patience, task_middleware=around)(tasks.fill)
+    app.task(name="fold", queue="fold", retry=patience, task_middleware=around)(tasks.fold)
+    app.task(name="reflect", queue="reflect", retry=patience, task_middleware=around, pass_context=True)(tasks.reflect)
     schedule(app, "resume_stalled", "*/10 * * * * *", tasks.resume_stalled)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     return app

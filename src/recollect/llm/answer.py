@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import numpy as np
@@ -32,18 +30,6 @@ def read_vectors(answer: Any, count: int, dimensions: int) -> NDArray[np.float32
         raise EmbedderError(f"the embedding endpoint gave {len(items)} vectors for {count} texts", lasting=True)
     rows = [_read_row(item.get("embedding")) for item in _in_order(items)]
     return check_vectors(rows, count, dimensions)
-
-
-def read_retry_after(header: str, now: datetime) -> float:
-    """Return the seconds a Retry-After header asks for, given as a number or a date; 0 for none."""
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - now).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0
 
 
 def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

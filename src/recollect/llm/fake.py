@@ -1,17 +1,19 @@
-"""An embedder without a model, for tests: texts that share words or letters lie near each other."""
+"""Models without a model, for tests: an embedder that goes by words and letters, a chat model with a script."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
-from recollect.errors import EmbedderError
+from recollect.errors import ChatModelError, EmbedderError
+from recollect.llm.chat import Answer
 from recollect.llm.embedder import check_vectors
 from recollect.models import Script
 
@@ -60,6 +62,51 @@ class FakeEmbedder:
         if not any(row):
             row[0] = 1.0
         return row
+
+
+class FakeChatModel:
+    """Answer by a script: one value for each type, or a function of prompt and type; faults can be switched on."""
+
+    model = "fake-chat@1"
+
+    def __init__(
+        self, script: Mapping[type[BaseModel], BaseModel] | Callable[[str, type[BaseModel]], BaseModel]
+    ) -> None:
+        self.script = script
+        self.characters = 24_000
+        self.prompts: list[str] = []
+        self._faults: list[ChatModelError] = []
+        self._outage: ChatModelError | None = None
+
+    @property
+    def calls(self) -> int:
+        """Count what was asked."""
+        return len(self.prompts)
+
+    async def ask(self, prompt: str, answer: type[Answer]) -> Answer:
+        """Return what the script says, unless a fault is due."""
+        self.prompts.append(prompt)
+        if self._outage is not None:
+            raise self._outage
+        if self._faults:
+            raise self._faults.pop(0)
+        said = self.script[answer] if isinstance(self.script, Mapping) else self.script(prompt, answer)
+        return answer.model_validate(said.model_dump())
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    def garble(self, times: int = 1) -> None:
+        """Answer the next calls with nothing usable."""
+        self._faults += [ChatModelError("the fake chat model talks nonsense", answered=True)] * times
+
+    def fail(self, *, lasting: bool = False) -> None:
+        """Be away from now on."""
+        self._outage = ChatModelError("the fake chat model is switched off", lasting=lasting)
+
+    def recover(self) -> None:
+        """End the outage."""
+        self._outage = None
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
+from recollect.models import EmbeddingSpace
 from recollect.store import copyformat
 from recollect.store.db import Connection
 from recollect.store.memories import SLOTS, Row, hash_terms
@@ -33,24 +34,37 @@ class Encoded:
     vectors: bytes
 
 
-def encode(scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row], vectors: Vectors) -> Encoded:
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What all rows of a load share."""
+
+    scope_id: int
+    origin: str
+    created_at: datetime
+    space: EmbeddingSpace | None
+
+
+def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Encoded:
     """Encode rows for all tables."""
     return Encoded(
-        encode_memories(scope_id, origin, created_at, rows),
-        encode_terms(scope_id, rows),
-        encode_vectors(scope_id, [row for row in rows if row.id in vectors], vectors),
+        encode_memories(heading, rows),
+        encode_terms(heading.scope_id, rows),
+        encode_vectors(heading, [row for row in rows if row.id in vectors], vectors),
     )
 
 
-def encode_memories(scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> bytes:
+def encode_memories(heading: Heading, rows: Sequence[Row]) -> bytes:
     """Encode the wide rows, in the order of the query's columns."""
-    scope, source, created = copyformat.bigint(scope_id), origin.encode(), copyformat.timestamp(created_at)
+    scope, created = copyformat.bigint(heading.scope_id), copyformat.timestamp(heading.created_at)
+    source = heading.origin.encode()
     return copyformat.stream(
         (
             scope, row.id.bytes, row.memory.kind.encode(), row.memory.content.encode(), row.memory.speaker.encode(),
-            copyformat.real(row.memory.importance), copyformat.texts(row.keywords), source,
+            copyformat.real(row.memory.importance), row.memory.triple.subject.encode(),
+            row.memory.triple.predicate.encode(), row.memory.triple.object.encode(), copyformat.boolean(row.idle),
+            copyformat.smallint(row.depth), copyformat.texts(row.keywords), source,
             copyformat.smallint(row.trust), copyformat.timestamp(row.occurred_at), created,
-            copyformat.jsonb(row.memory.metadata),
+            row.memory.embedding_text.encode(), copyformat.jsonb(row.memory.metadata),
         )
         for row in rows
     )  # fmt: skip
@@ -69,16 +83,16 @@ def encode_terms(scope_id: int, rows: Sequence[Row]) -> bytes:
     )  # fmt: skip
 
 
-def encode_vectors(scope_id: int, rows: Sequence[Row], vectors: Vectors) -> bytes:
+def encode_vectors(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> bytes:
     """Encode the rows that vectors are searched in."""
-    if not rows:
+    if not rows or heading.space is None:
         return b""
-    scope = copyformat.bigint(scope_id)
-    embeddings = copyformat.halfvecs(np.stack([vectors[row.id] for row in rows]))
+    scope = copyformat.bigint(heading.scope_id)
+    embeddings = copyformat.vectors(np.stack([vectors[row.id] for row in rows]), heading.space.precision)
     return copyformat.stream(
         (
             scope, row.id.bytes, row.memory.kind.encode(), copyformat.smallint(row.trust),
-            copyformat.real(row.memory.importance), embedding,
+            copyformat.boolean(row.idle), copyformat.real(row.memory.importance), embedding,
         )
         for row, embedding in zip(rows, embeddings, strict=True)
     )  # fmt: skip

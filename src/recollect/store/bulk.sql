@@ -9,14 +9,15 @@ create temporary table staged_vectors (like {vectors}) on commit drop
 
 -- name: copy_memories
 copy staged_memories
-    (scope_id, id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata)
+    (scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords,
+     origin, trust, occurred_at, created_at, embedding_text, metadata)
 from stdin (format binary)
 
 -- name: copy_terms
 copy staged_terms (scope_id, id, kind, trust, terms, weights) from stdin (format binary)
 
 -- name: copy_vectors
-copy staged_vectors (scope_id, id, kind, trust, importance, embedding) from stdin (format binary)
+copy staged_vectors (scope_id, id, kind, trust, idle, importance, embedding) from stdin (format binary)
 
 -- name: move_memories
 insert into memories select * from staged_memories

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -38,6 +37,11 @@ def stream(rows: Iterable[Sequence[bytes]]) -> bytes:
 def bigint(number: int) -> bytes:
     """Encode an int8."""
     return struct.pack(">q", number)
+
+
+def boolean(value: bool) -> bytes:  # noqa: FBT001 - the one value it encodes
+    """Encode a bool."""
+    return b"\x01" if value else b"\x00"
 
 
 def smallint(number: int) -> bytes:
@@ -85,9 +89,9 @@ def sparsevec(by_slot: Mapping[int, float], slots: int) -> bytes:
     return struct.pack(f">iii{count}i{count}f", slots, count, 0, *(slot - 1 for slot in filled), *weights)
 
 
-def halfvecs(rows: NDArray[np.float32]) -> list[bytes]:
-    """Encode halfvecs, all at once."""
+def vectors(rows: NDArray[np.float32], precision: str) -> list[bytes]:
+    """Encode halfvecs or vectors, all at once."""
     head = struct.pack(">hh", rows.shape[1], 0)
-    width = 2 * rows.shape[1]
-    data = rows.astype(np.float16).byteswap().tobytes() if sys.byteorder == "little" else rows.astype("f2").tobytes()
+    numbers = rows.astype(">f2" if precision == "half" else ">f4")
+    width, data = numbers.itemsize * rows.shape[1], numbers.tobytes()
     return [head + data[start : start + width] for start in range(0, len(data), width)]

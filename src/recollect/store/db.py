@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
+from pgvector.psycopg.vector import register_vector_info
 from psycopg import AsyncConnection, errors, waiting
 from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
@@ -30,6 +31,7 @@ AWAY = (
     errors.IdleInTransactionSessionTimeout,
     errors.ReadOnlySqlTransaction,
     errors.UndefinedTable,  # an embedding space that was dropped between two round trips
+    errors.UndefinedFunction,  # and with it its ranking
 )
 
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
@@ -63,14 +65,16 @@ class Database:
 
     def __init__(self, pool: AsyncConnectionPool[Connection], deadline_seconds: float) -> None:
         self._pool = pool
+        self.deadline_seconds = deadline_seconds
         self.milliseconds = str(int(deadline_seconds * 1000))
 
     @classmethod
     async def open(cls, dsn: str, pool_size: int, deadline_seconds: float) -> Database:
         """Open the pool, or say why the database cannot be used."""
-        halfvec, sparsevec = await fetch_vector_types(dsn)
+        vector, halfvec, sparsevec = await fetch_vector_types(dsn)
 
         async def configure(connection: Connection) -> None:
+            register_vector_info(connection, vector)
             register_halfvec_info(connection, halfvec)
             register_sparsevec_info(connection, sparsevec)
 
@@ -110,7 +114,7 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def reading(self, tenant_id: int | None) -> AsyncIterator[Connection]:
+    async def reading(self, tenant_id: int | None, *, one_snapshot: bool = False) -> AsyncIterator[Connection]:
         """Read as a tenant: all that is asked in the block travels together, in one round trip.
 
         A pipeline is one transaction without a `begin`, and the binding ends with it. Answers are read after
@@ -118,6 +122,8 @@ class Database:
         """
         with translated_errors():
             async with self._pool.connection() as connection, connection.pipeline():
+                if one_snapshot:
+                    await connection.execute(QUERIES["hold_snapshot"])
                 await self._bind(connection, tenant_id)
                 yield connection
 
@@ -163,17 +169,18 @@ async def unpipelined() -> AsyncIterator[None]:
     yield
 
 
-async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo]:
+async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
     """Look the pgvector types up once, for all connections to come."""
     try:
         async with await AsyncConnection.connect(dsn, autocommit=True, **PATIENCE) as connection:
+            vector = await TypeInfo.fetch(connection, "vector")
             halfvec = await TypeInfo.fetch(connection, "halfvec")
             sparsevec = await TypeInfo.fetch(connection, "sparsevec")
     except psycopg.OperationalError as problem:
         raise SetupError(f"PostgreSQL does not answer at RECOLLECT_DATABASE_URL ({type(problem).__name__}).") from None
-    if halfvec is None or sparsevec is None:
+    if vector is None or halfvec is None or sparsevec is None:
         raise SetupError("This database has no pgvector 0.8: run `recollect migrate` first.")
-    return halfvec, sparsevec
+    return vector, halfvec, sparsevec
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 -- name: begin
 begin isolation level read committed
 
+-- name: hold_snapshot
+set transaction isolation level repeatable read
+
 -- name: bind
 select set_config('recollect.tenant', %(tenant)s, true),
        set_config('statement_timeout', %(milliseconds)s, true),

@@ -13,7 +13,8 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.terms import slot, within_scope
-from recollect.models import Kind, Memory, NewMemory, Scope
+from recollect.models import Kind, Memory, NewMemory, Scope, Triple
+from recollect.store import accesses
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 
@@ -31,9 +32,23 @@ class Row:
     id: UUID
     memory: NewMemory
     keywords: tuple[str, ...]
+    counted: bool
+    """Whether its keywords grow stronger by it."""
+    idle: bool
+    depth: int
     occurred_at: datetime
     trust: int
+    evidence: tuple[UUID, ...]
     weights: dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A memory that evidence names: what is derived from it is trusted no more, and lies deeper."""
+
+    id: UUID
+    trust: int
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +61,15 @@ class Claim:
     embedded: list[bool]
 
 
-async def ask_source_trust(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Ask for the trust of the memories that evidence names, and hold them until the end of the write."""
-    return await connection.execute(QUERIES["source_trust"], {**names(scope), "ids": list(ids)})
+async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow]:
+    """Ask for the memories that evidence names by id, and hold them until the end of the write."""
+    ids = {source for memory in new for source in memory.evidence if isinstance(source, UUID)}
+    return await connection.execute(QUERIES["sources"], {**names(scope), "ids": sorted(ids)})
+
+
+async def read_sources(found: AsyncCursor[DictRow]) -> dict[UUID | int, Source]:
+    """Read the answer to `ask_sources`."""
+    return {row["id"]: Source(**row) for row in await found.fetchall()}
 
 
 async def ask_claim(connection: Connection, scope: Scope, key: str, fingerprint: bytes) -> AsyncCursor[DictRow]:
@@ -88,18 +109,34 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
         "contents": [row.memory.content for row in rows],
         "speakers": [row.memory.speaker for row in rows],
         "importances": [float(row.memory.importance) for row in rows],
+        "subjects": [row.memory.triple.subject for row in rows],
+        "predicates": [row.memory.triple.predicate for row in rows],
+        "objects": [row.memory.triple.object for row in rows],
+        "idles": [row.idle for row in rows],
+        "depths": [row.depth for row in rows],
         "keywords": [SEPARATOR.join(row.keywords) for row in rows],
         "moments": [row.occurred_at for row in rows],
+        "embedding_texts": [row.memory.embedding_text for row in rows],
         "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
     }
     await connection.execute(QUERIES["store_memories"], wide)
     await connection.execute(QUERIES["store_terms"], shared | terms)
-    await store_evidence(connection, scope_id, rows)
+    await store_links(connection, scope_id, rows)
 
 
-async def store_evidence(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
-    """Write which memories the new ones were made from."""
-    pairs = [(row.id, source) for row in rows for source in dict.fromkeys(row.memory.evidence)]
+async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+    """Write which memories the new ones were made from, and which keywords they are filed under."""
+    filed = [(row, keyword) for row in rows for keyword in row.keywords]
+    if filed:
+        parameters = {
+            "scope_id": scope_id,
+            "ids": [row.id for row, _ in filed],
+            "kinds": [row.memory.kind.value for row, _ in filed],
+            "keywords": [keyword for _, keyword in filed],
+            "counted": [row.counted for row, _ in filed],
+        }
+        await connection.execute(QUERIES["store_keywords"], parameters)
+    pairs = [(row.id, source) for row in rows for source in dict.fromkeys(row.evidence)]
     if pairs:
         parameters = {
             "scope_id": scope_id,
@@ -150,10 +187,28 @@ async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -
     return [to_memory(row) for row in await found.fetchall()]
 
 
+async def fetch_accessed(
+    database: Database,
+    scope: Scope,
+    scope_id: int,
+    ids: Sequence[UUID],
+    touched: Mapping[datetime | None, Sequence[UUID]],
+) -> tuple[dict[UUID, Memory], frozenset[UUID]]:
+    """Fetch whole memories and record the access to some, by moment, in one round trip; tell which are on record."""
+    bounds = {**names(scope), "ids": list(ids), "cursor": BEGINNING, "limit": len(ids)}
+    async with database.transaction(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], bounds)
+        recorded = [await accesses.record(connection, scope_id, some, moment) for moment, some in touched.items()]
+    read = [to_memory(row) for row in await found.fetchall()]
+    return {memory.id: memory for memory in read}, await accesses.read_recorded(recorded)
+
+
 async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
     """Delete memories and all that was derived from them; the scope is locked first, so nothing slips in."""
     async with database.transaction(scope.tenant_id) as connection:
         await connection.execute(QUERIES["lock_scope"], names(scope))
+        # A forgotten memory must not go on counting as one that was lately accessed.
+        await connection.execute(QUERIES["fold_scope"], names(scope))
         gone = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
         return [row["id"] for row in await gone.fetchall()]
 
@@ -178,11 +233,16 @@ def to_memory(row: DictRow) -> Memory:
         content=row["content"],
         speaker=row["speaker"],
         importance=row["importance"],
+        triple=Triple(row["subject"], row["predicate"], row["object"]),
+        idle=row["idle"],
+        depth=row["depth"],
         keywords=tuple(row["keywords"]),
         origin=row["origin"],
         trust=row["trust"],
         occurred_at=row["occurred_at"],
         created_at=row["created_at"],
+        last_accessed_at=row["last_accessed_at"],
         evidence=tuple(row["evidence"]),
+        embedding_text=row["embedding_text"],
         metadata=row["metadata"],
     )

@@ -1,5 +1,5 @@
--- name: source_trust
-select id, trust from memories
+-- name: sources
+select id, trust, depth from memories
 where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
   and id = any (%(ids)s)
 for key share
@@ -17,14 +17,18 @@ where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: store_memories
 insert into memories
-    (scope_id, id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata)
-select %(scope_id)s, id, kind, content, speaker, importance,
+    (scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords,
+     origin, trust, occurred_at, created_at, embedding_text, metadata)
+select %(scope_id)s, id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
        coalesce(string_to_array(nullif(keywords, ''), %(separator)s), '{}'),
-       %(origin)s, trust, occurred_at, %(created_at)s, metadata
+       %(origin)s, trust, occurred_at, %(created_at)s, embedding_text, metadata
 from unnest(
     %(ids)s::uuid[], %(kinds)s::text[], %(contents)s::text[], %(speakers)s::text[], %(importances)s::real[],
-    %(keywords)s::text[], %(trusts)s::smallint[], %(moments)s::timestamptz[], %(metadata)s::jsonb[]
-) as given (id, kind, content, speaker, importance, keywords, trust, occurred_at, metadata)
+    %(subjects)s::text[], %(predicates)s::text[], %(objects)s::text[], %(idles)s::boolean[], %(depths)s::smallint[],
+    %(keywords)s::text[], %(trusts)s::smallint[], %(moments)s::timestamptz[], %(embedding_texts)s::text[],
+    %(metadata)s::jsonb[]
+) as given (id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
+            keywords, trust, occurred_at, embedding_text, metadata)
 
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights)
@@ -32,20 +36,50 @@ select %(scope_id)s, id, kind, trust, terms::bigint[], weights::sparsevec
 from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)s::text[], %(weights)s::text[])
     as given (id, kind, trust, terms, weights)
 
+-- name: store_keywords
+with filed as (
+    select id, kind, keyword, counted
+    from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(keywords)s::text[], %(counted)s::boolean[])
+        as given (id, kind, keyword, counted)
+), linked as (
+    insert into memory_keywords (scope_id, keyword, kind, id, counted)
+    select %(scope_id)s, keyword, kind, id, counted from filed
+)
+insert into keyword_strengths (scope_id, kind, keyword, strength)
+select %(scope_id)s, kind, keyword, count(*) from filed where counted group by kind, keyword
+on conflict (scope_id, kind, keyword) do update set strength = keyword_strengths.strength + excluded.strength
+
 -- name: store_evidence
 insert into evidence (scope_id, memory_id, source_id)
 select %(scope_id)s, memory_id, source_id
 from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
 
 -- name: read
-select id, kind, content, speaker, importance, keywords, origin, trust, occurred_at, created_at, metadata,
+with place as (
+    select id as scope_id from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+), unfolded as materialized (
+    select touched.id, max(access_log.accessed_at) as accessed_at
+    from access_log, unnest(access_log.ids) as touched (id)
+    where access_log.scope_id = (select scope_id from place)
+    group by touched.id
+)
+select id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, origin, trust,
+       occurred_at, created_at, embedding_text, metadata,
+       greatest(
+           occurred_at,
+           (select last_accessed_at from accesses where accesses.scope_id = memories.scope_id
+                and accesses.id = memories.id),
+           (select accessed_at from unfolded where unfolded.id = memories.id)
+       ) as last_accessed_at,
        array(
            select source_id from evidence
            where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id
        ) as evidence
 from memories
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and (%(ids)s::uuid[] is null or id = any (%(ids)s::uuid[]))
+where scope_id = (select scope_id from place)
+  -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
+  and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
   and id > %(cursor)s
 order by id
 limit %(limit)s
@@ -54,6 +88,10 @@ limit %(limit)s
 select id from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 for no key update
+
+-- name: fold_scope
+select fold_accesses(id) from scopes
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: forget
 with recursive place as (
@@ -66,10 +104,13 @@ with recursive place as (
 ), gone as (
     delete from memories
     where scope_id = (select id from place) and id in (select id from doomed)
-    returning id
+    returning id, kind
 ), counted as (
     update scopes
     set memory_count = memory_count - (select count(*) from gone),
+        event_count = event_count - (select count(*) from gone where kind = 'event'),
+        thought_count = thought_count - (select count(*) from gone where kind = 'thought'),
+        chat_count = chat_count - (select count(*) from gone where kind = 'chat'),
         term_count = term_count - term_count * (select count(*) from gone) / greatest(memory_count, 1)
     where id = (select id from place)
 )

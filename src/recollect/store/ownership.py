@@ -11,11 +11,13 @@ from psycopg.rows import DictRow, dict_row
 
 from recollect.errors import NotFoundError, SetupError
 from recollect.models import EmbeddingSpace
-from recollect.store.spaces import vectors_table
+from recollect.store.spaces import vector_type, vectors_table
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
-WIDEST_INDEX = 4_000
+WIDEST_INDEX = {"half": 4_000, "single": 2_000}
+FOLDED = 2
+"""Importance adds two dimensions to an indexed vector: see fold_importance."""
 MOST_INDEXES = 64
 
 
@@ -47,9 +49,11 @@ async def ensure_tenant(dsn: str, name: str) -> int:
         return number
 
 
-async def ensure_space(dsn: str, model: str, dimensions: int) -> EmbeddingSpace:
+async def ensure_space(
+    dsn: str, model: str, dimensions: int, *, precision: str = "half", activate: bool = True
+) -> EmbeddingSpace:
     """Return a model's embedding space, making it if it is new; the first one of all is active at once."""
-    wanted = {"model": model, "dimensions": dimensions}
+    wanted = {"model": model, "dimensions": dimensions, "precision": precision}
     async with owning(dsn) as connection, connection.transaction():
         await connection.execute(QUERIES["lock_spaces"])
         if await (await connection.execute(QUERIES["find_space"], wanted)).fetchone() is None:
@@ -57,12 +61,12 @@ async def ensure_space(dsn: str, model: str, dimensions: int) -> EmbeddingSpace:
         row = await (await connection.execute(QUERIES["find_space"], wanted)).fetchone()
         if row is None:
             raise SetupError("The embedding space could not be created.")
-        if await (await connection.execute(QUERIES["has_active_space"])).fetchone() is None:
+        if activate and await (await connection.execute(QUERIES["has_active_space"])).fetchone() is None:
             await connection.execute(QUERIES["switch_space"], {"space": row["id"]})
             # What was remembered before there was a model gets its vectors from a job.
             await connection.execute(QUERIES["defer_fill"], {"space": row["id"]})
             row["state"] = "active"
-        return EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"])
+        return EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"], row["precision"])
 
 
 async def switch_space(dsn: str, space_id: int) -> None:
@@ -87,12 +91,15 @@ async def drop_space(dsn: str, space_id: int) -> None:
             raise NotFoundError("There is no embedding space of that number that could be dropped.")
         vectors = vectors_table(space_id)
         await connection.execute(sql.SQL(QUERIES["drop_vectors"]).format(vectors=vectors))
+        ranking = {way: sql.Identifier(f"rank_{way}_{space_id}") for way in ("newest", "whole", "near")}
+        await connection.execute(sql.SQL(QUERIES["drop_ranking"]).format(**ranking))
 
 
 async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> list[int]:
     """Give the largest scopes an approximate index each; few scopes, never one per tenant."""
-    if space.dimensions > WIDEST_INDEX:
-        raise SetupError(f"pgvector indexes at most {WIDEST_INDEX} dimensions; this space is scanned exactly.")
+    if space.dimensions + FOLDED > WIDEST_INDEX[space.precision]:
+        most = WIDEST_INDEX[space.precision] - FOLDED
+        raise SetupError(f"At most {most} dimensions can be indexed at this precision; this space is scanned exactly.")
     indexed: list[int] = []
     async with owning(dsn) as connection:
         present = await (await connection.execute(QUERIES["count_indexes"])).fetchone()
@@ -103,18 +110,25 @@ async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> 
             asked = {"at_least": at_least, "space": space.id}
             for row in await (await connection.execute(QUERIES["large_scopes"], asked)).fetchall():
                 if len(indexed) < room:
-                    await index_scope(connection, space.id, row["id"])
+                    await index_scope(connection, space, row["id"])
                     indexed.append(row["id"])
     return indexed
 
 
-async def index_scope(connection: AsyncConnection[DictRow], space_id: int, scope_id: int) -> None:
-    """Build one scope's index without blocking its writers, then let recall use it."""
-    name = f"vectors_{space_id}_of_{scope_id}"
-    if await (await connection.execute(QUERIES["broken_index"], {"name": name})).fetchone():
-        await connection.execute(sql.SQL(QUERIES["drop_index"]).format(index=sql.Identifier(name)))
-    query = sql.SQL(QUERIES["index_scope"]).format(
-        index=sql.Identifier(name), vectors=vectors_table(space_id), scope=sql.Literal(scope_id)
-    )
-    await connection.execute(query)
-    await connection.execute(QUERIES["mark_indexed"], {"space": space_id, "scope_id": scope_id})
+async def index_scope(connection: AsyncConnection[DictRow], space: EmbeddingSpace, scope_id: int) -> None:
+    """Build one scope's indexes without blocking its writers, then let recall use them."""
+    places = {
+        "vectors": vectors_table(space.id),
+        "scope": sql.Literal(scope_id),
+        "type": vector_type(space),
+        "width": sql.Literal(space.dimensions + FOLDED),
+        "operators": sql.Identifier("halfvec_ip_ops" if space.precision == "half" else "vector_ip_ops"),
+    }
+    of_scope = f"{space.id}_of_{scope_id}"
+    for query, name in (("index_scope", f"vectors_{of_scope}"), ("index_importance", f"importance_{of_scope}")):
+        if await (await connection.execute(QUERIES["broken_index"], {"name": name})).fetchone():
+            await connection.execute(sql.SQL(QUERIES["drop_index"]).format(index=sql.Identifier(name)))
+        await connection.execute(sql.SQL(QUERIES[query]).format(index=sql.Identifier(name), **places))
+    # Without fresh statistics the planner passes the new indexes by.
+    await connection.execute(sql.SQL(QUERIES["analyze"]).format(vectors=places["vectors"]))
+    await connection.execute(QUERIES["mark_indexed"], {"space": space.id, "scope_id": scope_id})

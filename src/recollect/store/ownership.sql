@@ -17,13 +17,13 @@ select id, name from tenants order by id
 lock table embedding_spaces in share row exclusive mode
 
 -- name: find_space
-select id, model, dimensions, state from embedding_spaces where model = %(model)s and dimensions = %(dimensions)s
+select id, model, dimensions, state, precision from embedding_spaces where model = %(model)s and dimensions = %(dimensions)s
 
 -- name: has_active_space
 select from embedding_spaces where state = 'active'
 
 -- name: create_space
-select create_embedding_space(%(model)s, %(dimensions)s)
+select create_embedding_space(%(model)s, %(dimensions)s, %(precision)s)
 
 -- name: switch_space
 select switch_embedding_space(%(space)s)
@@ -46,6 +46,9 @@ delete from embedding_spaces where id = %(space)s and state <> 'active' returnin
 -- name: drop_vectors
 drop table {vectors}
 
+-- name: drop_ranking
+drop function {newest}, {whole}, {near}
+
 -- name: bind
 select set_config('recollect.tenant', %(tenant)s, false)
 
@@ -65,9 +68,16 @@ select indexrelid from pg_index where indexrelid = to_regclass(%(name)s) and not
 drop index concurrently {index}
 
 -- name: index_scope
-create index concurrently if not exists {index} on {vectors} using hnsw (embedding halfvec_ip_ops)
-with (m = 16, ef_construction = 128)
+create index concurrently if not exists {index} on {vectors}
+using hnsw ((fold_importance(embedding, importance)::{type}({width})) {operators})
+with (m = 24, ef_construction = 128)
 where scope_id = {scope}
+
+-- name: index_importance
+create index concurrently if not exists {index} on {vectors} (importance) where scope_id = {scope} and not idle
+
+-- name: analyze
+analyze {vectors}
 
 -- name: mark_indexed
 update scopes set approximate_space = %(space)s where id = %(scope_id)s

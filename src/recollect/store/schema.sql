@@ -5,7 +5,20 @@ CREATE TYPE public.place AS (
 	approximate_space integer,
 	space_id integer,
 	model text,
-	dimensions integer
+	dimensions integer,
+	"precision" text,
+	profile jsonb
+);
+
+CREATE TYPE public.ranked_memory AS (
+	id uuid,
+	score double precision,
+	recency double precision,
+	relevance double precision,
+	importance double precision,
+	rank integer,
+	candidates bigint,
+	lowest double precision
 );
 
 CREATE FUNCTION public.admit(shown_hash text, asked_agent text, asked_user text, patience text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
@@ -23,34 +36,276 @@ begin
     end if;
 end $$;
 
-CREATE FUNCTION public.create_embedding_space(new_model text, new_dimensions integer) RETURNS integer
+CREATE FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) RETURNS integer
     LANGUAGE plpgsql
     AS $$
 declare
-    new_storage text := case when new_dimensions <= 1280 then 'covering'
-                             when new_dimensions <= 4000 then 'plain' else 'external' end;
+    bytes integer := new_dimensions * case new_precision when 'half' then 2 else 4 end;
+    type text := case new_precision when 'half' then 'halfvec' else 'vector' end;
+    new_storage text := case when bytes <= 2560 then 'covering' when bytes <= 8000 then 'plain' else 'external' end;
     space integer;
     vectors text;
 begin
-    insert into embedding_spaces (model, dimensions, storage) values (new_model, new_dimensions, new_storage)
-        returning id into space;
+    insert into embedding_spaces (model, dimensions, precision, storage)
+        values (new_model, new_dimensions, new_precision, new_storage) returning id into space;
     vectors := 'vectors_' || space;
     execute format(
         'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
-        'importance real not null, embedding halfvec(%s) not null '
-        'check (l2_norm(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
+        'idle boolean not null, importance real not null, embedding %s(%s) not null '
+        'check (%s(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
         'with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000)',
-        vectors, new_dimensions,
-        case when new_storage = 'covering' then 'include (kind, trust, importance, embedding)' else '' end);
+        vectors, type, new_dimensions, case new_precision when 'half' then 'l2_norm' else 'vector_norm' end,
+        case when new_storage = 'covering' then 'include (kind, trust, idle, importance, embedding)' else '' end);
     execute format('alter table %I alter embedding set storage %s', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
+    perform equip_space(space);
     return space;
 end $$;
 
 CREATE FUNCTION public.current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('recollect.tenant'::text, true), ''::text))::bigint;
+
+CREATE FUNCTION public.equip_space(space integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    vectors text := 'vectors_' || space;
+    type text := (select case precision when 'half' then 'halfvec' else 'vector' end
+                  from embedding_spaces where id = space);
+    width integer := (select dimensions + 2 from embedding_spaces where id = space);
+begin
+    -- Newest first, and exact: recency is looked up only for those whom it could lift among the hits, or out of last
+    -- place; beyond the horizon it adds less than a millionth.
+    execute format($create$
+create function %1$I(
+    asked_scope bigint, cue %2$s, asked_kinds text[], before uuid,
+    weights double precision[], decay double precision, horizon integer, hit_limit integer
+) returns setof ranked_memory
+    language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
+begin
+    return query
+    with candidate as materialized (
+        select v.id, v.importance::double precision as importance, v.embedding <#> cue as distance
+        from %3$I v
+        where v.scope_id = asked_scope and v.kind = any (asked_kinds) and not v.idle
+          and (before is null or v.id < before)
+        union all
+        select m.id, m.importance, null
+        from pending_embeddings p join memories m on m.scope_id = p.scope_id and m.id = p.id
+        where p.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle
+          and (before is null or m.id < before)
+          and not exists (select from %3$I v where v.scope_id = p.scope_id and v.id = p.id)
+    ), bound as materialized (
+        select total, nearest, farthest, least, greatest,
+               coalesce(weights[2] / nullif(farthest - nearest, 0), 0) as slope,
+               coalesce(weights[3] / nullif(greatest - least, 0), 0) as rise,
+               exp(greatest(ln(decay) * (total - 1), -700)) as last
+        from (
+            select count(*) as total, min(c.distance) as nearest, max(c.distance) as farthest,
+                   min(c.importance) as least, max(c.importance) as greatest
+            from candidate c
+        ) counted
+    ), edge as materialized (
+        select min(top.timeless) as timeless from (
+            select (coalesce(b.farthest - c.distance, 0)) * b.slope + (c.importance - b.least) * b.rise as timeless
+            from candidate c cross join bound b order by 1 desc limit hit_limit
+        ) top
+    ), foot as materialized (
+        select min((coalesce(b.farthest - c.distance, 0)) * b.slope + (c.importance - b.least) * b.rise) as timeless
+        from candidate c cross join bound b
+    ), shortlist as materialized (
+        select listed.id, listed.distance, listed.importance
+        from (
+            select c.id, c.distance, c.importance,
+                   (coalesce(b.farthest - c.distance, 0)) * b.slope + (c.importance - b.least) * b.rise as timeless
+            from candidate c cross join bound b
+        ) listed cross join edge cross join foot
+        where listed.timeless >= edge.timeless - weights[1] or listed.timeless <= foot.timeless + weights[1]
+    ), place as materialized (
+        select a.id, row_number() over (order by max(a.accessed_at) desc, bool_or(a.thought), a.id desc) as rank
+        from latest_accesses(asked_scope, asked_kinds, before, horizon) a
+        join candidate c on c.id = a.id
+        group by a.id
+    ), factor as (
+        select s.id, p.rank, b.total,
+               case when b.last = 1 then 0.5
+                    when p.rank is null then 0
+                    else (exp(greatest(ln(decay) * (p.rank - 1), -700)) - b.last) / (1 - b.last) end as recency,
+               case when b.farthest > b.nearest
+                    then coalesce((b.farthest - s.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
+               coalesce((s.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
+        from shortlist s cross join bound b left join place p on p.id = s.id and p.rank <= horizon
+    ), scored as (
+        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        from factor f
+    )
+    select s.id, s.score, s.recency, s.relevance, s.importance, coalesce(s.rank, 0)::integer, s.total,
+           min(s.score) over ()
+    from scored s
+    order by s.score desc, s.rank, s.id desc
+    limit hit_limit;
+end $$
+$create$, 'rank_newest_' || space, type, vectors);
+
+    -- Every way, and exact: each candidate's last access is looked up.
+    execute format($create$
+create function %1$I(
+    asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid,
+    weights double precision[], decay double precision, mode text, hit_limit integer
+) returns setof ranked_memory
+    language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
+begin
+    return query
+    with logged as materialized (
+        select u.id, max(log.accessed_at) as accessed_at
+        from access_log log, unnest(log.ids) as u (id) where log.scope_id = asked_scope group by u.id
+    ), candidate as materialized (
+        select m.id, m.kind = 'thought' as thought, m.importance::double precision as importance,
+               v.embedding <#> cue as distance,
+               greatest(m.occurred_at, a.last_accessed_at, l.accessed_at) as accessed_at
+        from memories m
+        left join %3$I v on v.scope_id = asked_scope and v.id = m.id
+        left join pending_embeddings p on p.scope_id = asked_scope and p.id = m.id
+        left join accesses a on a.scope_id = asked_scope and a.id = m.id
+        left join logged l on l.id = m.id
+        where m.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle and m.trust >= min_trust
+          and (before is null or m.id < before) and (v.id is not null or p.id is not null)
+    ), placed as (
+        select c.*, max(c.accessed_at) over () as latest,
+               row_number() over (
+                   order by case when mode = 'original' then c.accessed_at end,
+                            case when mode <> 'original' then c.accessed_at end desc, c.thought, c.id desc
+               ) as rank
+        from candidate c
+    ), faded as materialized (
+        select p.*,
+               exp(greatest(ln(decay) * case when mode = 'paper' then extract(epoch from p.latest - p.accessed_at) / 3600
+                                             else p.rank - 1 end, -700)) as freshness
+        from placed p
+    ), bound as materialized (
+        select count(*) as total, min(f.distance) as nearest, max(f.distance) as farthest,
+               min(f.importance) as least, max(f.importance) as greatest,
+               min(f.freshness) as stalest, max(f.freshness) as freshest
+        from faded f
+    ), factor as (
+        select f.id, f.rank, b.total,
+               coalesce((f.freshness - b.stalest) / nullif(b.freshest - b.stalest, 0), 0.5) as recency,
+               case when b.farthest > b.nearest
+                    then coalesce((b.farthest - f.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
+               coalesce((f.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
+        from faded f cross join bound b
+    ), scored as (
+        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        from factor f
+    )
+    select s.id, s.score, s.recency, s.relevance, s.importance, s.rank::integer, s.total, min(s.score) over ()
+    from scored s
+    order by s.score desc, s.rank
+    limit hit_limit;
+end $$
+$create$, 'rank_whole_' || space, type, vectors);
+
+    -- Newest first, through the index of a large scope, and so near the exact answer, not surely it: what means most,
+    -- what means and matters most together, and what was accessed last are scored exactly; all else is passed over.
+    execute format($create$
+create function %1$I(
+    asked_scope bigint, cue %2$s, opposite %2$s, asked_kinds text[],
+    weights double precision[], decay double precision, horizon integer, hit_limit integer
+) returns setof ranked_memory
+    language plpgsql stable as $$
+declare
+    nothing %2$s := '[0,0]';
+    nearest double precision; farthest double precision; least double precision; greatest double precision;
+    slope double precision; rise double precision; lift double precision;
+    found uuid[]; more uuid[];
+    usual text := current_setting('hnsw.ef_search');
+    search text := format(
+        'from %3$I where scope_id = %%s and kind = any (%%L) and not idle '
+        'order by (fold_importance(embedding, importance)::%2$s(%4$s)) <#> $1 limit ', asked_scope, asked_kinds);
+begin
+    -- The planner takes the policy's range for a narrow one and would scan the whole scope for cheaper.
+    perform set_config('enable_sort', 'off', true), set_config('hnsw.ef_search', '100', true);
+    execute 'select embedding <#> $2 ' || search || '1' into farthest using (opposite || nothing), cue;
+    execute 'select array_agg(id), min(distance) from (select id, embedding <#> $2 as distance ' || search || '30) top'
+        into found, nearest using (cue || nothing), cue;
+    execute format('select min(importance), max(importance) from %3$I where scope_id = %%s and not idle', asked_scope)
+        into least, greatest;
+    slope := coalesce(weights[2] / nullif(farthest - nearest, 0), 0);
+    rise := coalesce(weights[3] / nullif(greatest - least, 0), 0);
+    -- What importance weighs beside meaning, in the unit that it is folded in; the longer of the two is brought to 1.
+    lift := case when slope * 1e9 > rise then rise / slope * 10 else 1e9 end;
+    perform set_config('hnsw.ef_search', '200', true);
+    execute 'select array_agg(id) from (select id ' || search || greatest(100, 2 * hit_limit) || ') top'
+        into more
+        using (cue::vector * array_fill((1 / greatest(lift, 1))::real, array[%4$s - 2])::vector)::%2$s
+              || array[least(lift, 1), 0]::real[]::%2$s;
+    perform set_config('enable_sort', 'on', true), set_config('hnsw.ef_search', usual, true);
+    return query
+    with place as materialized (
+        select a.id, row_number() over (order by max(a.accessed_at) desc, bool_or(a.thought), a.id desc) as rank
+        from latest_accesses(asked_scope, asked_kinds, null, horizon) a group by a.id
+    ), seen as (
+        select v.id, v.importance, v.distance
+        from (select unnest(found || more) as id union select place.id from place where place.rank <= horizon) known
+        -- One by one: to join them all the planner would rather read the whole scope.
+        cross join lateral (
+            select n.id, n.importance, n.embedding <#> cue as distance from %3$I n
+            where n.scope_id = asked_scope and n.id = known.id and n.kind = any (asked_kinds) and not n.idle offset 0
+        ) v
+        union all
+        select m.id, m.importance, null
+        from pending_embeddings p join memories m on m.scope_id = p.scope_id and m.id = p.id
+        where p.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle
+          and not exists (select from %3$I v where v.scope_id = p.scope_id and v.id = p.id)
+    ), factor as (
+        select v.id, p.rank,
+               case when p.rank is null then 0 else exp(greatest(ln(decay) * (p.rank - 1), -700)) end as recency,
+               case when farthest > nearest
+                    then coalesce(greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))), 0)
+                    else 0.5 end as relevance,
+               coalesce((v.importance - least) / nullif(greatest - least, 0), 0.5) as importance
+        from seen v left join place p on p.id = v.id and p.rank <= horizon
+    ), scored as (
+        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        from factor f
+    )
+    select s.id, s.score, s.recency, s.relevance, s.importance, coalesce(s.rank, 0)::integer, null::bigint,
+           null::double precision
+    from scored s
+    order by s.score desc, s.rank, s.id desc
+    limit hit_limit;
+end $$
+$create$, 'rank_near_' || space, type, vectors, width);
+end $_$;
+
+CREATE FUNCTION public.erase_keywords() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    with unfiled as (
+        delete from memory_keywords side using forgotten, unnest(forgotten.keywords) as filed (keyword)
+        where side.scope_id = forgotten.scope_id and side.keyword = filed.keyword
+          and side.kind = forgotten.kind and side.id = forgotten.id
+        returning side.scope_id, side.kind, side.keyword, side.counted
+    ), gone as (
+        select scope_id, kind, keyword, count(*) as times from unfiled where counted group by 1, 2, 3
+    ), weakened as (
+        update keyword_strengths side set strength = side.strength - gone.times
+        from gone
+        where side.scope_id = gone.scope_id and side.kind = gone.kind and side.keyword = gone.keyword
+          and side.strength > gone.times
+        returning side.scope_id, side.kind, side.keyword
+    )
+    delete from keyword_strengths side using gone
+    where side.scope_id = gone.scope_id and side.kind = gone.kind and side.keyword = gone.keyword
+      and not exists (
+          select from weakened
+          where weakened.scope_id = side.scope_id and weakened.kind = side.kind and weakened.keyword = side.keyword
+      );
+    return null;
+end $$;
 
 CREATE FUNCTION public.erase_vectors() RETURNS trigger
     LANGUAGE plpgsql
@@ -80,17 +335,130 @@ CREATE FUNCTION public.first_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (public.current_tenant() << 40);
 
+CREATE FUNCTION public.fold_accesses(folded_scope bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(hashint8extended(folded_scope, 6));
+    with taken as (
+        delete from access_log where scope_id = folded_scope returning accessed_at, ids
+    ), latest as (
+        select touched.id, max(accessed_at) as accessed_at, count(*) as times
+        from taken, unnest(taken.ids) as touched (id)
+        group by touched.id
+    )
+    insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
+    select memories.scope_id, memories.id, memories.kind, latest.accessed_at, latest.times
+    from latest join memories on memories.scope_id = folded_scope and memories.id = latest.id
+    order by memories.id
+    on conflict (scope_id, id) do update
+    set last_accessed_at = greatest(accesses.last_accessed_at, excluded.last_accessed_at),
+        access_count = accesses.access_count + excluded.access_count;
+end $$;
+
+CREATE FUNCTION public.fold_importance(embedding public.halfvec, importance real) RETURNS public.halfvec
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (embedding OPERATOR(public.||) (ARRAY[(importance * (0.1)::real), ((sqrt(((100)::double precision - (importance * importance))))::real * (0.1)::real)])::public.halfvec);
+
+CREATE FUNCTION public.fold_importance(embedding public.vector, importance real) RETURNS public.vector
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (embedding OPERATOR(public.||) (ARRAY[(importance * (0.1)::real), ((sqrt(((100)::double precision - (importance * importance))))::real * (0.1)::real)])::public.vector);
+
 CREATE FUNCTION public.last_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((public.current_tenant() << 40) | '1099511627775'::bigint);
 
+CREATE TABLE public.access_log (
+    scope_id bigint NOT NULL,
+    number bigint NOT NULL,
+    accessed_at timestamp with time zone NOT NULL,
+    ids uuid[] NOT NULL,
+    kinds text[] NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='500');
+
+ALTER TABLE ONLY public.access_log FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.accesses (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    last_accessed_at timestamp with time zone NOT NULL,
+    access_count integer NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.accesses FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.memories (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    content text NOT NULL,
+    speaker text DEFAULT ''::text NOT NULL,
+    importance real NOT NULL,
+    subject text DEFAULT ''::text NOT NULL,
+    predicate text DEFAULT ''::text NOT NULL,
+    object text DEFAULT ''::text NOT NULL,
+    idle boolean DEFAULT false NOT NULL,
+    depth smallint DEFAULT 0 NOT NULL,
+    keywords text[] DEFAULT '{}'::text[] NOT NULL,
+    origin text NOT NULL,
+    trust smallint NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    embedding_text text DEFAULT ''::text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT memories_importance_check CHECK (((importance >= (1)::double precision) AND (importance <= (10)::double precision))),
+    CONSTRAINT memories_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'event'::text, 'chat'::text, 'thought'::text, 'fact'::text, 'summary'::text]))),
+    CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100)))
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+
+ALTER TABLE ONLY public.memories FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION public.latest_accesses(asked_scope bigint, asked_kinds text[], before uuid, most integer) RETURNS TABLE(id uuid, accessed_at timestamp with time zone, thought boolean)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT logged.id,
+     log.accessed_at,
+     (logged.kind = 'thought'::text)
+    FROM public.access_log log,
+     LATERAL UNNEST(log.ids, log.kinds) logged(id, kind)
+   WHERE ((log.scope_id = latest_accesses.asked_scope) AND (logged.kind = ANY (latest_accesses.asked_kinds)) AND ((latest_accesses.before IS NULL) OR (logged.id < latest_accesses.before)))
+ UNION ALL
+  SELECT newest.id,
+     newest.last_accessed_at,
+     (asked.kind = 'thought'::text)
+    FROM unnest(latest_accesses.asked_kinds) asked(kind),
+     LATERAL ( SELECT accesses.id,
+             accesses.last_accessed_at
+            FROM public.accesses
+           WHERE ((accesses.scope_id = latest_accesses.asked_scope) AND (accesses.kind = asked.kind) AND ((latest_accesses.before IS NULL) OR (accesses.id < latest_accesses.before)))
+           ORDER BY accesses.last_accessed_at DESC, accesses.id DESC
+          LIMIT latest_accesses.most) newest
+ UNION ALL
+  SELECT newest.id,
+     newest.occurred_at,
+     (asked.kind = 'thought'::text)
+    FROM unnest(latest_accesses.asked_kinds) asked(kind),
+     LATERAL ( SELECT memories.id,
+             memories.occurred_at
+            FROM public.memories
+           WHERE ((memories.scope_id = latest_accesses.asked_scope) AND (memories.kind = asked.kind) AND (NOT memories.idle) AND ((latest_accesses.before IS NULL) OR (memories.id < latest_accesses.before)))
+           ORDER BY memories.occurred_at DESC, memories.id DESC
+          LIMIT latest_accesses.most) newest;
+END;
+
 CREATE FUNCTION public.locate(asked_agent text, asked_user text) RETURNS public.place
     LANGUAGE sql STABLE
     AS $$
-    select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions
+    select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
+           space.precision, agents.profile
     from (select current_tenant() as tenant_id) caller
     left join scopes
         on scopes.tenant_id = caller.tenant_id and scopes.agent = asked_agent and scopes."user" = asked_user
+    left join agents on agents.tenant_id = caller.tenant_id and agents.agent = asked_agent
     left join embedding_spaces space on space.state = 'active'
 $$;
 
@@ -173,6 +541,24 @@ begin
     end if;
 end $$;
 
+ALTER TABLE public.access_log ALTER COLUMN number ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME public.access_log_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.agents (
+    tenant_id integer NOT NULL,
+    agent text NOT NULL,
+    profile jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+ALTER TABLE ONLY public.agents FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.api_keys (
     tenant_id integer NOT NULL,
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -193,6 +579,7 @@ CREATE TABLE public.embedding_spaces (
     id integer NOT NULL,
     model text NOT NULL,
     dimensions integer NOT NULL,
+    "precision" text NOT NULL,
     storage text NOT NULL,
     state text DEFAULT 'filling'::text NOT NULL,
     filled_scope bigint DEFAULT 0 NOT NULL,
@@ -200,6 +587,7 @@ CREATE TABLE public.embedding_spaces (
     filled_count bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT embedding_spaces_dimensions_check CHECK (((dimensions >= 1) AND (dimensions <= 4096))),
+    CONSTRAINT embedding_spaces_precision_check CHECK (("precision" = ANY (ARRAY['half'::text, 'single'::text]))),
     CONSTRAINT embedding_spaces_state_check CHECK ((state = ANY (ARRAY['filling'::text, 'active'::text, 'retired'::text]))),
     CONSTRAINT embedding_spaces_storage_check CHECK ((storage = ANY (ARRAY['covering'::text, 'plain'::text, 'external'::text])))
 );
@@ -221,6 +609,24 @@ CREATE TABLE public.evidence (
 
 ALTER TABLE ONLY public.evidence FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.feedback (
+    scope_id bigint NOT NULL,
+    recall_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    useful boolean NOT NULL,
+    rank integer NOT NULL,
+    relevance real NOT NULL,
+    importance real NOT NULL,
+    candidates integer NOT NULL,
+    marked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT feedback_candidates_check CHECK ((candidates > 0)),
+    CONSTRAINT feedback_importance_check CHECK (((importance >= (0)::double precision) AND (importance <= (1)::double precision))),
+    CONSTRAINT feedback_rank_check CHECK ((rank >= 0)),
+    CONSTRAINT feedback_relevance_check CHECK (((relevance >= (0)::double precision) AND (relevance <= (1)::double precision)))
+);
+
+ALTER TABLE ONLY public.feedback FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.idempotency_keys (
     scope_id bigint NOT NULL,
     key text NOT NULL,
@@ -233,26 +639,30 @@ CREATE TABLE public.idempotency_keys (
 
 ALTER TABLE ONLY public.idempotency_keys FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.memories (
-    scope_id bigint NOT NULL,
-    id uuid NOT NULL,
-    kind text NOT NULL,
-    content text NOT NULL,
-    speaker text DEFAULT ''::text NOT NULL,
-    importance real NOT NULL,
-    keywords text[] DEFAULT '{}'::text[] NOT NULL,
-    origin text NOT NULL,
-    trust smallint NOT NULL,
-    occurred_at timestamp with time zone NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT memories_importance_check CHECK (((importance >= (1)::double precision) AND (importance <= (10)::double precision))),
-    CONSTRAINT memories_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'event'::text, 'chat'::text, 'thought'::text, 'fact'::text, 'summary'::text]))),
-    CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100)))
-)
-WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+CREATE TABLE public.job_failures (
+    job_id bigint NOT NULL,
+    reason text NOT NULL,
+    failed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
 
-ALTER TABLE ONLY public.memories FORCE ROW LEVEL SECURITY;
+CREATE TABLE public.keyword_strengths (
+    scope_id bigint NOT NULL,
+    kind text NOT NULL,
+    keyword text NOT NULL,
+    strength integer NOT NULL
+);
+
+ALTER TABLE ONLY public.keyword_strengths FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.memory_keywords (
+    scope_id bigint NOT NULL,
+    keyword text NOT NULL,
+    kind text NOT NULL,
+    id uuid NOT NULL,
+    counted boolean NOT NULL
+);
+
+ALTER TABLE ONLY public.memory_keywords FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.memory_terms (
     scope_id bigint NOT NULL,
@@ -286,7 +696,12 @@ CREATE TABLE public.scopes (
     agent text NOT NULL,
     "user" text NOT NULL,
     memory_count bigint DEFAULT 0 NOT NULL,
+    event_count bigint DEFAULT 0 NOT NULL,
+    thought_count bigint DEFAULT 0 NOT NULL,
+    chat_count bigint DEFAULT 0 NOT NULL,
     term_count bigint DEFAULT 0 NOT NULL,
+    unreflected_importance double precision DEFAULT 0 NOT NULL,
+    unreflected_events integer DEFAULT 0 NOT NULL,
     last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     approximate_space integer,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
@@ -311,6 +726,15 @@ ALTER TABLE public.tenants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+ALTER TABLE ONLY public.access_log
+    ADD CONSTRAINT access_log_pkey PRIMARY KEY (scope_id, number);
+
+ALTER TABLE ONLY public.accesses
+    ADD CONSTRAINT accesses_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.agents
+    ADD CONSTRAINT agents_pkey PRIMARY KEY (tenant_id, agent);
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (tenant_id, id);
 
@@ -326,11 +750,23 @@ ALTER TABLE ONLY public.embedding_spaces
 ALTER TABLE ONLY public.evidence
     ADD CONSTRAINT evidence_pkey PRIMARY KEY (scope_id, memory_id, source_id);
 
+ALTER TABLE ONLY public.feedback
+    ADD CONSTRAINT feedback_pkey PRIMARY KEY (scope_id, recall_id, memory_id);
+
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (scope_id, key);
 
+ALTER TABLE ONLY public.job_failures
+    ADD CONSTRAINT job_failures_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY public.keyword_strengths
+    ADD CONSTRAINT keyword_strengths_pkey PRIMARY KEY (scope_id, kind, keyword);
+
 ALTER TABLE ONLY public.memories
     ADD CONSTRAINT memories_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.memory_keywords
+    ADD CONSTRAINT memory_keywords_pkey PRIMARY KEY (scope_id, keyword, kind, id);
 
 ALTER TABLE ONLY public.memory_terms
     ADD CONSTRAINT memory_terms_pkey PRIMARY KEY (scope_id, id);
@@ -350,13 +786,25 @@ ALTER TABLE ONLY public.tenants
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (id);
 
+CREATE INDEX accesses_by_time ON public.accesses USING btree (scope_id, kind, last_accessed_at DESC, id DESC);
+
 CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source_id, memory_id);
+
+CREATE INDEX feedback_of_memory ON public.feedback USING btree (scope_id, memory_id);
+
+CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, occurred_at DESC, id DESC) INCLUDE (idle);
 
 CREATE INDEX memory_terms_by_term ON public.memory_terms USING gin (terms) WITH (gin_pending_list_limit='256');
 
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
 
+CREATE TRIGGER erase_accesses AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('accesses', 'id');
+
 CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('evidence', 'memory_id');
+
+CREATE TRIGGER erase_feedback AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('feedback', 'memory_id');
+
+CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_keywords();
 
 CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
 
@@ -364,19 +812,34 @@ CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENC
 
 CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_vectors();
 
+ALTER TABLE ONLY public.agents
+    ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
+ALTER TABLE public.access_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.accesses ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.keyword_strengths ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.memories ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.memory_keywords ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memory_terms ENABLE ROW LEVEL SECURITY;
 
@@ -384,13 +847,25 @@ CREATE POLICY of_matcher ON public.memory_terms FOR SELECT TO recollect_matcher 
 
 CREATE POLICY of_presenter ON public.api_keys FOR SELECT USING ((secret_hash = ( SELECT public.presented_key() AS presented_key)));
 
+CREATE POLICY of_tenant ON public.access_log TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.accesses TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.agents USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+
 CREATE POLICY of_tenant ON public.api_keys USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.feedback TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.idempotency_keys TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.keyword_strengths TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.memory_keywords TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.memory_terms TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -405,7 +880,15 @@ ALTER TABLE public.scopes ENABLE ROW LEVEL SECURITY;
 GRANT USAGE ON SCHEMA public TO recollect_service;
 GRANT USAGE ON SCHEMA public TO recollect_matcher;
 
-REVOKE ALL ON FUNCTION public.create_embedding_space(new_model text, new_dimensions integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.access_log TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.accesses TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memories TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) TO recollect_service;
@@ -413,6 +896,8 @@ GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[
 REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.agents TO recollect_service;
 
 GRANT SELECT,INSERT ON TABLE public.api_keys TO recollect_service;
 
@@ -428,9 +913,15 @@ GRANT UPDATE(filled_count) ON TABLE public.embedding_spaces TO recollect_service
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.evidence TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO recollect_service;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memories TO recollect_service;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.job_failures TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.keyword_strengths TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_keywords TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
 GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
@@ -443,7 +934,17 @@ GRANT SELECT,INSERT ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(memory_count) ON TABLE public.scopes TO recollect_service;
 
+GRANT UPDATE(event_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(thought_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(chat_count) ON TABLE public.scopes TO recollect_service;
+
 GRANT UPDATE(term_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 

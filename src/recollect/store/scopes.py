@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from recollect.core.profiles import to_profile
 from recollect.errors import UnauthenticatedError
-from recollect.models import Caller, EmbeddingSpace, Right, Scope
+from recollect.models import Caller, EmbeddingSpace, Profile, Right, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 
@@ -25,6 +26,20 @@ class Place:
     memory_count: int
     approximate_space: int | None
     space: EmbeddingSpace | None
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a write adds to its scope's counters."""
+
+    memories: int = 0
+    events: int = 0
+    thoughts: int = 0
+    chats: int = 0
+    terms: int = 0
+    importance: float = 0.0
+    """The importance of the events, which in the end sets off a reflection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,8 @@ class Opening:
     memory_count: int
     term_count: int
     written_at: datetime
+    unreflected_importance: float
+    unreflected_events: int
 
 
 async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> tuple[Caller, Place]:
@@ -65,15 +82,16 @@ async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCurso
 async def read_place(located: AsyncCursor[DictRow]) -> Place:
     """Read the answer to `ask_place`."""
     row = await located.fetchone()
-    return to_place(row) if row else Place(None, 0, None, None)
+    return to_place(row) if row else Place(None, 0, None, None, Profile())
 
 
 def to_place(row: DictRow) -> Place:
     """Turn a row into a place."""
     space = None
     if row["space_id"] is not None:
-        space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active")
-    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space)
+        space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active", row["precision"])
+    profile = to_profile(row["profile"])
+    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space, profile)
 
 
 async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
@@ -86,13 +104,32 @@ async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
     row = await opened.fetchone()
     if row is None:
         raise UnauthenticatedError("No such tenant.")
-    return Opening(row["id"], row["memory_count"], row["term_count"], row["last_written_at"])
+    return Opening(
+        row["id"],
+        row["memory_count"],
+        row["term_count"],
+        row["last_written_at"],
+        row["unreflected_importance"],
+        row["unreflected_events"],
+    )
 
 
-async def close_writing(connection: Connection, scope_id: int, memories: int, terms: int, written_at: datetime) -> None:
+async def close_writing(connection: Connection, scope_id: int, counts: Counts, written_at: datetime) -> None:
     """Count what was written to a scope, in the transaction of the write."""
-    counts = {"scope_id": scope_id, "memories": memories, "terms": terms, "written_at": written_at}
-    await connection.execute(QUERIES["close_writing"], counts)
+    parameters = {"scope_id": scope_id, "written_at": written_at, **asdict(counts)}
+    await connection.execute(QUERIES["close_writing"], parameters)
+
+
+async def set_unreflected(connection: Connection, scope_id: int, importance: float, events: int) -> None:
+    """Set how much has gathered since the last reflection, where another record knows it better."""
+    parameters = {"scope_id": scope_id, "importance": importance, "events": events}
+    await connection.execute(QUERIES["set_unreflected"], parameters)
+
+
+async def defer_reflection(connection: Connection, scope_id: int, events: int) -> AsyncCursor[DictRow]:
+    """Put a reflection off to a job and begin to gather anew; if one is waiting already, go on gathering."""
+    parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events}
+    return await connection.execute(QUERIES["defer_reflection"], parameters)
 
 
 async def list_tenants(database: Database) -> list[int]:

@@ -10,7 +10,7 @@ with continued as (
     update scopes
     set last_written_at = greatest(date_trunc('milliseconds', clock_timestamp()), last_written_at + interval '1 ms')
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-    returning id, memory_count, term_count, last_written_at
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_events
 ), begun as (
     insert into scopes (id, tenant_id, agent, "user", last_written_at)
     select current_tenant() << 40 | nextval('scope_numbers'), current_tenant(), %(agent)s, %(user)s,
@@ -19,15 +19,38 @@ with continued as (
     on conflict (tenant_id, agent, "user") do update
     set last_written_at =
         greatest(date_trunc('milliseconds', clock_timestamp()), scopes.last_written_at + interval '1 ms')
-    returning id, memory_count, term_count, last_written_at
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_events
 )
 select * from continued union all select * from begun
 
 -- name: close_writing
 update scopes
-set memory_count = memory_count + %(memories)s, term_count = term_count + %(terms)s,
+set memory_count = memory_count + %(memories)s, event_count = event_count + %(events)s,
+    thought_count = thought_count + %(thoughts)s, chat_count = chat_count + %(chats)s,
+    term_count = term_count + %(terms)s,
+    unreflected_importance = unreflected_importance + %(importance)s,
+    unreflected_events = unreflected_events + %(events)s,
     last_written_at = greatest(last_written_at, %(written_at)s)
 where id = %(scope_id)s
+
+-- name: set_unreflected
+update scopes set unreflected_importance = %(importance)s, unreflected_events = %(events)s where id = %(scope_id)s
+
+-- name: defer_reflection
+with waiting as materialized (
+    select id from procrastinate_jobs where lock = %(lock)s and status = 'todo' order by id limit 1
+), deferred as materialized (
+    select unnest(procrastinate_defer_jobs_v1(array[
+        row('reflect', 'reflect', 0, %(lock)s, null,
+            jsonb_build_object('scope_id', %(scope_id)s::bigint, 'count', %(events)s::integer), null)
+        ::procrastinate_job_to_defer_v1
+    ])) as id
+    where not exists (select from waiting)
+), begun as (
+    update scopes set unreflected_importance = 0, unreflected_events = 0
+    where id = %(scope_id)s and exists (select from deferred)
+)
+select id from waiting union all select id from deferred
 
 -- name: tenants
 select id from tenants order by id

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
+from pgvector import HalfVector, Vector
 from psycopg import sql
 
-from recollect.models import EmbeddingSpace
+from recollect.models import EmbeddingSpace, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.jobs import defer
 from recollect.store.sql import load_queries
@@ -27,6 +27,7 @@ class Unembedded:
     id: UUID
     speaker: str
     content: str
+    embedding_text: str
 
 
 def vectors_table(space_id: int) -> sql.Identifier:
@@ -34,13 +35,34 @@ def vectors_table(space_id: int) -> sql.Identifier:
     return sql.Identifier(f"vectors_{space_id}")
 
 
+def vector_type(space: EmbeddingSpace) -> sql.SQL:
+    """Name the type that a space's vectors have."""
+    return sql.SQL("halfvec") if space.precision == "half" else sql.SQL("vector")
+
+
+def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | Vector:
+    """Wrap a vector for the driver, as exactly as its space holds it."""
+    return HalfVector(row) if space.precision == "half" else Vector(row)
+
+
 async def store_vectors(
-    connection: Connection, space_id: int, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
+    connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
 ) -> None:
     """Write vectors for memories that exist in this transaction."""
-    query = sql.SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space_id))
-    embeddings = [HalfVector(row) for row in rows]
+    query = sql.SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
+    embeddings = [to_vector(space, row) for row in rows]
     await connection.execute(query, {"scope_id": scope_id, "ids": list(ids), "embeddings": embeddings})
+
+
+async def read_vectors(
+    database: Database, scope: Scope, space: EmbeddingSpace, ids: Sequence[UUID]
+) -> dict[UUID, NDArray[np.float32]]:
+    """Read vectors of a scope's memories, exactly as the space holds them; what has none is absent."""
+    query = sql.SQL(QUERIES["read_vectors"]).format(vectors=vectors_table(space.id))
+    parameters = {"agent": scope.agent, "user": scope.user, "ids": list(ids)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(query, parameters)
+    return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in await found.fetchall()}
 
 
 async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
@@ -66,12 +88,12 @@ async def revive_pending(database: Database, tenant_id: int) -> None:
 
 
 async def settle_pending(
-    database: Database, space_id: int, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
+    database: Database, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
 ) -> None:
     """Write vectors that were waited for; a memory forgotten meanwhile gets none."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": list(ids)})
-        await store_vectors(connection, space_id, scope_id, ids, rows)
+        await store_vectors(connection, space, scope_id, ids, rows)
         await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": list(ids)})
 
 
@@ -86,7 +108,9 @@ async def list_unfilled(
         return [Unembedded(**row) for row in rows]
 
 
-async def fill(database: Database, space_id: int, batch: Sequence[Unembedded], rows: NDArray[np.float32]) -> None:
+async def fill(
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+) -> None:
     """Write one batch of a fill and remember how far it came."""
     last = batch[-1]
     async with database.transaction(tenant_of(last.scope_id)) as connection:
@@ -94,8 +118,10 @@ async def fill(database: Database, space_id: int, batch: Sequence[Unembedded], r
             members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
             ids = [batch[index].id for index in members]
             await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids})
-            await store_vectors(connection, space_id, scope_id, ids, rows[members])
-        progress = {"space": space_id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
+            await store_vectors(connection, space, scope_id, ids, rows[members])
+            if space.state == "active":
+                await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+        progress = {"space": space.id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
         await connection.execute(QUERIES["filled"], progress)
 
 
@@ -111,7 +137,10 @@ async def list_spaces(database: Database) -> list[tuple[EmbeddingSpace, int]]:
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["all"])).fetchall()
         return [
-            (EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"]), row["filled_count"])
+            (
+                EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"], row["precision"]),
+                row["filled_count"],
+            )
             for row in rows
         ]
 

@@ -1,12 +1,18 @@
 -- name: all
-select id, model, dimensions, state, filled_count from embedding_spaces order by id
+select id, model, dimensions, state, precision, filled_count from embedding_spaces order by id
 
 -- name: store_vectors
-insert into {vectors} (scope_id, id, kind, trust, importance, embedding)
-select memories.scope_id, memories.id, memories.kind, memories.trust, memories.importance, given.embedding
-from unnest(%(ids)s::uuid[], %(embeddings)s::halfvec[]) as given (id, embedding)
+insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
+select memories.scope_id, memories.id, memories.kind, memories.trust, memories.idle, memories.importance,
+       given.embedding
+from unnest(%(ids)s::uuid[], %(embeddings)s::{type}[]) as given (id, embedding)
 join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
 on conflict (scope_id, id) do nothing
+
+-- name: read_vectors
+select id, embedding::real[] as numbers from {vectors}
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and id = any (%(ids)s)
 
 -- name: hold
 select id from memories where scope_id = %(scope_id)s and id = any (%(ids)s) order by id for key share
@@ -20,7 +26,7 @@ select %(scope_id)s, id from unnest(%(ids)s::uuid[]) as given (id)
 on conflict do nothing
 
 -- name: pending
-select memories.id, memories.speaker, memories.content
+select memories.id, memories.speaker, memories.content, memories.embedding_text
 from pending_embeddings pending
 join memories on memories.scope_id = pending.scope_id and memories.id = pending.id
 where pending.scope_id = %(scope_id)s and pending.id > %(after)s
@@ -34,7 +40,7 @@ select distinct scope_id from pending_embeddings where scope_id between first_sc
 delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids)s)
 
 -- name: unfilled
-select scope_id, id, speaker, content from memories
+select scope_id, id, speaker, content, embedding_text from memories
 where scope_id between first_scope() and last_scope() and (scope_id, id) > (%(scope_id)s, %(id)s)
   and not exists (
       select from {vectors} vectors where vectors.scope_id = memories.scope_id and vectors.id = memories.id

@@ -11,19 +11,21 @@ from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
 from recollect.errors import EmbedderError
+from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.store.db import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The database, the channels, and the embedder if there is one."""
+    """The database, the channels, and the models if there are any."""
 
     database: Database
     channels: Sequence[Channel]
     embedder: Embedder | None
     embed_wait_seconds: float
     embed_batch: int
+    chat: ChatModel | None = None
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means that the work goes on without vectors."""

@@ -13,25 +13,21 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.checks import check_idempotency_key, check_new_memories, unit_vectors
+from recollect.core.checks import check_idempotency_key, check_new_memories, count_characters, unit_vectors
 from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
-from recollect.core.terms import (
-    analyse,
-    average_length,
-    fingerprint_term,
-    indexed_text,
-    normalise_keyword,
-    weigh,
-)
+from recollect.core.keywords import file_under, is_idle, keywords_of, strengthens
+from recollect.core.reflection import gather
+from recollect.core.terms import analyse, average_length, embedded_text, fingerprint_term, indexed_text, weigh
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
-from recollect.models import Caller, EmbeddingSpace, MemoryState, NewMemory, Receipt, Scope
+from recollect.models import Caller, EmbeddingSpace, Kind, MemoryState, NewMemory, Profile, Receipt, Scope
 from recollect.store import jobs, memories, scopes, spaces
 from recollect.store.db import Connection
 from recollect.verbs.parts import Parts
 
 HEAVY_CHARACTERS = 20_000
 """Longer calls are analysed in a thread, so that the event loop stays free."""
+DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
@@ -64,7 +60,7 @@ async def remember(
     """Store memories and return their receipts once they are durable; the same key stores them once."""
     check_new_memories(new)
     check_idempotency_key(key)
-    size = sum(len(memory.content) for memory in new)
+    size = sum(map(count_characters, new))
     prepared = await asyncio.to_thread(prepare_all, new) if size > HEAVY_CHARACTERS else prepare_all(new)
     vectors = await embed_missing(parts, new)
     write = Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b"")
@@ -79,7 +75,7 @@ def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
 
 def prepare(memory: NewMemory) -> Prepared:
     """Analyse one memory; its keywords come first, so that no text is too long for them to be found."""
-    keywords = tuple(dict.fromkeys(filter(None, map(normalise_keyword, memory.keywords))))
+    keywords = file_under(memory.keywords) or keywords_of(memory.triple, memory.kind)
     terms = [term for keyword in keywords for term in analyse(keyword)]
     counts = Counter(terms + analyse(indexed_text(memory.speaker, memory.content)))
     kept = islice(counts.items(), MOST_TERMS)
@@ -88,31 +84,32 @@ def prepare(memory: NewMemory) -> Prepared:
 
 async def embed_missing(parts: Parts, new: Sequence[NewMemory]) -> NDArray[np.float32] | None:
     """Embed the memories that came without a vector, before any connection is taken."""
-    texts = [indexed_text(memory.speaker, memory.content) for memory in new if memory.embedding is None]
+    texts = [embedded_text(memory) for memory in new if memory.embedding is None]
     return await parts.embed_in_time(texts) if texts else None
 
 
 async def perform(parts: Parts, connection: Connection, write: Write) -> list[Receipt]:
     """Write in two round trips: open the scope and claim the key, then store everything."""
-    sources = list(dict.fromkeys(source for item in write.prepared for source in item.memory.evidence))
     opened = await scopes.ask_opening(connection, write.scope)
     located = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
-    trusted = await memories.ask_source_trust(connection, write.scope, sources) if sources else None
+    named = await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared])
     claimed = await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None
     opening = await scopes.read_opening(opened)
-    space = (await scopes.read_place(located)).space
-    trust = {row["id"]: row["trust"] for row in await trusted.fetchall()} if trusted else {}
+    place = await scopes.read_place(located)
+    sources = await memories.read_sources(named)
     if claimed is not None:
         claim = await memories.read_claim(claimed)
         if not claim.fresh:
             return replay(claim, write.fingerprint)
-    rows = assign(write, opening, trust)
-    embedded = place_vectors(parts, write, space)
+    rows = assign(write, opening, sources)
+    embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
-    terms = sum(sum(item.counts.values()) for item in write.prepared)
-    await scopes.close_writing(connection, opening.scope_id, len(rows), terms, opening.written_at)
+    counts = count(write.prepared)
+    await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
+    if parts.chat is not None:
+        await set_off_reflection(connection, opening, place.profile, write.prepared)
     ids = [row.id for row in rows]
-    await store_vectors(connection, opening.scope_id, space, ids, embedded)
+    await store_vectors(connection, opening.scope_id, place.space, ids, embedded)
     if write.key:
         done = [row is not None for row in embedded]
         await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
@@ -132,30 +129,67 @@ def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it t
     return MemoryState.EMBEDDED if embedded else MemoryState.STORED
 
 
-def assign(write: Write, opening: scopes.Opening, trust: dict[UUID, int]) -> list[memories.Row]:
-    """Give every memory its id, time, trust and weights; what is derived is trusted as its least source."""
+def count(prepared: Sequence[Prepared]) -> scopes.Counts:
+    """Count what a write adds to its scope."""
+    kinds = Counter(item.memory.kind for item in prepared)
+    return scopes.Counts(
+        memories=len(prepared),
+        events=kinds[Kind.EVENT],
+        thoughts=kinds[Kind.THOUGHT],
+        chats=kinds[Kind.CHAT],
+        terms=sum(sum(item.counts.values()) for item in prepared),
+        importance=sum(item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT),
+    )
+
+
+def assign(
+    write: Write, opening: scopes.Opening, sources: dict[UUID | int, memories.Source], first: int = 0
+) -> list[memories.Row]:
+    """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position."""
     average = average_length(opening.term_count, opening.memory_count)
     entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
-    return [
-        memories.Row(
-            id=memory_id(
-                opening.written_at, position, entropy[position * RANDOM_BYTES : (position + 1) * RANDOM_BYTES]
-            ),
+    rows: list[memories.Row] = []
+    for position, item in enumerate(write.prepared):
+        named = [find_source(sources, source) for source in item.memory.evidence]
+        chance = entropy[position * RANDOM_BYTES : (position + 1) * RANDOM_BYTES]
+        row = memories.Row(
+            id=memory_id(opening.written_at, position, chance),
             memory=item.memory,
             keywords=item.keywords,
+            counted=strengthens(item.memory.kind, item.memory.triple),
+            idle=is_idle(item.memory.triple) if item.memory.idle is None else item.memory.idle,
+            depth=find_depth(item.memory.kind, named),
             occurred_at=item.memory.occurred_at or opening.written_at,
-            trust=min([write.caller.trust, *(trust_of(trust, source) for source in item.memory.evidence)]),
+            trust=min([write.caller.trust, *(source.trust for source in named)]),
+            evidence=tuple(source.id for source in named),
             weights=weigh(item.counts, average),
         )
-        for position, item in enumerate(write.prepared)
-    ]
+        sources[first + position] = memories.Source(row.id, row.trust, row.depth)
+        rows.append(row)
+    return rows
 
 
-def trust_of(trust: dict[UUID, int], source: UUID) -> int:
-    """Look a source's trust up; evidence that is not in this scope is no evidence."""
-    if source not in trust:
-        raise InvalidInputError("evidence must name memories of the same scope")
-    return trust[source]
+def find_depth(kind: Kind, sources: Sequence[memories.Source]) -> int:
+    """Lay a thought one deeper than the deepest memory it was made from, and everything else on the surface."""
+    deepest = max((source.depth for source in sources), default=0)
+    return min(deepest + 1, DEEPEST) if kind is Kind.THOUGHT else 0
+
+
+def find_source(sources: dict[UUID | int, memories.Source], name: UUID | int) -> memories.Source:
+    """Look a source up; what is not in this scope, or comes later, is no evidence."""
+    if name not in sources:
+        raise InvalidInputError("evidence must name memories of the same scope, or earlier positions in the same call")
+    return sources[name]
+
+
+async def set_off_reflection(
+    connection: Connection, opening: scopes.Opening, profile: Profile, prepared: Sequence[Prepared]
+) -> None:
+    """Let the agent reflect, by a job, once enough importance has gathered."""
+    added = [item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT]
+    gathered = gather(opening.unreflected_importance, opening.unreflected_events, added, profile.reflection_threshold)
+    if added and gathered.due:
+        await scopes.defer_reflection(connection, opening.scope_id, opening.unreflected_events + len(added))
 
 
 def place_vectors(parts: Parts, write: Write, space: EmbeddingSpace | None) -> list[NDArray[np.float32] | None]:
@@ -180,7 +214,7 @@ async def store_vectors(
         return
     known = {identity: row for identity, row in zip(ids, vectors, strict=True) if row is not None}
     if known:
-        await spaces.store_vectors(connection, space.id, scope_id, list(known), np.stack(list(known.values())))
+        await spaces.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
     waiting = [identity for identity in ids if identity not in known]
     if waiting:
         await spaces.add_pending(connection, scope_id, waiting)

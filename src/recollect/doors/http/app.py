@@ -9,7 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from recollect.doors.http import health, keys, memories, problems
+from recollect.doors.http import agents, associations, health, keys, memories, problems, reflections
 from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
@@ -42,7 +42,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys = KnownKeys()
-    for router in (memories.router, keys.router, health.router):
+    for router in (memories.router, associations.router, reflections.router, agents.router, keys.router, health.router):
         app.include_router(router)
     problems.install(app)
     app.add_middleware(Gate)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from recollect.models import JSON, ApiKey, Cue, Kind, NewMemory, Receipt, Right
+from recollect.models import JSON, ApiKey, Cue, Kind, Mode, NewMemory, Receipt, Recollection, Right, Triple, Weighing
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
 UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
@@ -42,13 +42,24 @@ class MemoryBody(Body):
     kind: Kind = Field(Kind.EVENT, description="One of message, event, chat, thought, fact, summary.")
     speaker: str = Field("", max_length=200, description="Who said it; searchable with the content.")
     importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
-    keywords: list[Annotated[str, Field(max_length=200)]] = Field(
-        default_factory=list[str], max_length=64, description="Words to file it under."
+    subject: str = Field("", max_length=500, description="Who or what it is about, as in `Klaus Mueller`.")
+    predicate: str = Field("", max_length=500, description="What the subject does or is, as in `reads`.")
+    object: str = Field("", max_length=500, description="Whom or what it concerns, as in `a book`.")
+    idle: bool | None = Field(
+        None, strict=True, description="Whether nothing happens in it; as subject to object say if left out."
+    )
+    keywords: list[Annotated[str, Field(max_length=500)]] = Field(
+        default_factory=list[str],
+        max_length=64,
+        description="Words to file it under; subject and object, a thought's predicate too, if left out.",
     )
     occurred_at: Moment | None = Field(None, description="When it happened, with an offset; now if left out.")
-    evidence: list[UUID] = Field(
-        default_factory=list[UUID], max_length=256, description="Ids of the memories it was made from."
+    evidence: list[UUID | Integer] = Field(
+        default_factory=list[UUID | int],
+        max_length=256,
+        description="The memories it was made from: ids, or positions of earlier ones in this call, from 0.",
     )
+    embedding_text: str = Field("", max_length=8_000, description="What to embed instead of speaker and content.")
     embedding: list[Number] = Field(
         default_factory=list[float], max_length=4096, description="Its vector in the active space, if you have one."
     )
@@ -63,10 +74,13 @@ class MemoryBody(Body):
             kind=self.kind,
             speaker=self.speaker,
             importance=self.importance,
+            triple=Triple(self.subject, self.predicate, self.object),
+            idle=self.idle,
             keywords=tuple(self.keywords),
             occurred_at=self.occurred_at,
             evidence=tuple(self.evidence),
             embedding=self.embedding or None,
+            embedding_text=self.embedding_text,
             metadata=self.metadata,
         )
 
@@ -91,25 +105,59 @@ class RememberBody(Body):
     memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
 
 
-class RecallBody(Body):
-    """A cue for one scope."""
+Weight = Annotated[Number, Field(ge=0, le=1000)]
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"agent": "ada", "user": "zhang-wei", "text": "张伟在哪里工作？", "limit": 5}]}
+
+class WeighingBody(Body):
+    """How the stream channel weighs its three factors; what is left out is as the agent's profile has it, or usual."""
+
+    mode: str = Field(
+        "", pattern="^(newest|original|paper)?$", description="newest, original or paper: how recency is reckoned."
+    )
+    recency: Weight | None = Field(default=None, description="Weight of recency.")
+    relevance: Weight | None = Field(default=None, description="Weight of relevance.")
+    importance: Weight | None = Field(default=None, description="Weight of importance.")
+    gains: list[Weight] = Field(
+        default_factory=list[float],
+        max_length=3,
+        description="What the three weights are multiplied with: three numbers, or none for the usual ones.",
+    )
+    decay: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="What recency keeps from one rank to the next; from one hour to the next in mode paper.",
     )
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
+    def to_weighing(self) -> Weighing:
+        """Turn the body into a value."""
+        mode = Mode(self.mode) if self.mode else None
+        gains = cast("tuple[float, float, float]", tuple(self.gains)) if self.gains else None
+        return Weighing(mode, self.recency, self.relevance, self.importance, gains, self.decay)
+
+
+class CueBody(WeighingBody):
+    """A cue, and how to recall by it."""
+
     text: str = Field("", max_length=8_000, description="What to be reminded of, in any language.")
-    limit: Integer = Field(10, ge=1, le=200, description="Most hits to return.")
+    limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
+        None, description="Most hits to return; as the agent's profile has it, or 10, if left out."
+    )
     kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds; all if empty.")
     min_trust: Integer = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
     as_of: Moment | None = Field(None, description="Answer as at this moment, with an offset.")
+    channels: list[Annotated[str, Field(max_length=20)]] = Field(
+        default_factory=list[str],
+        max_length=8,
+        description="Ways of recalling: any of text, vector, stream; text and vector if empty.",
+    )
+    touch: bool = Field(
+        default=True, strict=True, description="Whether the hits count as accessed, and so as more recent from now on."
+    )
+    now: Moment | None = Field(None, description="The moment of the recall, for simulations with their own clock.")
     embedding: list[Number] = Field(
         default_factory=list[float], max_length=4096, description="The cue's vector, if you have one."
     )
 
-    def to_value(self) -> Cue:
+    def to_cue(self) -> Cue:
         """Turn the body into a value."""
         return Cue(
             text=self.text,
@@ -118,7 +166,47 @@ class RecallBody(Body):
             kinds=tuple(self.kinds),
             min_trust=self.min_trust,
             as_of=self.as_of,
+            channels=tuple(self.channels),
+            weighing=self.to_weighing(),
+            touch=self.touch,
+            now=self.now,
         )
+
+
+class RecallBody(CueBody):
+    """A cue for one scope."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"agent": "ada", "user": "zhang-wei", "text": "张伟在哪里工作？", "limit": 5}]}
+    )
+
+    agent: Name = Field(description=AGENT)
+    user: UserName = Field("", description=USER)
+
+
+class RecallEachBody(Body):
+    """Several cues for one scope."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"agent": "ada", "cues": [{"text": "Klaus", "channels": ["stream"]}, {"text": "the party"}]}]
+        }
+    )
+
+    agent: Name = Field(description=AGENT)
+    user: UserName = Field("", description=USER)
+    cues: list[CueBody] = Field(min_length=1, max_length=64, description="One to 64 cues.")
+    isolated: bool = Field(
+        default=False,
+        strict=True,
+        description="Answer all on one snapshot; if not, each cue notices that the hits before were accessed.",
+    )
+
+
+class Recollections(BaseModel):
+    """The answers to several cues, in their order."""
+
+    recollections: list[Recollection]
 
 
 class ForgetBody(Body):

@@ -15,7 +15,9 @@ from recollect.doors.http.bodies import (
     Forgotten,
     Name,
     RecallBody,
+    RecallEachBody,
     Receipts,
+    Recollections,
     RememberBody,
     UserName,
 )
@@ -53,7 +55,15 @@ async def remember(
 async def recall(body: RecallBody, admit: Admitted) -> Response:
     """Give back the memories of a scope that a cue reminds of, best first, with each channel's part in the score."""
     mind = await admit(body.agent, body.user)
-    return Response(RECOLLECTION.dump_json(await mind.recall(body.to_value())), media_type=JSON)
+    return Response(RECOLLECTION.dump_json(await mind.recall(body.to_cue())), media_type=JSON)
+
+
+@router.post("/recall-each", response_model=Recollections, responses=describe())
+async def recall_each(body: RecallEachBody, admit: Admitted) -> Response:
+    """Recall by several cues, one after the other or all on one snapshot; each has its own list of hits."""
+    mind = await admit(body.agent, body.user)
+    answers = await mind.recall_each([cue.to_cue() for cue in body.cues], isolated=body.isolated)
+    return Response(Recollections(recollections=answers).model_dump_json(), media_type=JSON)
 
 
 @router.get("/memories", response_model=Page, responses=describe())

@@ -104,7 +104,12 @@ create table scopes (
     agent text not null,
     "user" text not null,
     memory_count bigint not null default 0,
+    event_count bigint not null default 0,
+    thought_count bigint not null default 0,
+    chat_count bigint not null default 0,
     term_count bigint not null default 0,
+    unreflected_importance double precision not null default 0,
+    unreflected_events integer not null default 0,
     last_written_at timestamptz not null default '-infinity',
     approximate_space integer,
     unique (tenant_id, agent, "user"),
@@ -115,7 +120,24 @@ alter table scopes force row level security;
 create policy of_tenant on scopes
     using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
 grant select, insert on scopes to recollect_service;
-grant update (memory_count, term_count, last_written_at) on scopes to recollect_service;
+grant update (
+    memory_count, event_count, thought_count, chat_count, term_count,
+    unreflected_importance, unreflected_events, last_written_at
+) on scopes to recollect_service;
+
+-- What an agent goes by in all its scopes, where a call says nothing else.
+create table agents (
+    tenant_id integer not null references tenants,
+    agent text not null,
+    profile jsonb not null default '{}',
+    metadata jsonb not null default '{}',
+    primary key (tenant_id, agent)
+);
+alter table agents enable row level security;
+alter table agents force row level security;
+create policy of_tenant on agents
+    using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
+grant select, insert, update on agents to recollect_service;
 
 -- Put the policy of scoped tables on one of them; used by every migration that adds such a table.
 create function protect_scoped(protected regclass) returns void

@@ -7,15 +7,23 @@ create table memories (
     content text not null,
     speaker text not null default '',
     importance real not null check (importance between 1 and 10),
+    subject text not null default '',
+    predicate text not null default '',
+    object text not null default '',
+    idle boolean not null default false,
+    depth smallint not null default 0,
     keywords text[] not null default '{}',
     origin text not null,
     trust smallint not null check (trust between 0 and 100),
     occurred_at timestamptz not null,
     created_at timestamptz not null,
+    embedding_text text not null default '',
     metadata jsonb not null default '{}',
     primary key (scope_id, id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
 select protect_scoped('memories');
+-- Recency begins here: what was never recalled was last accessed when it happened.
+create index memories_by_time on memories (scope_id, kind, occurred_at desc, id desc) include (idle);
 
 -- Which memories a memory was made from.
 create table evidence (

@@ -4,6 +4,7 @@ create table embedding_spaces (
     id integer generated always as identity primary key,
     model text not null,
     dimensions integer not null check (dimensions between 1 and 4096),
+    precision text not null check (precision in ('half', 'single')),
     storage text not null check (storage in ('covering', 'plain', 'external')),
     state text not null default 'filling' check (state in ('filling', 'active', 'retired')),
     filled_scope bigint not null default 0,
@@ -33,31 +34,42 @@ create trigger erase_vectors after delete on memories
     referencing old table as forgotten
     for each statement execute function erase_vectors();
 
--- The dimensions decide the storage: an index page holds 1,280 half floats beside the key, a heap page 4,000.
-create function create_embedding_space(new_model text, new_dimensions integer) returns integer
+-- Relevance and importance in one vector, all of the same length: one index serves any weights. The scale is small,
+-- so that the directions of meaning stay apart; a cue with two zeros at its end is a search by meaning alone.
+create function fold_importance(embedding halfvec, importance real) returns halfvec
+    language sql immutable strict parallel safe
+    return embedding || array[importance * 0.1::real, sqrt(100 - importance * importance)::real * 0.1::real]::halfvec;
+create function fold_importance(embedding vector, importance real) returns vector
+    language sql immutable strict parallel safe
+    return embedding || array[importance * 0.1::real, sqrt(100 - importance * importance)::real * 0.1::real]::vector;
+
+-- Size decides the storage: an index page holds 2,560 bytes of vector beside the key, a heap page 8,000.
+create function create_embedding_space(new_model text, new_dimensions integer, new_precision text) returns integer
     language plpgsql as $$
 declare
-    new_storage text := case when new_dimensions <= 1280 then 'covering'
-                             when new_dimensions <= 4000 then 'plain' else 'external' end;
+    bytes integer := new_dimensions * case new_precision when 'half' then 2 else 4 end;
+    type text := case new_precision when 'half' then 'halfvec' else 'vector' end;
+    new_storage text := case when bytes <= 2560 then 'covering' when bytes <= 8000 then 'plain' else 'external' end;
     space integer;
     vectors text;
 begin
-    insert into embedding_spaces (model, dimensions, storage) values (new_model, new_dimensions, new_storage)
-        returning id into space;
+    insert into embedding_spaces (model, dimensions, precision, storage)
+        values (new_model, new_dimensions, new_precision, new_storage) returning id into space;
     vectors := 'vectors_' || space;
     execute format(
         'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
-        'importance real not null, embedding halfvec(%s) not null '
-        'check (l2_norm(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
+        'idle boolean not null, importance real not null, embedding %s(%s) not null '
+        'check (%s(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
         'with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000)',
-        vectors, new_dimensions,
-        case when new_storage = 'covering' then 'include (kind, trust, importance, embedding)' else '' end);
+        vectors, type, new_dimensions, case new_precision when 'half' then 'l2_norm' else 'vector_norm' end,
+        case when new_storage = 'covering' then 'include (kind, trust, idle, importance, embedding)' else '' end);
     execute format('alter table %I alter embedding set storage %s', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
+    perform equip_space(space);
     return space;
 end $$;
-revoke execute on function create_embedding_space(text, integer) from public;
+revoke execute on function create_embedding_space(text, integer, text) from public;
 
 -- From one model to the next in one transaction; what the new space lacks is filled by the worker.
 create function switch_embedding_space(new_space integer) returns void
@@ -75,15 +87,17 @@ revoke execute on function switch_embedding_space(integer) from public;
 -- Where a scope lies for its readers: its number and size, and the space that recall reads.
 create type place as (
     scope_id bigint, memory_count bigint, approximate_space integer,
-    space_id integer, model text, dimensions integer
+    space_id integer, model text, dimensions integer, precision text, profile jsonb
 );
 
 create function locate(asked_agent text, asked_user text) returns place
     language sql stable as $$
-    select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions
+    select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
+           space.precision, agents.profile
     from (select current_tenant() as tenant_id) caller
     left join scopes
         on scopes.tenant_id = caller.tenant_id and scopes.agent = asked_agent and scopes."user" = asked_user
+    left join agents on agents.tenant_id = caller.tenant_id and agents.agent = asked_agent
     left join embedding_spaces space on space.state = 'active'
 $$;
 

@@ -1,0 +1,80 @@
+"""Recall as the memory stream does: by recency, relevance and importance together, over all of a scope."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from psycopg import AsyncCursor, sql
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.scoring import Settled, horizon, settle
+from recollect.models import Candidate, Factors, Kind, Mode, Tally
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.spaces import to_vector, vector_type
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+STREAM = (Kind.EVENT, Kind.THOUGHT)
+"""What comes to mind by itself; chats and messages are recalled by other channels."""
+FARTHEST_HORIZON = 20_000
+"""A decay so slow that recency matters beyond this rank is reckoned for the whole scope instead."""
+NEAR_HORIZON = 2_000
+"""Through an index, everything that recency could lift is scored one by one: more would be slower than all at once."""
+
+
+class StreamChannel:
+    """Propose what is recent, relevant and important, each scaled over all candidates of the scope."""
+
+    name = "stream"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search."""
+        if place.space is None:
+            return skipped("there is no embedding space")
+        if reading.vector is None:
+            return skipped(reading.without_vector or "the cue has no vector")
+        settled = settle(reading.weighing, place.profile.weighing)
+        method = choose(place, reading, settled)
+        query = sql.SQL(QUERIES[method]).format(
+            rank=sql.Identifier(f"rank_{method}_{place.space.id}"), type=vector_type(place.space)
+        )
+        parameters = {
+            "scope_id": place.scope_id,
+            "vector": to_vector(place.space, reading.vector),
+            "opposite": to_vector(place.space, -reading.vector),
+            "kinds": reading.kinds or [kind.value for kind in place.profile.kinds or STREAM],
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "weights": list(settled.weights),
+            "decay": settled.decay,
+            "mode": settled.mode.value,
+            "horizon": horizon(settled),
+            "limit": limit,
+        }
+        answer = await connection.execute(query, parameters)
+        return partial(read, answer, "near-exact" if method == "near" else "exact", place.memory_count)
+
+
+def choose(place: Place, reading: Reading, settled: Settled) -> str:
+    """Choose how to rank: through the scope's index, newest first, or candidate by candidate."""
+    if settled.mode is not Mode.NEWEST or reading.min_trust > 0 or horizon(settled) > FARTHEST_HORIZON:
+        return "whole"
+    indexed = place.space is not None and place.approximate_space == place.space.id
+    return "near" if indexed and reading.before is None and horizon(settled) <= NEAR_HORIZON else "newest"
+
+
+async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> Proposal:
+    """Read the candidates with their factors, best first, and what they were chosen from."""
+    rows = await answer.fetchall()
+    candidates = [
+        Candidate(row["id"], row["score"], Factors(row["recency"], row["relevance"], row["importance"], row["rank"]))
+        for row in rows
+    ]
+    if not rows:
+        return Proposal([], method, Tally(0, None, None))
+    # The index does not tell how many there are: the scope's own count stands for it.
+    considered = memory_count if rows[0]["candidates"] is None else rows[0]["candidates"]
+    return Proposal(candidates, method, Tally(considered, rows[0]["lowest"], rows[0]["score"]))

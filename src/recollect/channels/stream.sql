@@ -1,0 +1,17 @@
+-- name: newest
+select * from {rank}(
+    %(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], %(before)s::uuid,
+    %(weights)s::double precision[], %(decay)s, %(horizon)s, %(limit)s
+)
+
+-- name: near
+select * from {rank}(
+    %(scope_id)s, %(vector)s::{type}, %(opposite)s::{type}, %(kinds)s::text[],
+    %(weights)s::double precision[], %(decay)s, %(horizon)s, %(limit)s
+)
+
+-- name: whole
+select * from {rank}(
+    %(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], %(min_trust)s::smallint, %(before)s::uuid,
+    %(weights)s::double precision[], %(decay)s, %(mode)s, %(limit)s
+)

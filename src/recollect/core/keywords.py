@@ -1,0 +1,41 @@
+"""File memories under keywords: one form for writing and reading, taken from the triple where none are given."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from recollect.models import Kind, Triple
+
+LONGEST_KEYWORD = 500
+"""More would not fit an index page in every script."""
+IDLE = frozenset({("is", "idle"), ("在", "空闲")})
+"""What a thing does that does nothing, in the languages of the simulations there are."""
+
+
+def normalise_keyword(text: str) -> str:
+    """Bring a keyword into the one form it is filed under, without the places named before it."""
+    segments = unicodedata.normalize("NFKC", text).casefold().split(":")
+    words = [segment.split() for segment in segments]
+    return " ".join(next((segment for segment in reversed(words) if segment), []))[:LONGEST_KEYWORD]
+
+
+def keywords_of(triple: Triple, kind: Kind) -> tuple[str, ...]:
+    """Take keywords from a triple: whom and what it is about; a thought is filed under its predicate, too."""
+    named = (triple.subject, triple.predicate, triple.object)
+    chosen = named if kind is Kind.THOUGHT else (triple.subject, triple.object)
+    return file_under(chosen)
+
+
+def file_under(keywords: tuple[str, ...]) -> tuple[str, ...]:
+    """Normalise keywords and drop what is empty or said twice."""
+    return tuple(dict.fromkeys(filter(None, map(normalise_keyword, keywords))))
+
+
+def is_idle(triple: Triple) -> bool:
+    """Tell whether a triple says that something does nothing; such events are remembered but never come to mind."""
+    return (triple.predicate.strip().casefold(), triple.object.strip().casefold()) in IDLE
+
+
+def strengthens(kind: Kind, triple: Triple) -> bool:
+    """Tell whether a memory makes its keywords stronger: what is perceived or concluded does, idleness does not."""
+    return kind in {Kind.EVENT, Kind.THOUGHT} and not is_idle(triple)

@@ -1,0 +1,127 @@
+"""Score the memory stream by recency, relevance and importance, in plain floats that the SQL is held against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+from uuid import UUID
+
+from recollect.models import Candidate, Factors, Kind, Mode, Tally, Weighing
+
+USUAL = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
+USUAL_OF_PAPER = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
+NEGLIGIBLE = 1e-6
+"""What recency adds to a score from the horizon on is less than this."""
+FARTHEST = 1_000_000
+SMALLEST_EXPONENT = -700.0
+"""PostgreSQL refuses a power too small for a double, so both twins stop short of it."""
+HOUR = timedelta(hours=1)
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How one recall weighs the stream, with nothing left open."""
+
+    mode: Mode
+    weights: tuple[float, float, float]
+    """For recency, relevance and importance; the gains are in them."""
+    decay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """What scoring needs to know of one memory."""
+
+    id: UUID
+    kind: Kind
+    last_accessed_at: datetime
+    importance: float
+    relevance: float | None
+    """The cosine with the cue; None where the memory has no vector."""
+
+
+def settle(asked: Weighing, agent: Weighing) -> Settled:
+    """Decide every value: as asked, else as the agent has it for that mode, else as usual."""
+    mode = asked.mode or agent.mode or Mode.NEWEST
+    usual = USUAL_OF_PAPER if mode is Mode.PAPER else USUAL
+    own = agent if (agent.mode or Mode.NEWEST) is mode else Weighing()
+    gains = _first(asked.gains, own.gains, usual.gains)
+    weights = (
+        _first(asked.recency, own.recency, usual.recency) * gains[0],
+        _first(asked.relevance, own.relevance, usual.relevance) * gains[1],
+        _first(asked.importance, own.importance, usual.importance) * gains[2],
+    )
+    return Settled(mode, weights, _first(asked.decay, own.decay, usual.decay))
+
+
+def horizon(settled: Settled) -> int:
+    """Give the rank from which on recency adds nothing worth reckoning."""
+    # Also where recency counts for little, or nothing: its rank is told, and may be learned from.
+    weight, decay = max(settled.weights[0], 1.0), settled.decay
+    # By the hour, any number of memories can be as recent as the first.
+    if settled.mode is Mode.PAPER or decay == 1:
+        return FARTHEST
+    return min(math.floor(math.log(NEGLIGIBLE / weight) / math.log(decay)) + 2, FARTHEST)
+
+
+def score(considered: Sequence[Considered], settled: Settled) -> tuple[list[Candidate], Tally]:
+    """Rank all of them by the weighted sum of their scaled factors; equals stay in the order of recency."""
+    ordered = sort_by_recency(considered, settled.mode)
+    if not ordered:
+        return [], Tally(0, None, None)
+    recency = scale(_decayed(ordered, settled))
+    relevance = scale(_relevances(ordered))
+    importance = scale([memory.importance for memory in ordered])
+    found = map(Factors, recency, relevance, importance, range(1, len(ordered) + 1))
+    scored = [
+        Candidate(memory.id, weigh(factors, settled), factors) for memory, factors in zip(ordered, found, strict=True)
+    ]
+    scored.sort(key=lambda candidate: candidate.score, reverse=True)
+    return scored, Tally(len(scored), scored[-1].score, scored[0].score)
+
+
+def sort_by_recency(considered: Sequence[Considered], mode: Mode) -> list[Considered]:
+    """Bring what recency favours to the front; of equals thoughts come last, and the newer written before the older."""
+    ordered = sorted(considered, key=lambda memory: (memory.kind is Kind.THOUGHT, -memory.id.int))
+    ordered.sort(key=lambda memory: memory.last_accessed_at, reverse=mode is not Mode.ORIGINAL)
+    return ordered
+
+
+def weigh(factors: Factors, settled: Settled) -> float:
+    """Add up the weighted factors."""
+    recency, relevance, importance = settled.weights
+    return recency * factors.recency + relevance * factors.relevance + importance * factors.importance
+
+
+def scale(values: Sequence[float]) -> list[float]:
+    """Map values onto 0..1 between the least and the greatest; all are 0.5 where these are the same."""
+    least, greatest = min(values), max(values)
+    if least == greatest:
+        return [0.5] * len(values)
+    return [(value - least) / (greatest - least) for value in values]
+
+
+def _decayed(ordered: Sequence[Considered], settled: Settled) -> list[float]:
+    """Let recency fade by rank, or by the hours since the last access."""
+    if settled.mode is Mode.PAPER:
+        # Counted from the latest access and not from now: scaling takes the difference out again.
+        latest = ordered[0].last_accessed_at
+        steps = [(latest - memory.last_accessed_at) / HOUR for memory in ordered]
+    else:
+        steps = [float(rank) for rank in range(len(ordered))]
+    fade = math.log(settled.decay)
+    return [math.exp(max(fade * step, SMALLEST_EXPONENT)) for step in steps]
+
+
+def _relevances(ordered: Sequence[Considered]) -> list[float]:
+    """Take a memory without a vector for as little relevant as the least of the others."""
+    least = min((memory.relevance for memory in ordered if memory.relevance is not None), default=0.0)
+    return [least if memory.relevance is None else memory.relevance for memory in ordered]
+
+
+def _first(*values: Value | None) -> Value:
+    return next(value for value in values if value is not None)

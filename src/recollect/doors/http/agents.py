@@ -1,0 +1,128 @@
+"""Routes for what holds of a whole scope or agent: the overview, the profile, and feedback it can be tuned by."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from recollect.doors.http.bodies import AGENT, USER, Body, Integer, Name, Number, UserName, WeighingBody
+from recollect.doors.http.door import Admission, admission
+from recollect.doors.http.problems import describe
+from recollect.models import Factors, Feedback, Kind, Mark, Overview, Profile
+
+JSON = "application/json"
+OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
+router = APIRouter(prefix="/v1", tags=["agents"])
+Admitted = Annotated[Admission, Depends(admission)]
+Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
+User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
+Factor = Annotated[Number, Field(ge=0, le=1)]
+
+
+class ProfileBody(WeighingBody):
+    """What an agent is to go by; what is left out is as usual again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada", "recency": 2.0}]})
+
+    agent: Name = Field(description=AGENT)
+    kinds: list[Kind] = Field(
+        default_factory=list[Kind], max_length=6, description="What the stream looks at; events and thoughts if empty."
+    )
+    limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(None, description="Most hits to return.")
+    reflection_threshold: Annotated[Number, Field(ge=0, le=1_000_000)] | None = Field(
+        None, description="How much importance must gather before the agent reflects; 0 means never."
+    )
+
+    def to_value(self) -> Profile:
+        """Turn the body into a value."""
+        return Profile(self.to_weighing(), tuple(self.kinds), self.limit, self.reflection_threshold)
+
+
+class MarkBody(Body):
+    """One hit judged useful or not, with the factors that the recall gave for it in `channels.stream.factors`."""
+
+    memory_id: UUID = Field(description="The hit's memory.")
+    useful: bool = Field(strict=True, description="Whether it was of use.")
+    recency: Factor = Field(description="0 to 1, as the hit had it.")
+    relevance: Factor = Field(description="0 to 1, as the hit had it.")
+    importance: Factor = Field(description="0 to 1, as the hit had it.")
+    rank: Integer = Field(ge=0, le=2**31 - 1, description="The place by last access, as the hit had it.")
+
+    def to_value(self) -> Mark:
+        """Turn the body into a value."""
+        return Mark(self.memory_id, self.useful, Factors(self.recency, self.relevance, self.importance, self.rank))
+
+
+class FeedbackBody(Body):
+    """What a caller says of the hits of one recall."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "agent": "ada",
+                    "marks": [
+                        {
+                            "memory_id": "01a1dd05-b16b-7000-b535-83c8ebea4fa9",
+                            "useful": True,
+                            "recency": 0.9,
+                            "relevance": 1.0,
+                            "importance": 0.5,
+                            "rank": 12,
+                        }
+                    ],
+                    "candidates": 200,
+                }
+            ]
+        }
+    )
+
+    agent: Name = Field(description=AGENT)
+    user: UserName = Field("", description=USER)
+    marks: list[MarkBody] = Field(min_length=1, max_length=200, description="One to 200 hits of the same recall.")
+    candidates: Integer = Field(ge=1, le=2**31 - 1, description="What the recall had in `tallies.stream.candidates`.")
+
+    recall_id: UUID | None = Field(None, description="A name of yours: sent again, it changes marks and counts once.")
+
+    def to_value(self) -> Feedback:
+        """Turn the body into a value."""
+        return Feedback(tuple(mark.to_value() for mark in self.marks), self.candidates, self.recall_id)
+
+
+class Marked(BaseModel):
+    """How many hits were marked."""
+
+    marked: int
+
+
+@router.get("/overview", response_model=Overview, responses=describe())
+async def overview(agent: Agent, admit: Admitted, user: User = "") -> Response:
+    """Say what a scope holds, in numbers: memories by kind, what waits to be reflected upon, the strongest keywords."""
+    mind = await admit(agent, user)
+    return Response(OVERVIEW.dump_json(await mind.overview()), media_type=JSON)
+
+
+@router.get("/profile", response_model=Profile, responses=describe())
+async def profile(agent: Agent, admit: Admitted) -> Response:
+    """Read what an agent goes by in all its scopes where a call says nothing else; null means as usual."""
+    mind = await admit(agent, "")
+    return Response(PROFILE.dump_json(await mind.profile()), media_type=JSON)
+
+
+@router.put("/profile", response_model=Profile, responses=describe())
+async def set_profile(body: ProfileBody, admit: Admitted) -> Response:
+    """Change what an agent goes by in all its scopes."""
+    mind = await admit(body.agent, "")
+    chosen = body.to_value()
+    await mind.set_profile(chosen)
+    return Response(PROFILE.dump_json(chosen), media_type=JSON)
+
+
+@router.post("/feedback", status_code=201, response_model=Marked, responses=describe())
+async def feedback(body: FeedbackBody, admit: Admitted) -> Marked:
+    """Mark hits of a recall as useful or not, so that the agent's weights can be learned from it."""
+    mind = await admit(body.agent, body.user)
+    return Marked(marked=await mind.feedback(body.to_value()))

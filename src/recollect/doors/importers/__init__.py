@@ -1,0 +1,1 @@
+"""Translators: each reads what another system saved, in that system's own words, and writes it back."""

@@ -1,0 +1,55 @@
+"""What every command shares: its options, the two consoles, and a Recollect that is open as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from recollect.mind import Mind
+from recollect.settings import Settings
+from recollect.wiring import Recollect, open_recollect
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., None])
+out, err = Console(), Console(stderr=True)
+
+Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
+User = Annotated[str, typer.Option(help="Whom it is about or with.")]
+Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+
+
+def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
+    """Open Recollect for one command."""
+
+    async def opened() -> T:
+        async with open_recollect(Settings()) as recollect:
+            return await work(recollect)
+
+    return asyncio.run(opened())
+
+
+def with_mind(agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]]) -> T:
+    """Open one scope for one command."""
+
+    async def opened(recollect: Recollect) -> T:
+        return await work(await recollect.mind(agent, user, tenant=tenant))
+
+    return run(opened)
+
+
+def with_options(**options: object) -> Callable[[Command], Command]:
+    """Give a command options beyond its parameters; those that are given reach it by name, the others as None."""
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in options.items()]
+
+    def extend(command: Command) -> Command:
+        named = signature(command, eval_str=True).parameters.values()
+        own = [parameter for parameter in named if parameter.kind is not Parameter.VAR_KEYWORD]
+        command.__dict__["__signature__"] = Signature([*own, *added])
+        return command
+
+    return extend

@@ -1,0 +1,162 @@
+"""Answers from any OpenAI-compatible chat endpoint, as strictly as it can give them, checked in any case."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import httpx
+from pydantic import BaseModel
+
+from recollect.errors import ChatModelError, SetupError
+from recollect.llm.breaker import Breaker
+from recollect.llm.chat import Answer
+from recollect.llm.line import AwayError, Line, Reach, RefusedError
+from recollect.llm.reply import Reply, UnusableError, read_reply, read_value
+
+RUNGS = ("json_schema", "json_object", "text")
+"""How an answer's shape is asked for, from the strictest to what every endpoint understands."""
+LIMITS = ("max_tokens", "max_completion_tokens", "")
+"""What the longest answer is called, the oldest name first; none for endpoints whose window cannot hold it."""
+STEPS_DOWN = frozenset({400, 415, 422, 500, 501})
+"""Statuses by which endpoints refuse a shape that they do not know."""
+MOST_BYTES = 2_000_000
+MOST_REPEATED = 8_000
+ASK_FOR_JSON = "\n\nAnswer with one JSON object that fits this JSON schema, and with nothing else:\n{schema}"
+ASK_AGAIN = "This answer cannot be used. {problem} Answer again, with one JSON object that fits the schema only."
+ADVICE = {
+    400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT_CHARACTERS if its window is small",
+    401: "check RECOLLECT_CHAT_KEY",
+    403: "the key may not use this model; check RECOLLECT_CHAT_KEY",
+    404: "check RECOLLECT_CHAT_URL (it ends in /v1) and RECOLLECT_CHAT_MODEL",
+    413: "lower RECOLLECT_CHAT_CHARACTERS",
+    429: "lower the load or raise the endpoint's limit",
+}
+Message: TypeAlias = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Where the model is, how to ask it, and how long to bear with it."""
+
+    url: str
+    model: str
+    key: str = field(default="", repr=False)
+    seconds: float = 120.0
+    """Longest time to wait for one answer, further attempts included."""
+    attempts: int = 3
+    characters: int = 24_000
+    answer_tokens: int = 4_096
+    """No answer may be longer: a small model can repeat itself without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was asked of an endpoint so far, as it counts itself."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class OpenAIChatModel:
+    """Ask an endpoint for values; the strictest shape that it knows is found once and remembered."""
+
+    def __init__(
+        self,
+        endpoint: ChatEndpoint,
+        breaker: Breaker | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        if not endpoint.model:
+            raise SetupError("set RECOLLECT_CHAT_MODEL for the endpoint")
+        self.model = endpoint.model
+        self.characters = endpoint.characters
+        self.usage = Usage()
+        self._endpoint = endpoint
+        self._line = Line(_reach(endpoint), breaker, transport=transport)
+        self._rung, self._limit = 0, 0
+        self._proven = False
+
+    async def ask(self, prompt: str, answer: type[Answer]) -> Answer:
+        """Return a valid value, after one repair if need be, or raise ChatModelError."""
+        schema = answer.model_json_schema()
+        request = prompt + ASK_FOR_JSON.format(schema=json.dumps(schema, ensure_ascii=False))
+        messages: list[Message] = [{"role": "user", "content": request}]
+        reply = await self._talk(messages, answer)
+        try:
+            return read_value(reply, answer)
+        except UnusableError as problem:
+            again = ASK_AGAIN.format(problem=problem)
+        messages += [
+            {"role": "assistant", "content": reply.text[:MOST_REPEATED]},
+            {"role": "user", "content": again},
+        ]
+        try:
+            return read_value(await self._talk(messages, answer), answer)
+        except UnusableError as problem:
+            message = f"the chat model gave no usable {answer.__name__}, asked twice. {problem}"
+            raise ChatModelError(message, answered=True) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._line.close()
+
+    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> Reply:
+        """Ask in the way that worked last, and in the next one where that is refused."""
+        rung, limit = self._rung, self._limit
+        while True:
+            limited = {LIMITS[limit]: self._endpoint.answer_tokens} if LIMITS[limit] else {}
+            try:
+                reply = await self._request({"messages": messages} | limited, answer, rung)
+            except RefusedError as error:
+                if LIMITS[limit] and any(name in error.detail for name in filter(None, LIMITS)):
+                    limit += 1
+                elif error.status in STEPS_DOWN and rung + 1 < len(RUNGS):
+                    rung += 1
+                else:
+                    raise ChatModelError(str(error), lasting=True) from None
+            else:
+                self._rung, self._limit, self._proven = rung, limit, True
+                return reply
+
+    async def _request(self, asked: dict[str, Any], answer: type[BaseModel], rung: int) -> Reply:
+        question = {"model": self.model, **asked, **_shape(RUNGS[rung], answer)}
+        # Some servers fall over a shape that they do not know; once one has worked, a 500 is trouble like any other.
+        refusals = frozenset({501}) if self._proven or rung + 1 == len(RUNGS) else frozenset({500, 501})
+        try:
+            async with self._line.calling(self._endpoint.seconds) as until:
+                said = await self._line.post("/chat/completions", question, MOST_BYTES, until, refusals)
+        except AwayError as error:
+            raise ChatModelError(str(error)) from None
+        reply = read_reply(said)
+        self.usage = replace(
+            self.usage,
+            requests=self.usage.requests + 1,
+            prompt_tokens=self.usage.prompt_tokens + reply.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens + reply.completion_tokens,
+        )
+        return reply
+
+
+def _shape(rung: str, answer: type[BaseModel]) -> dict[str, Any]:
+    if rung == "text":
+        return {}
+    if rung == "json_object":
+        return {"response_format": {"type": rung}}
+    schema = {"name": answer.__name__, "strict": True, "schema": answer.model_json_schema()}
+    return {"response_format": {"type": rung, rung: schema}}
+
+
+def _reach(endpoint: ChatEndpoint) -> Reach:
+    return Reach(
+        name="the chat endpoint",
+        settings="RECOLLECT_CHAT",
+        advice=ADVICE,
+        url=endpoint.url,
+        key=endpoint.key,
+        timeout_seconds=endpoint.seconds,
+        attempts=endpoint.attempts,
+        patience_seconds=endpoint.seconds / 2,
+    )

@@ -1,0 +1,103 @@
+"""The nouns of what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+from uuid import UUID
+
+from pydantic import JsonValue
+
+JSON: TypeAlias = JsonValue
+Embedding: TypeAlias = Sequence[float]
+
+
+class Kind(StrEnum):
+    """What sort of thing a memory is."""
+
+    MESSAGE = "message"
+    EVENT = "event"
+    CHAT = "chat"
+    THOUGHT = "thought"
+    FACT = "fact"
+    SUMMARY = "summary"
+
+
+class MemoryState(StrEnum):
+    """How far a memory has come: searchable by text at once, by vector when embedded."""
+
+    STORED = "stored"
+    EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """What an event, chat or thought says in three parts."""
+
+    subject: str = ""
+    predicate: str = ""
+    object: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """One thing to remember, before the service has given it id, time, origin and trust."""
+
+    content: str
+    kind: Kind = Kind.EVENT
+    speaker: str = ""
+    importance: float = 5.0
+    triple: Triple = Triple()
+    idle: bool | None = None
+    """Whether it says that something does nothing, and so never comes to mind; None = as its triple says."""
+    keywords: tuple[str, ...] = ()
+    """What it is filed under; taken from the triple where none are given."""
+    occurred_at: datetime | None = None
+    evidence: tuple[UUID | int, ...] = ()
+    """What it was made from: ids, or positions of memories before it in the same call."""
+    embedding: Embedding | None = None
+    embedding_text: str = ""
+    """What is embedded instead of speaker and content."""
+    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One remembered thing."""
+
+    id: UUID
+    kind: Kind
+    content: str
+    speaker: str
+    importance: float
+    triple: Triple
+    idle: bool
+    depth: int
+    keywords: tuple[str, ...]
+    origin: str
+    trust: int
+    occurred_at: datetime
+    created_at: datetime
+    last_accessed_at: datetime
+    evidence: tuple[UUID, ...]
+    embedding_text: str
+    metadata: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write acknowledges for one memory."""
+
+    id: UUID
+    state: MemoryState
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of memories, oldest first, and where the next one begins."""
+
+    memories: tuple[Memory, ...]
+    next_cursor: UUID | None

@@ -1,0 +1,30 @@
+-- name: record
+insert into access_log (scope_id, accessed_at, ids, kinds)
+select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), array_agg(id), array_agg(kind)
+from memories
+where scope_id = %(scope_id)s and id = any (%(ids)s::uuid[]) and not idle
+having count(*) > 0
+returning ids
+
+-- name: defer_fold
+select procrastinate_defer_jobs_v1(array[
+    row('fold', 'fold', 0, %(lock)s, null, jsonb_build_object('scope_id', %(scope_id)s::bigint), null)
+    ::procrastinate_job_to_defer_v1
+])
+where (
+    select count(*) from (select from access_log where scope_id = %(scope_id)s limit %(fold_at)s) as unfolded
+) >= %(fold_at)s
+  and not exists (select from procrastinate_jobs where lock = %(lock)s and status = 'todo')
+
+-- name: fold
+select fold_accesses(%(scope_id)s)
+
+-- name: fold_long
+select fold_accesses(%(scope_id)s)
+where (
+    select count(*) from (select from access_log where scope_id = %(scope_id)s limit %(longest)s) as unfolded
+) >= %(longest)s
+  and pg_try_advisory_xact_lock(hashint8extended(%(scope_id)s, 6))
+
+-- name: unfolded
+select distinct scope_id from access_log where scope_id between first_scope() and last_scope()

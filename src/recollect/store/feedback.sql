@@ -1,0 +1,20 @@
+-- name: store
+with place as (
+    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+), known as (
+    select id from memories where scope_id = (select id from place) and id = any (%(ids)s::uuid[]) for key share
+)
+insert into feedback (scope_id, recall_id, memory_id, useful, rank, relevance, importance, candidates)
+select place.id, %(recall_id)s, known.id, useful, rank, relevance, importance, %(candidates)s
+from place, known
+join unnest(%(ids)s::uuid[], %(useful)s::boolean[], %(ranks)s::integer[], %(relevances)s::real[],
+            %(importances)s::real[]) as given (id, useful, rank, relevance, importance) using (id)
+on conflict (scope_id, recall_id, memory_id) do update set useful = excluded.useful
+returning memory_id
+
+-- name: of_agent
+select feedback.recall_id, feedback.memory_id, useful, rank, relevance, importance, candidates
+from scopes join feedback on feedback.scope_id = scopes.id
+where scopes.tenant_id = current_tenant() and scopes.agent = %(agent)s
+order by marked_at desc, recall_id, memory_id
+limit %(limit)s

@@ -1,0 +1,32 @@
+"""Read what one scope holds, in numbers, in one round trip."""
+
+from __future__ import annotations
+
+from recollect.models import Kind, Overview, Scope, Strength
+from recollect.store import agents
+from recollect.store.db import Database
+from recollect.store.memories import names
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+STRONGEST = 20
+
+
+async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) -> Overview:
+    """Read a scope's counters, its strongest keywords and its agent's profile; a scope not written to is empty."""
+    async with database.reading(scope.tenant_id) as connection:
+        counted = await connection.execute(QUERIES["counts"], names(scope))
+        strongest = await connection.execute(QUERIES["strongest"], {**names(scope), "limit": limit})
+        kept = await agents.ask(connection, scope)
+    counts = await counted.fetchone() or {}
+    strengths = [Strength(row["keyword"], Kind(row["kind"]), row["strength"]) for row in await strongest.fetchall()]
+    return Overview(
+        memories=counts.get("memory_count", 0),
+        events=counts.get("event_count", 0),
+        thoughts=counts.get("thought_count", 0),
+        chats=counts.get("chat_count", 0),
+        unreflected_importance=counts.get("unreflected_importance", 0.0),
+        unreflected_events=counts.get("unreflected_events", 0),
+        strengths=tuple(strengths),
+        profile=(await agents.read(kept)).profile,
+    )

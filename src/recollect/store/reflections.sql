@@ -1,0 +1,30 @@
+-- name: newest
+select latest.id
+from scopes, lateral latest_accesses(scopes.id, '{event,thought}', null, %(limit)s) as latest
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+group by latest.id
+order by max(latest.accessed_at) desc, latest.id desc
+limit %(limit)s
+
+-- name: gathered
+select unreflected_importance as importance, unreflected_events as events from scopes
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+
+-- name: settle
+update scopes
+set unreflected_importance = greatest(0, unreflected_importance - %(importance)s),
+    unreflected_events = greatest(0, unreflected_events - %(events)s)
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+
+-- name: hold
+select id, unreflected_events from scopes
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+for no key update
+
+-- name: written
+select memory_ids, embedded from idempotency_keys
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and key = %(key)s
+
+-- name: names
+select agent, "user" from scopes where id = %(scope_id)s

@@ -1,0 +1,67 @@
+"""Associate: give back what perceived triples remind of, by the keywords they share with what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from recollect.core.associations import read_as_original, read_triple
+from recollect.core.checks import LONGEST_PART, check_line
+from recollect.core.keywords import normalise_keyword
+from recollect.errors import InvalidInputError
+from recollect.models import Association, Kind, Memory, Scope, Triple
+from recollect.store import keywords, memories
+from recollect.verbs.parts import Parts
+
+MOST_TRIPLES = 100
+MOST_PER_LIST = 1_000
+MOST_MEMORIES = 10_000
+"""What one answer holds: that many events and as many thoughts, over all its triples."""
+
+
+async def associate(
+    parts: Parts, scope: Scope, triples: Sequence[Triple], limit: int, *, original: bool
+) -> list[Association]:
+    """Give back, for each triple, the events and the thoughts it reminds of; nothing counts as accessed.
+
+    In the manner of the original, limit does not count, and what is newest comes first.
+    """
+    check_triples(triples, limit)
+    most = MOST_MEMORIES // len(triples) if original else limit
+    asked = [read_as_original(triple) if original else read_triple(triple) for triple in triples]
+    ranked = await keywords.associate(parts.database, scope, asked, most, newest=original)
+    ids = sorted({memory_id for listed in ranked.values() for memory_id in listed})
+    found = await memories.fetch(parts.database, scope, ids) if ids else {}
+    return [
+        Association(
+            triple,
+            pick(found, ranked.get((position, Kind.EVENT), [])),
+            pick(found, ranked.get((position, Kind.THOUGHT), [])),
+        )
+        for position, triple in enumerate(triples)
+    ]
+
+
+def pick(found: Mapping[UUID, Memory], ids: Sequence[UUID]) -> tuple[Memory, ...]:
+    """Put memories in order; one that was forgotten in between is gone."""
+    return tuple(found[memory_id] for memory_id in ids if memory_id in found)
+
+
+async def last_chat(parts: Parts, scope: Scope, name: str) -> Memory | None:
+    """Give back the newest chat filed under a name."""
+    check_line("name", name, LONGEST_PART)
+    chat = await keywords.find_last_chat(parts.database, scope, normalise_keyword(name))
+    return (await memories.fetch(parts.database, scope, [chat])).get(chat) if chat else None
+
+
+def check_triples(triples: Sequence[Triple], limit: int) -> None:
+    """Refuse what one answer cannot hold, and triples that cannot be looked up."""
+    if not 1 <= len(triples) <= MOST_TRIPLES:
+        raise InvalidInputError(f"triples must hold 1 to {MOST_TRIPLES} items")
+    if not 1 <= limit <= MOST_PER_LIST:
+        raise InvalidInputError(f"limit must be between 1 and {MOST_PER_LIST}")
+    if len(triples) * limit > MOST_MEMORIES:
+        raise InvalidInputError(f"limit times the number of triples must be at most {MOST_MEMORIES}")
+    for triple in triples:
+        for field, value in (("subject", triple.subject), ("predicate", triple.predicate), ("object", triple.object)):
+            check_line(field, value, LONGEST_PART)

@@ -1,0 +1,147 @@
+"""Reflect: ask what the newest memories raise, recall for each question, and remember what follows as thoughts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from recollect.core.checks import check_moment
+from recollect.core.insights import (
+    MOST_INSIGHTS,
+    MOST_QUESTIONS,
+    Insights,
+    Questions,
+    bound_count,
+    choose_questions,
+    fit_notes,
+    number_notes,
+    to_thoughts,
+)
+from recollect.errors import ChatModelError, ConflictError, InvalidInputError, UnavailableError
+from recollect.llm.chat import ChatModel
+from recollect.llm.prompt import fill_prompt
+from recollect.models import Caller, Cue, Kind, Memory, NewMemory, Receipt, Reflection, Scope
+from recollect.store import reflections
+from recollect.store.scopes import Place, locate
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall import explain_absence, recall_each
+from recollect.verbs.remember import remember
+
+STREAM = "stream"
+MOST_HITS = 30
+PLAIN_WORD = "memory"
+NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a reflection is about to go by; a plain one takes what has gathered, and the present moment."""
+
+    count: int | None = None
+    """How many of the newest memories to begin with; as many as events have gathered if None."""
+    now: datetime | None = None
+    key: str = ""
+    """What is reflected under the same key is written once."""
+    report: Callable[[str], None] = lambda _: None
+
+
+async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion) -> Reflection:
+    """Think about what has gathered; every thought is written, with its evidence, or none is."""
+    chat = require_chat_model(parts)
+    if occasion.now is not None:
+        check_moment("now", occasion.now)
+    if occasion.key and (written := await reflections.find_written(parts.database, scope, occasion.key)) is not None:
+        return Reflection((), tuple(written))
+    gathered = await reflections.read_gathered(parts.database, scope)
+    count = bound_count(gathered.events if occasion.count is None else occasion.count)
+    newest = await reflections.fetch_newest(parts.database, scope, count)
+    if not newest:
+        return Reflection((), ())
+    place = await locate(parts.database, scope)
+    await check_embedder(parts, place, newest[0])
+    occasion.report("asking what matters")
+    questions = await find_questions(chat, scope, newest)
+    recalled = await recall_for(parts, scope, place, questions, occasion.now)
+    thoughts = []
+    for question, memories in zip(questions, recalled, strict=True):
+        occasion.report(question)
+        thoughts += await find_insights(chat, scope, question, memories, occasion.now)
+    if not thoughts:
+        raise ChatModelError("the chat model drew no insight from any memory that it was shown", answered=True)
+    occasion.report("remembering")
+    # A note that was shown can have shaped a thought that does not name it.
+    least = min(memory.trust for shown in (newest, *recalled) for memory in shown)
+    thinker = replace(caller, trust=min(caller.trust, least))
+    receipts = await write(parts, thinker, scope, thoughts, occasion.key)
+    if occasion.count is None:
+        await reflections.settle(parts.database, scope, gathered)
+    return Reflection(tuple(questions), tuple(receipts))
+
+
+async def defer_reflection(parts: Parts, scope: Scope) -> int:
+    """Leave a reflection to a job, or find the one that waits; return its number."""
+    require_chat_model(parts)
+    return await reflections.defer(parts.database, scope)
+
+
+def require_chat_model(parts: Parts) -> ChatModel:
+    """Give the chat model, or say that one is needed."""
+    if parts.chat is None:
+        raise InvalidInputError(NO_CHAT_MODEL)
+    return parts.chat
+
+
+async def find_questions(chat: ChatModel, scope: Scope, newest: Sequence[Memory]) -> list[str]:
+    """Ask which questions the newest memories raise."""
+    notes = number_notes(fit_notes(newest, chat.characters))
+    prompt = fill_prompt("questions", agent=scope.agent, notes=notes, count=MOST_QUESTIONS)
+    questions = choose_questions(await chat.ask(prompt, Questions))
+    if not questions:
+        raise ChatModelError("the chat model asked no question", answered=True)
+    return questions
+
+
+async def check_embedder(parts: Parts, place: Place, newest: Memory) -> None:
+    """Raise unless the questions to come will get their vectors: to find out later would cost a model's answer."""
+    if not explain_absence(parts, Cue(newest.content), place) and await parts.embed_in_time([PLAIN_WORD]) is None:
+        raise UnavailableError("The embedder did not answer in time; reflect later.")
+
+
+async def recall_for(
+    parts: Parts, scope: Scope, place: Place, questions: Sequence[str], now: datetime | None
+) -> list[list[Memory]]:
+    """Recall what bears on each question; what one brought to mind is fresh for the next."""
+    cues = [to_cue(parts, place, question, now) for question in questions]
+    recollections = await recall_each(parts, scope, cues, place)
+    if not any(recollection.hits for recollection in recollections):
+        raise UnavailableError(f"Nothing was recalled. {recollections[0].message}".rstrip())
+    return [[hit.memory for hit in recollection.hits] for recollection in recollections]
+
+
+def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> Cue:
+    """Ask the stream; where no embedder will ever give the question a vector, words must do."""
+    cue = Cue(question, limit=MOST_HITS, now=now)
+    if explain_absence(parts, cue, place):
+        return replace(cue, kinds=(Kind.EVENT, Kind.THOUGHT))
+    return replace(cue, channels=(STREAM,))
+
+
+async def find_insights(
+    chat: ChatModel, scope: Scope, question: str, memories: Sequence[Memory], now: datetime | None
+) -> list[NewMemory]:
+    """Ask what follows from the memories that bear on a question."""
+    shown = fit_notes(memories, chat.characters)
+    if not shown:
+        return []
+    notes = number_notes(shown)
+    prompt = fill_prompt("insights", agent=scope.agent, notes=notes, question=question, count=MOST_INSIGHTS)
+    return to_thoughts(question, await chat.ask(prompt, Insights), shown, now)
+
+
+async def write(parts: Parts, caller: Caller, scope: Scope, thoughts: Sequence[NewMemory], key: str) -> list[Receipt]:
+    """Remember all thoughts in one transaction; another run under the same key may have come first with its own."""
+    try:
+        return await remember(parts, caller, scope, thoughts, key)
+    except ConflictError:
+        return await reflections.find_written(parts.database, scope, key) or []

@@ -1,0 +1,53 @@
+"""A chat endpoint on a real socket that follows a script: for processes that only a URL can reach."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+ANSWERS = {
+    "Questions": {"questions": ["What does Ann grow?"]},
+    "Insights": {
+        "insights": [
+            {
+                "text": "Ann is a gardener",
+                "subject": "Ann",
+                "predicate": "is",
+                "object": "a gardener",
+                "importance": 7,
+                "notes": [1, 2],
+            }
+        ]
+    },
+}
+
+
+@contextmanager
+def chatting(*, nonsense: bool = False) -> Iterator[str]:
+    """Serve for the length of the block; yield the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            shape = question["response_format"]["json_schema"]["name"]
+            content = "I would rather not." if nonsense else json.dumps(ANSWERS[shape])
+            body = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()

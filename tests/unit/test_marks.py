@@ -1,0 +1,97 @@
+"""From a verdict on hits to marks with the factors the hits were ranked by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from recollect.core.feedback import check_feedback, judge
+from recollect.errors import InvalidInputError
+from recollect.models import (
+    ChannelScore,
+    Factors,
+    Feedback,
+    Hit,
+    Kind,
+    Mark,
+    Memory,
+    Recollection,
+    Tally,
+    Triple,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+IDS = [UUID(int=number) for number in range(1, 5)]
+
+
+def hit(number: int, *, ranked: bool = True) -> Hit:
+    memory = Memory(
+        *(UUID(int=number), Kind.EVENT, "something", "", 5.0, Triple(), False, 0, (), "library", 100),
+        *(NOW, NOW, NOW, (), "", {}),
+    )
+    factors = Factors(0.5, 0.1 * number, 0.3, number) if ranked else None
+    return Hit(memory, 1.0, {"stream" if ranked else "text": ChannelScore(1.0, 1.0, factors)})
+
+
+RECOLLECTION = Recollection(
+    (hit(1), hit(2), hit(3), hit(4, ranked=False)), {"stream": "exact"}, tallies={"stream": Tally(40, 0.0, 1.0)}
+)
+
+
+def test_the_other_hits_of_the_stream_are_useless_unless_said_otherwise():
+    feedback = judge(RECOLLECTION, [IDS[1]], None)
+    assert {mark.memory_id: mark.useful for mark in feedback.marks} == {IDS[0]: False, IDS[1]: True, IDS[2]: False}
+    assert feedback.candidates == 40
+    assert feedback.marks[0] == Mark(IDS[1], True, Factors(0.5, 0.2, 0.3, 2))
+
+
+def test_only_what_is_named_is_marked_where_the_useless_are_named():
+    feedback = judge(RECOLLECTION, [IDS[1], IDS[1]], [IDS[0]])
+    assert [(mark.memory_id, mark.useful) for mark in feedback.marks] == [(IDS[1], True), (IDS[0], False)]
+    assert judge(RECOLLECTION, [], [IDS[0]]).marks[0].useful is False
+
+
+@pytest.mark.parametrize(
+    ("useful", "useless", "reason"),
+    [
+        ([IDS[3]], None, "the channel `stream` ranked"),
+        ([UUID(int=99)], None, "the channel `stream` ranked"),
+        ([IDS[0]], [IDS[3]], "the channel `stream` ranked"),
+        ([IDS[0]], [IDS[0]], "both useful and useless"),
+    ],
+)
+def test_a_verdict_on_what_the_stream_did_not_rank_is_refused(useful, useless, reason):
+    with pytest.raises(InvalidInputError, match=reason):
+        judge(RECOLLECTION, useful, useless)
+
+
+def test_a_recollection_without_the_stream_is_refused():
+    for other in (replace(RECOLLECTION, hits=(hit(4, ranked=False),)), replace(RECOLLECTION, tallies={})):
+        with pytest.raises(InvalidInputError, match="needs a recollection with hits of the channel `stream`"):
+            judge(other, [IDS[0]], None)
+
+
+GOOD = Mark(IDS[0], True, Factors(1.0, 0.0, 0.5, 0))
+
+
+@pytest.mark.parametrize(
+    "feedback",
+    [
+        Feedback((), 10),
+        Feedback((GOOD, replace(GOOD, useful=False)), 10),
+        Feedback((GOOD,), 0),
+        Feedback((GOOD,), 2**31),
+        Feedback((replace(GOOD, factors=Factors(0.5, 1.1, 0.5, 1)),), 10),
+        Feedback((replace(GOOD, factors=Factors(float("nan"), 0.1, 0.5, 1)),), 10),
+        Feedback((replace(GOOD, factors=Factors(0.5, 0.1, 0.5, -1)),), 10),
+        Feedback((replace(GOOD, factors=Factors(0.5, 0.1, 0.5, 11)),), 10),
+        Feedback(tuple(replace(GOOD, memory_id=UUID(int=number)) for number in range(201)), 300),
+    ],
+)
+def test_marks_that_no_recall_can_have_led_to_are_refused(feedback):
+    check_feedback(Feedback((GOOD,), 10))
+    with pytest.raises(InvalidInputError):
+        check_feedback(feedback)

@@ -1,0 +1,68 @@
+"""An agent's profile and the JSON it is kept as."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.core.checks import check_profile
+from recollect.core.profiles import from_profile, to_profile
+from recollect.errors import InvalidInputError
+from recollect.models import Kind, Mode, Profile, Weighing
+
+WEIGHTS = st.none() | st.floats(0, 1000)
+WEIGHINGS = st.builds(
+    Weighing,
+    mode=st.none() | st.sampled_from(Mode),
+    recency=WEIGHTS,
+    relevance=WEIGHTS,
+    importance=WEIGHTS,
+    gains=st.none() | st.tuples(*[st.floats(0, 1000)] * 3),
+    decay=st.none() | st.floats(0.001, 1),
+)
+PROFILES = st.builds(
+    Profile,
+    weighing=WEIGHINGS,
+    kinds=st.lists(st.sampled_from(Kind), unique=True).map(tuple),
+    limit=st.none() | st.integers(1, 200),
+    reflection_threshold=st.none() | st.floats(0, 1_000_000),
+)
+
+
+@given(PROFILES)
+def test_a_profile_survives_being_kept(profile):
+    check_profile(profile)
+    assert to_profile(from_profile(profile)) == profile
+
+
+def test_nothing_kept_is_a_profile_that_says_nothing():
+    assert to_profile(None) == to_profile({}) == Profile()
+    assert from_profile(Profile()) == {}
+
+
+def test_only_what_a_profile_says_is_kept():
+    assert from_profile(Profile(Weighing(decay=0.95), limit=5)) == {"weighing": {"decay": 0.95}, "limit": 5}
+
+
+def test_what_a_newer_version_kept_is_passed_over():
+    kept = {"mood": "calm", "limit": 7, "weighing": {"mode": "paper", "novelty": 1}}
+    assert to_profile(kept) == Profile(Weighing(Mode.PAPER), limit=7)
+
+
+@pytest.mark.parametrize(
+    ("profile", "field"),
+    [
+        (Profile(Weighing(recency=-1)), "recency"),
+        (Profile(Weighing(importance=float("nan"))), "importance"),
+        (Profile(Weighing(decay=0)), "decay"),
+        (Profile(kinds=(Kind.EVENT, Kind.EVENT)), "kinds"),
+        (Profile(limit=0), "limit"),
+        (Profile(limit=201), "limit"),
+        (Profile(reflection_threshold=-1), "reflection_threshold"),
+        (Profile(reflection_threshold=float("inf")), "reflection_threshold"),
+    ],
+)
+def test_absurd_profiles_are_refused_by_name(profile, field):
+    with pytest.raises(InvalidInputError, match=field):
+        check_profile(profile)

@@ -1,0 +1,189 @@
+"""Learning weights from feedback: what was planted is found, and what cannot be learned is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.core import scoring, tuning
+from recollect.errors import InvalidInputError
+from recollect.models import Mode, Weighing
+
+SKEWED = Weighing(recency=5.0, relevance=0.1, importance=0.1)
+
+
+def judged(number, useful, ranks, relevance, importance, candidates=1_000):
+    values = (np.asarray(values, dtype=np.float64) for values in (ranks, relevance, importance))
+    return tuning.Judged(UUID(int=number + 1), candidates, np.asarray(useful, dtype=np.bool_), *values)
+
+
+def plant(weights, decay, *, recalls=60, hits=12, noise=0.05, seed=3):
+    """Make up recalls whose better half, by these weights and with some noise, was marked useful."""
+    chance = np.random.default_rng(seed)
+    made = []
+    for number in range(recalls):
+        ranks = chance.choice(np.arange(1, 600), hits, replace=False)
+        relevance, importance = chance.random(hits), chance.random(hits)
+        recency = (decay**ranks - decay**1_000) / (decay - decay**1_000)
+        score = np.column_stack((recency, relevance, importance)) @ np.array(weights) + chance.normal(0, noise, hits)
+        made.append(judged(number, score > np.median(score), ranks, relevance, importance))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("planted", "order"),
+    [((0.2, 4.0, 1.0), "relevance"), ((0.2, 0.5, 4.0), "importance"), ((4.0, 0.5, 0.2), "recency")],
+)
+def test_planted_weights_are_found_from_a_bad_start(planted, order):
+    start = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(2.0, 2.0, 2.0))
+    found = tuning.learn(plant(planted, 0.99), start)
+    before, after = found.held_out
+    assert after.accuracy > before.accuracy + 0.05
+    assert after.accuracy > 0.9
+    assert found.recommended
+    assert not found.applied
+    learned = {name: getattr(found.after, name) for name in ("recency", "relevance", "importance")}
+    assert max(learned, key=learned.get) == order
+    assert found.recalls == (42, 18)
+
+
+def test_a_planted_decay_is_preferred_to_a_wrong_one():
+    found = tuning.learn(plant((5.0, 1.0, 1.0), 0.98, noise=0.01, recalls=100), Weighing(decay=0.999, recency=5.0))
+    assert found.before.decay == 0.999
+    # A neighbour on the grid orders the hits nearly as well.
+    assert 0.95 <= found.after.decay <= 0.99
+    assert found.held_out[1].accuracy > found.held_out[0].accuracy + 0.05
+
+
+def test_the_sum_of_what_the_factors_can_add_stays_the_same():
+    found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), SKEWED)
+    sums = [sum(scoring.settle(Weighing(), weighing).weights) for weighing in (found.before, found.after)]
+    assert sums[1] == pytest.approx(sums[0], abs=1e-3)
+    assert found.after.gains is None
+    assert all(value >= 0 for value in (found.after.recency, found.after.relevance, found.after.importance))
+
+
+def test_the_same_feedback_in_any_order_teaches_the_same():
+    recalls = plant((0.2, 4.0, 1.0), 0.98)
+    assert tuning.learn(recalls, SKEWED) == tuning.learn(recalls[::-1], SKEWED)
+
+
+def test_what_is_right_already_is_left_nearly_alone():
+    usual = scoring.settle(Weighing(), Weighing())
+    found = tuning.learn(plant(usual.weights, 0.99, recalls=200), Weighing())
+    assert found.after.decay == 0.99
+    assert found.held_out[1].accuracy == pytest.approx(found.held_out[0].accuracy, abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_chance_alone_explains_is_not_recommended(seed):
+    chance = np.random.default_rng(seed)
+    recalls = [
+        judged(number, chance.random(6) < 0.5, chance.integers(1, 900, 6), chance.random(6), chance.random(6))
+        for number in range(40)
+    ]
+    found = tuning.learn(recalls, Weighing())
+    before, after = found.held_out
+    assert after.accuracy - before.accuracy <= found.margin
+    assert not found.recommended
+
+
+def test_what_does_worse_on_feedback_held_out_is_not_recommended():
+    recalls = plant((0.2, 4.0, 1.0), 0.99)
+    held_out, training = tuning.split(recalls)
+    turned = [replace(recall, useful=~recall.useful) for recall in held_out]
+    found = tuning.learn(training + turned, Weighing())
+    assert found.training[1].accuracy > found.training[0].accuracy
+    assert found.held_out[1].accuracy < found.held_out[0].accuracy
+    assert not found.recommended
+
+
+def test_too_little_feedback_is_refused_with_what_is_missing():
+    recalls = plant((0.2, 4.0, 1.0), 0.99, recalls=9)
+    unanimous = [replace(recall, useful=np.ones_like(recall.useful)) for recall in plant((1, 1, 1), 0.99)]
+    with pytest.raises(InvalidInputError, match=r"needs 10 recalls .* there are 9"):
+        tuning.learn(recalls + unanimous, Weighing())
+    with pytest.raises(InvalidInputError, match="there are 0"):
+        tuning.learn([], Weighing())
+
+
+def test_decay_by_the_hour_cannot_be_tuned():
+    with pytest.raises(InvalidInputError, match="paper"):
+        tuning.learn(plant((1, 1, 1), 0.99), Weighing(Mode.PAPER))
+
+
+def test_a_factor_without_gain_keeps_its_weight():
+    found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), Weighing(importance=0.7, gains=(2.0, 2.0, 0.0)))
+    assert found.after.importance == 0.7
+    assert found.after.relevance > found.after.recency
+
+
+def test_weights_of_zero_and_factors_that_never_differ_are_survived():
+    flat = [judged(number, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5]) for number in range(20)]
+    found = tuning.learn(flat, Weighing())
+    assert (found.after.recency, found.after.relevance, found.after.importance) == (1.0, 1.0, 1.0)
+    assert found.held_out[0].accuracy == 0.5
+    assert not found.recommended
+    nothing = Weighing(recency=0.0, relevance=0.0, importance=0.0)
+    assert tuning.learn(plant((0.2, 4.0, 1.0), 0.99), nothing).recommended
+    assert tuning.learn(flat, nothing).after.relevance == 0.0
+
+
+def test_when_every_factor_speaks_against_what_is_useful_the_weights_stay():
+    wrong = [judged(number, [True, False], [900, 1], [0.0, 1.0], [0.0, 1.0]) for number in range(500)]
+    found = tuning.learn(wrong, Weighing())
+    assert (found.after.recency, found.after.relevance, found.after.importance) == (1.0, 1.0, 1.0)
+    assert not found.recommended
+
+
+@given(st.integers(1, 5_000), st.floats(0.5, 1.0), st.lists(st.integers(0, 5_000), min_size=1, max_size=20))
+def test_recency_from_ranks_equals_the_recency_of_the_scoring(candidates, decay, ranks):
+    ranks = [min(rank, candidates) for rank in ranks]
+    found = tuning.rescale(np.array(ranks, dtype=np.float64), candidates, decay)
+    assert ((found >= 0) & (found <= 1)).all()
+    if candidates == 1 or decay == 1:
+        assert (found == 0.5).all()
+        return
+    scaled = scoring.scale([decay**rank for rank in range(1, candidates + 1)])
+    expected = [scaled[rank - 1] if rank else 0.0 for rank in ranks]
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(10, 40), st.integers(2, 9))
+def test_the_loss_never_rises_and_no_weight_is_negative(seed, recalls, hits):
+    chance = np.random.default_rng(seed)
+    made = []
+    for number in range(recalls):
+        useful = [True, False, *(chance.random(hits) < 0.5)]
+        made.append(judged(number, useful, *chance.random((3, hits + 2)) * [[900], [1], [1]]))
+    prior = chance.random(3) * 4
+    differences, shares = tuning.pair_up(made, 0.99)
+    weights, loss = tuning.fit(differences, shares, prior)
+    assert (weights >= 0).all()
+    assert loss <= tuning.loss_at(prior, differences, shares, prior)
+    # No small step to any side is better: the loss is convex, so this is its least.
+    for side in np.vstack((np.eye(3), -np.eye(3))) * 1e-3:
+        moved = np.maximum(weights + side, 0)
+        assert tuning.loss_at(moved, differences, shares, prior) >= loss - 1e-7
+
+
+def test_a_recall_with_very_many_marks_has_no_more_say_than_another():
+    chance = np.random.default_rng(1)
+    large = judged(0, chance.random(200) < 0.5, np.arange(1, 201), chance.random(200), chance.random(200))
+    small = judged(1, [True, False], [1, 2], [0.1, 0.2], [0.3, 0.4])
+    differences, shares = tuning.pair_up([large, small], 0.99)
+    assert len(differences) <= tuning.MOST_PAIRS + 1
+    assert shares.sum() == pytest.approx(2.0)
+    assert shares[-1] == 1.0
+
+
+def test_a_tie_is_half_right():
+    equal = [judged(0, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5])]
+    fit = tuning.measure(equal, scoring.settle(Weighing(), Weighing()))
+    assert (fit.accuracy, fit.reciprocal_rank) == (0.5, pytest.approx(1 / 1.5))
