@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Any
 from uuid import UUID
 
 try:
@@ -19,9 +20,9 @@ except ImportError:  # the extra is not installed
 from pydantic import ValidationError
 
 from recollect.doors import agents, carry, later, recalled, timing
-from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
-from recollect.errors import RecollectError
-from recollect.models import Cue, Kind, NewMemory, Right
+from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
+from recollect.errors import RecollectError, UnavailableError
+from recollect.models import Cue, Kind, NewMemory, Right, Status
 from recollect.settings import Settings
 from recollect.wiring import Recollect, set_up
 
@@ -148,6 +149,10 @@ def remember(
 
 
 @app.command()
+@with_options(
+    now=Annotated[datetime | None, typer.Option(help="The moment of the recall, in UTC.", show_default="now")],
+    no_touch=Annotated[bool | None, typer.Option("--no-touch", help="Do not count the hits as accessed.")],
+)
 def recall(
     text: Annotated[str, typer.Argument(help="What to be reminded of.")],
     agent: Agent,
@@ -157,10 +162,14 @@ def recall(
         list[str] | None, typer.Option(help="text, vector or stream; repeat for more.", show_default="text, vector")
     ] = None,
     tenant: Tenant = "default",
+    **clock: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Show what a cue reminds of, best first, and why."""
-    cue = Cue(text, limit=limit, channels=tuple(channel or ()))
+    moment = clock["now"].replace(tzinfo=UTC) if clock["now"] else None
+    cue = Cue(text, limit=limit, channels=tuple(channel or ()), now=moment, touch=not clock["no_touch"])
     recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
+    if recollection.status is Status.ERROR:
+        raise UnavailableError(f"No channel could look. {recollection.message}")
     out.print(recalled.to_table(recollection) if recollection.hits else "nothing found")
     for name, method in recollection.methods.items():
         if method.startswith("skipped"):

@@ -125,14 +125,14 @@ begin
         where listed.timeless >= edge.timeless - weights[1] or listed.timeless <= foot.timeless + weights[1]
     ), place as materialized (
         select a.id, row_number() over (order by max(a.accessed_at) desc, bool_or(a.thought), a.id desc) as rank
-        from latest_accesses(asked_scope, asked_kinds, before, horizon) a
-        join candidate c on c.id = a.id
-        group by a.id
+        from latest_accesses(asked_scope, asked_kinds, before, horizon) a group by a.id
     ), factor as (
         select s.id, p.rank, b.total,
                case when b.last = 1 then 0.5
                     when p.rank is null then 0
-                    else (exp(greatest(ln(decay) * (p.rank - 1), -700)) - b.last) / (1 - b.last) end as recency,
+                    -- What is no candidate holds its rank all the same, so there can be more ranks than candidates.
+                    else greatest(0, (exp(greatest(ln(decay) * (p.rank - 1), -700)) - b.last) / (1 - b.last)) end
+                    as recency,
                case when b.farthest > b.nearest
                     then coalesce((b.farthest - s.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
                coalesce((s.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
