@@ -103,7 +103,8 @@ async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect,
     embedder.recover()
     found = await mind.recall(stream("something else"))
     assert found.methods["stream"] == "near-exact"
-    assert "news of the day" in [hit.memory.content for hit in found.hits]
+    [late] = [hit for hit in found.hits if hit.memory.content == "news of the day"]
+    assert (late.channels["stream"].factors.relevance, late.channels["stream"].factors.importance) == (0, 1)
 
 
 async def test_a_decay_too_slow_for_the_index_is_reckoned_exactly(recollect, mind):

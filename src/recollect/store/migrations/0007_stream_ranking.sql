@@ -230,9 +230,9 @@ begin
     ), factor as (
         select v.id, p.rank,
                case when p.rank is null then 0 else exp(greatest(ln(decay) * (p.rank - 1), -700)) end as recency,
-               case when farthest > nearest
-                    then coalesce(greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))), 0)
-                    else 0.5 end as relevance,
+               case when nearest = farthest then 0.5
+                    when v.distance is null then 0
+                    else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as relevance,
                coalesce((v.importance - least) / nullif(greatest - least, 0), 0.5) as importance
         from seen v left join place p on p.id = v.id and p.rank <= horizon
     ), scored as (
