@@ -185,7 +185,7 @@ create function %1$I(
     language plpgsql stable as $$
 declare
     nothing %2$s := '[0,0]';
-    nearest double precision; farthest double precision; least double precision; greatest double precision;
+    nearest double precision; farthest double precision; mildest double precision; gravest double precision;
     slope double precision; rise double precision; lift double precision;
     found uuid[]; more uuid[];
     usual text := current_setting('hnsw.ef_search');
@@ -199,9 +199,12 @@ begin
     execute 'select array_agg(id), min(distance) from (select id, embedding <#> $2 as distance ' || search || '30) top'
         into found, nearest using (cue || nothing), cue;
     execute format('select min(importance), max(importance) from %3$I where scope_id = %%s and not idle', asked_scope)
-        into least, greatest;
+        into mildest, gravest;
+    select least(mildest, min(m.importance)), greatest(gravest, max(m.importance)) into mildest, gravest
+    from pending_embeddings p join memories m on m.scope_id = p.scope_id and m.id = p.id
+    where p.scope_id = asked_scope and not m.idle;
     slope := coalesce(weights[2] / nullif(farthest - nearest, 0), 0);
-    rise := coalesce(weights[3] / nullif(greatest - least, 0), 0);
+    rise := coalesce(weights[3] / nullif(gravest - mildest, 0), 0);
     -- What importance weighs beside meaning, in the unit that it is folded in; the longer of the two is brought to 1.
     lift := case when slope * 1e9 > rise then rise / slope * 10 else 1e9 end;
     perform set_config('hnsw.ef_search', '200', true);
@@ -233,7 +236,7 @@ begin
                case when nearest = farthest then 0.5
                     when v.distance is null then 0
                     else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as relevance,
-               coalesce((v.importance - least) / nullif(greatest - least, 0), 0.5) as importance
+               coalesce((v.importance - mildest) / nullif(gravest - mildest, 0), 0.5) as importance
         from seen v left join place p on p.id = v.id and p.rank <= horizon
     ), scored as (
         select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
