@@ -7,25 +7,39 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import httpx
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from recollect import errors
+from recollect.core.appends import Utterance, as_messages
 from recollect.core.feedback import judge
 from recollect.models import (
+    JSON,
+    Appended,
     Association,
+    Context,
+    Conversation,
+    Conversations,
+    ConversationState,
     Cue,
     Feedback,
+    History,
+    Leaf,
     Memory,
     NewMemory,
+    NewMessage,
     Overview,
     Page,
     Profile,
+    PurgeReceipt,
     Receipt,
     Recollection,
+    Shares,
     Triple,
+    Window,
 )
 
 ATTEMPTS = 4
@@ -43,45 +57,16 @@ ERRORS = {
     )
 }
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
-CUE = TypeAdapter(Cue)
-NEW_MEMORY, TRIPLES = TypeAdapter(NewMemory), TypeAdapter(list[Triple])
 OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
-
-
-class Receipts(BaseModel):
-    """The answer to a remember."""
-
-    memories: list[Receipt]
-
-
-class Recollections(BaseModel):
-    """The answer to several cues."""
-
-    recollections: list[Recollection]
-
-
-class Forgotten(BaseModel):
-    """The answer to a forget."""
-
-    forgotten: list[UUID]
-
-
-class Deferred(BaseModel):
-    """The answer to a reflect."""
-
-    job: int
-
-
-class Associations(BaseModel):
-    """The answer to an associate."""
-
-    associations: list[Association]
-
-
-class Marked(BaseModel):
-    """The answer to a feedback."""
-
-    marked: int
+CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)
+CONTEXT, HISTORY, RECEIPT = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(PurgeReceipt)
+CUE, NEW_MEMORY, NEW_MESSAGE = TypeAdapter(Cue), TypeAdapter(NewMemory), TypeAdapter(NewMessage)
+TRIPLES, WINDOW = TypeAdapter(list[Triple]), TypeAdapter(Window)
+# Answers that are a list or a number come as an object with one field.
+RECEIPTS, RECOLLECTIONS = TypeAdapter(dict[str, list[Receipt]]), TypeAdapter(dict[str, list[Recollection]])
+ASSOCIATIONS, FORGOTTEN = TypeAdapter(dict[str, list[Association]]), TypeAdapter(dict[str, list[UUID]])
+APPENDED, LEAVES = TypeAdapter(dict[str, list[Appended]]), TypeAdapter(dict[str, list[Leaf]])
+PURGES, NUMBER = TypeAdapter(dict[str, list[PurgeReceipt]]), TypeAdapter(dict[str, int])
 
 
 class Client:
@@ -143,12 +128,20 @@ def read(answer: httpx.Response) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteMind:
-    """One scope on a server."""
+class RemoteScope:
+    """A scope's names, and the server that it is on."""
 
     client: Client
     agent: str
     user: str
+
+    def _scope(self) -> dict[str, Any]:
+        return {"agent": self.agent, "user": self.user}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMind(RemoteScope):
+    """One scope on a server."""
 
     async def remember(
         self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
@@ -159,7 +152,7 @@ class RemoteMind:
         body = self._scope() | {"memories": [to_body(item) for item in items]}
         headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
         answer = await self.client.send("POST", "/v1/memories", json=body, headers=headers)
-        return Receipts.model_validate_json(answer).memories
+        return RECEIPTS.validate_json(answer)["memories"]
 
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
         """Give back what a cue reminds of, best first."""
@@ -173,7 +166,7 @@ class RemoteMind:
         asked = [to_cue_body(Cue(cue) if isinstance(cue, str) else cue) for cue in cues]
         body = self._scope() | {"cues": asked, "isolated": isolated}
         answer = await self.client.send("POST", "/v1/recall-each", json=body)
-        return Recollections.model_validate_json(answer).recollections
+        return RECOLLECTIONS.validate_json(answer)["recollections"]
 
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory."""
@@ -189,12 +182,12 @@ class RemoteMind:
         """Delete memories and all that was derived from them."""
         body = self._scope() | {"ids": [str(memory_id) for memory_id in ids]}
         answer = await self.client.send("POST", "/v1/forget", json=body)
-        return Forgotten.model_validate_json(answer).forgotten
+        return FORGOTTEN.validate_json(answer)["forgotten"]
 
     async def reflect_later(self) -> int:
         """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
         answer = await self.client.send("POST", "/v1/reflect", json=self._scope())
-        return Deferred.model_validate_json(answer).job
+        return NUMBER.validate_json(answer)["job"]
 
     async def associate(
         self, triples: Triple | Sequence[Triple], *, limit: int = 30, original: bool = False
@@ -203,7 +196,7 @@ class RemoteMind:
         perceived = [triples] if isinstance(triples, Triple) else triples
         body = self._scope() | {"triples": TRIPLES.dump_python(list(perceived)), "limit": limit, "original": original}
         answer = await self.client.send("POST", "/v1/associate", json=body)
-        return Associations.model_validate_json(answer).associations
+        return ASSOCIATIONS.validate_json(answer)["associations"]
 
     async def last_chat(self, name: str) -> Memory | None:
         """Give back the newest chat with somebody, if there was one."""
@@ -223,7 +216,7 @@ class RemoteMind:
         ]
         recall_id = str(marks.recall_id or uuid4())
         body = self._scope() | {"marks": flat, "candidates": marks.candidates, "recall_id": recall_id}
-        return Marked.model_validate_json(await self.client.send("POST", "/v1/feedback", json=body)).marked
+        return NUMBER.validate_json(await self.client.send("POST", "/v1/feedback", json=body))["marked"]
 
     async def overview(self) -> Overview:
         """Say what the scope holds, in numbers."""
@@ -239,8 +232,96 @@ class RemoteMind:
         weighing = to_weighing_body(body.pop("weighing"))
         await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)
 
-    def _scope(self) -> dict[str, Any]:
-        return {"agent": self.agent, "user": self.user}
+    def conversation(self, conversation: str) -> RemoteConversation:
+        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
+        return RemoteConversation(self.client, self.agent, self.user, conversation)
+
+    async def conversations(
+        self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
+    ) -> Conversations:
+        """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
+        parameters = self._scope() | {"cursor": cursor, "limit": str(limit)} | ({"state": state} if state else {})
+        return CONVERSATIONS.validate_json(await self.client.send("GET", "/v1/conversations", params=parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteConversation(RemoteScope):
+    """One conversation on a server."""
+
+    conversation: str
+
+    async def append(self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = "") -> list[Appended]:
+        """Append one or many messages; without a key of yours one is made up, so that retries are safe."""
+        body = self._talk() | {"messages": [to_message_body(message) for message in as_messages(messages)]}
+        headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
+        answer = await self.client.send("POST", "/v1/messages", json=body, headers=headers)
+        return APPENDED.validate_json(answer)["messages"]
+
+    async def history(self, window: Window | int = Window()) -> History:  # noqa: B008 - a frozen value
+        """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
+        body = self._talk() | to_window_body(Window(window) if isinstance(window, int) else window)
+        return HISTORY.validate_json(await self.client.send("POST", "/v1/history", json=body))
+
+    async def context(
+        self,
+        cue: str | Cue,
+        budget: int = 4_000,
+        *,
+        shares: Shares = Shares(),  # noqa: B008 - a frozen value
+        window: Window = Window(),  # noqa: B008 - a frozen value
+        system: str = "",
+    ) -> Context:
+        """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary."""
+        body = self._talk() | to_cue_body(Cue(cue) if isinstance(cue, str) else cue) | to_window_body(window)
+        del body["max_tokens"]
+        divided = {f"{name}_share": share for name, share in asdict(shares).items()}
+        body |= divided | {"budget": budget, "system": system}
+        return CONTEXT.validate_json(await self.client.send("POST", "/v1/context", json=body))
+
+    async def leaves(self, limit: int = 50) -> list[Leaf]:
+        """List where the conversation's threads end, newest first; each can be a history's leaf."""
+        return LEAVES.validate_json(await self._get("/leaves", limit=str(limit)))["leaves"]
+
+    async def read(self) -> Conversation:
+        """Read the conversation's name, state and times."""
+        return CONVERSATION.validate_json(await self._get())
+
+    async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
+        """Give the conversation a name, or metadata of your own; what is None stays as it is."""
+        given = {"name": name} | ({} if metadata is None else {"metadata": dict(metadata)})
+        await self.client.send("PATCH", self._path(), json=self._scope() | given)
+
+    async def archive(self) -> Conversation:
+        """Take the conversation out of recall; it stays readable, and the next message brings it back."""
+        return CONVERSATION.validate_json(await self._post("/archive"))
+
+    async def restore(self) -> Conversation:
+        """Bring an archived or deleted conversation back as it was, with what was derived from it."""
+        return CONVERSATION.validate_json(await self._post("/restore"))
+
+    async def delete(self) -> Conversation:
+        """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
+        return CONVERSATION.validate_json(await self._post("/delete"))
+
+    async def purge(self) -> PurgeReceipt:
+        """Erase the conversation for good; what does not fit into the call is finished by a job."""
+        return RECEIPT.validate_json(await self._post("/purge"))
+
+    async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
+        """List what purges of conversations of this name removed, the latest first."""
+        return PURGES.validate_json(await self._get("/receipts", limit=str(limit)))["receipts"]
+
+    def _talk(self) -> dict[str, Any]:
+        return self._scope() | {"conversation": self.conversation}
+
+    def _path(self, place: str = "") -> str:
+        return f"/v1/conversations/{quote(self.conversation, safe='')}{place}"
+
+    async def _get(self, place: str = "", **parameters: str) -> bytes:
+        return await self.client.send("GET", self._path(place), params=self._scope() | parameters)
+
+    async def _post(self, place: str) -> bytes:
+        return await self.client.send("POST", self._path(place), json=self._scope())
 
 
 def to_body(memory: NewMemory) -> dict[str, Any]:
@@ -260,3 +341,19 @@ def to_cue_body(cue: Cue) -> dict[str, Any]:
 def to_weighing_body(weighing: dict[str, Any]) -> dict[str, Any]:
     """Leave out what is left open."""
     return {name: value for name, value in weighing.items() if value is not None}
+
+
+def to_message_body(message: NewMessage) -> dict[str, Any]:
+    """Turn a message into what the server takes: what is absent travels as empty."""
+    body: dict[str, Any] = NEW_MESSAGE.dump_python(message, mode="json")
+    for attachment in body["attachments"]:
+        attachment["side"] = attachment["side"] or ""
+    parent = "" if message.parent is None else body["parent"]
+    return body | {"parent": parent, "embedding": body["embedding"] or []}
+
+
+def to_window_body(window: Window) -> dict[str, Any]:
+    """Turn a window into what the server takes, its prefixes by name."""
+    body: dict[str, Any] = WINDOW.dump_python(window, mode="json")
+    user_prefix, assistant_prefix = body.pop("prefixes")
+    return body | {"leaf": body["leaf"] or "", "user_prefix": user_prefix, "assistant_prefix": assistant_prefix}

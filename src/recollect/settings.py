@@ -43,12 +43,29 @@ class Settings(BaseSettings):
         le=60,
         description="How long a write or a recall waits for the embedder before going on without.",
     )
-    chat_url: str = Field(default="", description="Base URL of a chat endpoint, ending in /v1; no reflection if empty.")
+    chat_url: str = Field(
+        default="",
+        description="Base URL of a chat endpoint, ending in /v1; it reflects and converses, nothing else needs it.",
+    )
     chat_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the chat endpoint.")
     chat_model: str = Field(default="", description="Chat model to ask for.")
     chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Longest time to wait for one answer.")
     chat_characters: int = Field(
         default=24_000, ge=500, le=1_000_000, description="Most characters of memories in one prompt."
+    )
+    tokenizers: str = Field(
+        default="o200k_base cl100k_base",
+        description="By which messages are counted, the usual one first: `o200k_base`, `cl100k_base`, `qwen`, "
+        "`qwen3.5`, `deepseek`, `estimate`.",
+    )
+    archive_after_days: float = Field(
+        default=0, ge=0, le=36_500, description="Days without use before a conversation is archived; 0 = never."
+    )
+    delete_after_days: float = Field(
+        default=0, ge=0, le=36_500, description="Days without use before a conversation is deleted; 0 = never."
+    )
+    purge_after_days: float = Field(
+        default=30, ge=0, le=36_500, description="Days between a conversation's deletion and its purge; 0 = never."
     )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")

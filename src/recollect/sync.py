@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from recollect.mind import Mind
+from recollect.mind import ConversationView, Mind
 from recollect.models import Receipt, Recollection
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
@@ -32,6 +32,11 @@ class Verbs(Protocol):
         """Give back what a cue reminds of."""
         ...
 
+    @property
+    def conversation(self) -> Callable[[str], object]:
+        """Choose a conversation."""
+        ...
+
 
 class Opened(Protocol):
     """Whatever gives minds."""
@@ -42,10 +47,18 @@ class Opened(Protocol):
         ...
 
 
-def blocking(method: Callable[Concatenate[Mind, P], Awaitable[R]]) -> Callable[Concatenate[BlockingMind, P], R]:
-    """Give a method of a mind the same signature without `await`."""
+@dataclass(frozen=True)
+class Blocking:
+    """Something asynchronous, and the portal to where it runs."""
 
-    def call(self: BlockingMind, /, *arguments: P.args, **named: P.kwargs) -> R:
+    inner: Any
+    portal: BlockingPortal
+
+
+def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Concatenate[Blocking, P], R]:
+    """Give a method of a mind or a conversation the same signature without `await`."""
+
+    def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> R:
         bound: Callable[P, Awaitable[R]] = getattr(self.inner, method.__name__)
         return self.portal.call(partial(bound, *arguments, **named))
 
@@ -54,11 +67,28 @@ def blocking(method: Callable[Concatenate[Mind, P], Awaitable[R]]) -> Callable[C
 
 
 @dataclass(frozen=True)
-class BlockingMind:
+class BlockingConversation(Blocking):
+    """A conversation whose methods return when they are done; here or on a server."""
+
+    append = blocking(ConversationView.append)
+    history = blocking(ConversationView.history)
+    context = blocking(ConversationView.context)
+    converse = blocking(ConversationView.converse)
+    leaves = blocking(ConversationView.leaves)
+    read = blocking(ConversationView.read)
+    describe = blocking(ConversationView.describe)
+    archive = blocking(ConversationView.archive)
+    restore = blocking(ConversationView.restore)
+    delete = blocking(ConversationView.delete)
+    purge = blocking(ConversationView.purge)
+    receipts = blocking(ConversationView.receipts)
+
+
+@dataclass(frozen=True)
+class BlockingMind(Blocking):
     """A mind whose verbs return when they are done; here or on a server."""
 
     inner: Verbs
-    portal: BlockingPortal
 
     remember = blocking(Mind.remember)
     recall = blocking(Mind.recall)
@@ -74,6 +104,11 @@ class BlockingMind:
     set_profile = blocking(Mind.set_profile)
     reflect = blocking(Mind.reflect)
     reflect_later = blocking(Mind.reflect_later)
+    conversations = blocking(Mind.conversations)
+
+    def conversation(self, conversation: str) -> BlockingConversation:
+        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
+        return BlockingConversation(self.inner.conversation(conversation), self.portal)
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,29 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.checks import check_line, check_scope
+from recollect.core.retention import usual_rules
+from recollect.core.tokens import ESTIMATE
 from recollect.errors import EmbedderError, ForbiddenError, InvalidInputError, SetupError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.reflect import Reflecting
-from recollect.jobs.worker import build_app, run_worker
+from recollect.jobs.retain import retain_now
+from recollect.jobs.settle import settle_scope
+from recollect.jobs.worker import Duties, build_app, run_worker
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
+from recollect.llm.tokens import load_tokenizers
 from recollect.mind import Mind, within
-from recollect.models import ApiKey, Caller, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
+from recollect.models import ApiKey, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
+from recollect.models.imports import Arrival, DifyImport
 from recollect.settings import Settings
-from recollect.store import keys, ownership, scopes, spaces
+from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
 from recollect.store.jobs import Backlog, count_jobs, list_unfinished
 from recollect.store.migrate import migrate
 from recollect.verbs import carry
+from recollect.verbs.import_dify import Progress, bring
 from recollect.verbs.parts import Parts
+from recollect.verbs.rederive import rederive
 from recollect.verbs.reflect import Occasion, reflect
 
 EMBEDDED = "embedded"
@@ -120,8 +128,9 @@ class Recollect:
     async def work(self, concurrency: int = 4, *, until_empty: bool = False) -> None:
         """Run jobs until cancelled, or until none is left."""
         parts, batch = self.parts, self.settings.embedder_batch
-        reflecting = join_reflection(parts)
-        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, reflecting)
+        rederiving = partial(rederive, parts) if parts.chat else None
+        duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings))
+        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
         await run_worker(make_app, concurrency, until_empty=until_empty)
 
     @property
@@ -206,6 +215,29 @@ class Operator:
         """Read vectors of a mind's memories, exactly as a space holds them; what has none is absent."""
         return await spaces.read_vectors(mind.parts.database, mind.scope, space, ids)
 
+    async def import_dify(self, wanted: DifyImport, tenant: str, report: Progress) -> Arrival:
+        """Bring over what is wanted of a Dify database; a dry run makes nothing, not even the tenant."""
+        owner = self.recollect.owner_address()
+        number = await ownership.find_tenant(owner, tenant)
+        if number is None and not wanted.dry_run:
+            number = (await self.act_for(tenant)).tenant_id
+        caller = Caller(number or 0, EVERY_RIGHT, "library", FULL_TRUST)
+        return await bring(self.recollect.parts, caller, wanted, report)
+
+    async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
+        """List the conversations that are due to move on, and unless it is a dry run move them on."""
+        parts, rules = self.recollect.parts, usual_rules(self.recollect.settings)
+        return await retain_now(parts.database, rules, report, dry_run=dry_run, rederive=parts.chat is not None)
+
+    async def settle(self, mind: Mind, report: Callable[[int], None]) -> None:
+        """Bring a mind's memories where the states of its conversations want them, now and not by a worker."""
+        place, rederive = await scopes.locate(mind.parts.database, mind.scope), mind.parts.chat is not None
+        await settle_scope(mind.parts.database, place.scope_id or 0, rederive=rederive, report=report)
+
+    async def scrub(self, report: scrub.Report, *, dry_run: bool = False) -> scrub.Scrubbed:
+        """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
+        return await scrub.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
+
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Give a mind's memories the vectors they wait for, now and not by a worker; return how many."""
         embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedder_batch
@@ -242,7 +274,9 @@ async def connected(
     database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
     try:
         channels = (VectorChannel(), TextChannel(), StreamChannel())
-        parts = Parts(database, channels, embedder, settings.embed_wait_seconds, settings.embedder_batch, chat)
+        tokenizers = load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE])
+        batch, wait = settings.embedder_batch, settings.embed_wait_seconds
+        parts = Parts(database, channels, embedder, wait, batch, chat, tokenizers)
         yield Recollect(parts, settings, addresses)
     finally:
         await database.close()

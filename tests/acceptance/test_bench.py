@@ -48,6 +48,24 @@ def test_stream():
     assert figures["large 1500"]["overlap"] >= 29
 
 
+def test_conversations():
+    figures = measure("conversations", "--sizes", "400", "2000", "--rounds", "5")
+    assert {"newest 400", "leaf 2000", "naive 2000", "append 400", "ratio", "round_trips"} <= set(figures)
+    for size in (400, 2_000):
+        rows = figures[f"rows {size}"]
+        assert 2 * rows["returned"] <= rows["read"] <= 2 * rows["returned"] + 8
+        assert (figures[f"newest {size}"]["messages"], figures[f"newest {size}"]["tokens"] <= 4_000) == (102, True)
+    assert max(figures["round_trips"].values()) <= 3
+    assert figures["naive 2000"]["found"] < 1
+
+
+def test_lifecycle():
+    figures = measure("lifecycle", "--messages", "1200")
+    assert {"archive", "restore", "delete", "restore after delete", "purge"} <= set(figures)
+    assert (figures["removed"]["messages"], figures["removed"]["vectors"]) == (1_200, 1_212)
+    assert all(figures[name]["steps"] == 3 for name in ("archive", "restore", "purge"))
+
+
 @pytest.mark.real_model
 @pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
 def test_the_picture_of_the_factors_shows_what_is_recalled_today(shared, tmp_path):

@@ -116,4 +116,6 @@ def test_the_service_keeps_its_own_document(service, tmp_path):
     assert {route for route, _ in made} >= {"/v1/memories", "/v1/memories/{memory_id}", "/v1/recall", "/v1/keys"}
     assert made.get(("/v1/recall", "200"), 0) > 0
     assert made.get(("/v1/memories", "201"), 0) > 0
+    for route, status in (("messages", "201"), ("context", "200"), ("conversations", "200")):
+        assert made.get((f"/v1/{route}", status), 0) > 0
     assert [place for place, count in made.items() if count and place[1].startswith("5")] == []

@@ -1,4 +1,4 @@
-"""Twenty tenants with look-alike agents do what they like: nobody ever reads or touches another's memory.
+"""Twenty tenants with look-alike agents do what they like: nobody ever reads or touches another's memory or talk.
 
 RECOLLECT_STEPS sets how many operations run (2,000 unless told; `make isolation` runs 50,000).
 """
@@ -24,7 +24,7 @@ from conftest import new_key
 from recollect.core.terms import analyse, hash_term, slot
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, NewMemory
+from recollect.models import Cue, NewMemory, NewMessage, Role, Window
 from recollect.settings import Settings
 from recollect.store import db
 from recollect.wiring import Addresses, connected
@@ -33,6 +33,8 @@ STEPS = int(os.environ.get("RECOLLECT_STEPS", "2000"))
 STEPS_PER_RUN = 50
 TENANTS = 20
 SCOPES = [("a1", ""), ("a1", "u1"), ("A1", "u1"), ("a1", "U1"), ("u1", "a1"), ("a-1", "u1"), ("a1", "a1")]
+CONVERSATIONS = ["c1", "C1", "c-1", "c1.", "a1", "u1"]
+CHANGES = ["archive", "restore", "delete", "purge"]
 WORDS = ("apple", "river", "张伟", "engine", "letter")
 PAGE = 200
 TOO_LONG = "'recollect.tenant', %(tenant)s, false"
@@ -40,6 +42,14 @@ TOO_LONG = "'recollect.tenant', %(tenant)s, false"
 
 class LeakError(AssertionError):
     """Somebody saw or changed what is not theirs, or missed what is."""
+
+
+@dataclass
+class Talk:
+    """What one conversation should hold."""
+
+    messages: dict[UUID, str] = field(default_factory=dict)
+    appended: int = 0
 
 
 @dataclass
@@ -52,6 +62,7 @@ class World:
     revoked: list[str]
     memories: dict[tuple[int, str, str], dict[UUID, str]] = field(default_factory=dict)
     ids: list[tuple[tuple[int, str, str], UUID]] = field(default_factory=list)
+    talks: dict[tuple[int, str, str], dict[str, Talk]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     rows_seen: int = 0
     leaks: list[tuple[object, ...]] = field(default_factory=list)
@@ -68,6 +79,12 @@ class World:
     def of_tenant(self, tenant):
         owned = [memories for (number, *_), memories in self.memories.items() if number == tenant]
         return {identity: content for memories in owned for identity, content in memories.items()}
+
+    def talks_of(self, tenant, scope):
+        return self.talks.setdefault((tenant, *scope), {})
+
+    def talks_of_tenant(self, tenant):
+        return [talk for (number, *_), talks in self.talks.items() if number == tenant for talk in talks.values()]
 
     def check(self, condition, what, *details):
         if not condition:
@@ -138,6 +155,8 @@ class Crowd(RuleBasedStateMachine):
         gone = world.run(world.mind(tenant, scope).forget([wanted]))
         world.check(gone == ([wanted] if wanted in mine else []), "forget took more or less than its own", gone)
         mine.pop(wanted, None)
+        for talk in world.talks_of(tenant, scope).values():
+            talk.messages.pop(wanted, None)
         world.done["forget"] += 1
 
     @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
@@ -178,10 +197,13 @@ class Crowd(RuleBasedStateMachine):
         """A query that somebody wrote without naming scope or tenant: the database must add what it lacks."""
         world = self.world
         tenant_id = world.mind(tenant, scope).caller.tenant_id
-        count, rows = world.run(look_everywhere(world.running.parts.database, tenant_id))
+        count, rows, messages, conversations = world.run(look_everywhere(world.running.parts.database, tenant_id))
         mine = world.of_tenant(tenant)
         self.compare(mine, {row["id"]: row["content"] for row in rows}, "a query without predicates")
         world.check(count == len(mine), "a query without predicates counts", count, len(mine))
+        talks = world.talks_of_tenant(tenant)
+        own = (sum(len(talk.messages) for talk in talks), len(talks))
+        world.check((messages, conversations) == own, "so does one of messages", messages, conversations, own)
         world.done["forget_the_predicates"] += 1
 
     @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS))
@@ -190,7 +212,7 @@ class Crowd(RuleBasedStateMachine):
         world = self.world
         [place] = world.mind(tenant, scope).located
         seen = world.run(look_unbound(world.running.parts.database, place.scope_id or 0, word))
-        nothing = {"memories": 0, "matches": 0, "tenant": "", "key": ""}
+        nothing = {"memories": 0, "messages": 0, "conversations": 0, "matches": 0, "tenant": "", "key": ""}
         world.check(seen == nothing, "a connection without a tenant shows something", seen)
         world.done["forget_the_tenant"] += 1
 
@@ -208,16 +230,122 @@ class Crowd(RuleBasedStateMachine):
         self.world.check(not foreign, f"{what} shows what is not in this scope", foreign)
 
 
+class TalkingCrowd(Crowd):
+    """The same with conversations, whose names are nobody's own."""
+
+    names = st.sampled_from(CONVERSATIONS)
+
+    @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names, word=st.sampled_from(WORDS))
+    def append(self, tenant, scope, name, word):
+        world, number = self.world, sum(self.world.done.values())
+        contents = [f"{word} {number} {role} of tenant{tenant}" for role in (Role.USER, Role.ASSISTANT)]
+        said = [NewMessage(Role.USER, contents[0]), NewMessage(Role.ASSISTANT, contents[1])]
+        appended = world.run(world.mind(tenant, scope).conversation(name).append(said))
+        talk = world.talks_of(tenant, scope).setdefault(name, Talk())
+        first = talk.appended + 1
+        world.check([each.number for each in appended] == [first, first + 1], "an append counts others' messages")
+        talk.appended += len(appended)
+        for each, content in zip(appended, contents, strict=True):
+            talk.messages[each.id] = content
+            world.mine(tenant, scope)[each.id] = content
+            world.ids.append(((tenant, *scope), each.id))
+        world.done["append"] += 1
+
+    @rule(begun=st.integers(0, 2**32), pick=st.integers(0, 2**32))
+    def follow(self, begun, pick):
+        """Name somebody's message as parent or leaf: a foreign one is refused like an unknown one."""
+        world, wanted = self.world, self.choose(pick, {})
+        talks = [(*place, name, talk) for place, talks in world.talks.items() for name, talk in talks.items()]
+        if not talks:
+            return
+        tenant, agent, user, name, talk = talks[begun % len(talks)]
+        if wanted in talk.messages:
+            return
+        conversation = world.mind(tenant, (agent, user)).conversation(name)
+        for call, error, told in (
+            (
+                conversation.append(NewMessage(Role.USER, "after what is not mine", parent=wanted)),
+                InvalidInputError,
+                "parent must name a message of the same conversation",
+            ),
+            (conversation.history(Window(leaf=wanted)), NotFoundError, "leaf names no message of this conversation."),
+        ):
+            try:
+                world.run(call)
+            except error as problem:
+                world.check(str(problem) == told, "foreign messages are told apart", str(problem))
+            else:
+                world.check(False, "a foreign message was accepted")
+        world.done["follow"] += 1
+
+    @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names)
+    def history(self, tenant, scope, name):
+        world, talk = self.world, self.world.talks_of(tenant, scope).get(name)
+        try:
+            found = world.run(world.mind(tenant, scope).conversation(name).history(1_000_000))
+        except NotFoundError as problem:
+            world.check(talk is None, "history misses a conversation of its own")
+            world.check(str(problem) == "There is no such conversation in this scope.", "conversations are told apart")
+        else:
+            world.check(talk is not None, "history shows a foreign conversation")
+            seen = {message.id: message.content for message in found.messages}
+            self.compare(talk.messages, seen, "history")
+            # Where something was forgotten, what is left of its turn may not be whole.
+            if len(talk.messages) == talk.appended:
+                world.check(list(seen) == list(talk.messages), "history is short of messages", len(seen))
+        world.done["history"] += 1
+
+    @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names, word=st.sampled_from(WORDS))
+    def context(self, tenant, scope, name, word):
+        world, mine = self.world, self.world.mine(tenant, scope)
+        made = world.run(world.mind(tenant, scope).conversation(name).context(word, 500))
+        self.compare(mine, {hit.memory.id: hit.memory.content for hit in made.hits}, "context")
+        talk = world.talks_of(tenant, scope).get(name, Talk())
+        history = {message.id: message.content for message in made.history.messages}
+        self.compare(talk.messages, history, "the history of a context")
+        strangers = [number for number in range(TENANTS) if number != tenant and f"of tenant{number}\n" in made.block]
+        world.check(not strangers, "the block of a context quotes somebody else", strangers)
+        world.done["context"] += 1
+
+    @rule(tenant=Crowd.tenants, scope=Crowd.scopes)
+    def list_conversations(self, tenant, scope):
+        world, talks = self.world, self.world.talks_of(tenant, scope)
+        page = world.run(world.mind(tenant, scope).conversations(limit=PAGE))
+        seen = {each.id: each.message_count for each in page.conversations}
+        expected = {name: talk.appended for name, talk in talks.items()}
+        world.rows_seen += len(seen)
+        world.check(seen == expected, "a list of conversations shows more or less than its own", seen, expected)
+        world.done["list_conversations"] += 1
+
+    @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names, change=st.sampled_from(CHANGES))
+    def meddle(self, tenant, scope, name, change):
+        """Put an end to a conversation that only others have."""
+        world = self.world
+        if name in world.talks_of(tenant, scope):
+            return
+        try:
+            world.run(getattr(world.mind(tenant, scope).conversation(name), change)())
+        except NotFoundError as problem:
+            world.check(str(problem) == "There is no such conversation in this scope.", "conversations are told apart")
+        else:
+            world.check(False, "a foreign conversation was changed", change)
+        world.done["meddle"] += 1
+
+
 async def look_everywhere(database, tenant_id):
     async with database.transaction(tenant_id) as connection:
         counted = await connection.execute("select count(*) from memories")
         newest = await connection.execute("select id, content from memories order by id desc limit 100")
-        return (await counted.fetchone())["count"], await newest.fetchall()
+        messages = await connection.execute("select count(*) from messages")
+        conversations = await connection.execute("select count(*) from conversations")
+        counts = [(await each.fetchone())["count"] for each in (counted, messages, conversations)]
+        return counts[0], await newest.fetchall(), *counts[1:]
 
 
 async def look_unbound(database, scope_id, word):
     terms = [hash_term(scope_id, term) for term in analyse(word)]
     query = """select (select count(*) from memories) as memories,
+        (select count(*) from messages) as messages, (select count(*) from conversations) as conversations,
         (select count(*) from match_terms(
             %(scope)s, %(terms)s, %(slots)s::integer[], null, 0::smallint, null, 10, 10)) as matches,
         coalesce(current_setting('recollect.tenant', true), '') as tenant,
@@ -254,7 +382,7 @@ async def make_keys(running):
 
 
 def run_crowd(world, steps, *, phases=(Phase.generate,)):
-    class InThisWorld(Crowd):
+    class InThisWorld(TalkingCrowd):
         pass
 
     InThisWorld.world = world
@@ -281,6 +409,8 @@ def test_nobody_reads_or_touches_what_is_not_theirs(world, owner):
         run_crowd(world, missing)
     stored = owner.execute("select count(*) from memories").fetchone()[0]
     assert stored == sum(map(len, world.memories.values()))
+    told = owner.execute("select count(*) from messages").fetchone()[0]
+    assert told == sum(len(talk.messages) for talks in world.talks.values() for talk in talks.values())
 
 
 def test_the_machine_catches_a_role_that_passes_row_level_security(addresses):

@@ -15,7 +15,7 @@ from recollect.core.cues import read
 from recollect.core.terms import analyse, hash_term, slot
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, Kind, NewMemory
+from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Window
 from recollect.settings import Settings
 from recollect.store import db, memories
 from recollect.store.accesses import FOLD_AT
@@ -34,6 +34,7 @@ async def tenants(recollect, embedder, owner):
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
         [source] = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
+        await talk(mind)
         await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",)))
         for _ in range(FOLD_AT + 1):
             recollection = await mind.recall(Cue(SECRET, channels=("stream",)))
@@ -47,6 +48,15 @@ async def tenants(recollect, embedder, owner):
         embedder.recover()
         await new_key(recollect, tenant)
     return dict(owner.execute("select name, id from tenants where name in ('mine', 'theirs')").fetchall())
+
+
+async def talk(mind):
+    """Fill the tables of conversations: one in sight, one whose memories take no part in recall, one purged."""
+    for name in ("seen", "kept", "gone"):
+        said = [NewMessage(Role.USER, f"a question in {name}"), NewMessage(Role.ASSISTANT, "an answer")]
+        await mind.conversation(name).append(said)
+    await mind.conversation("kept").archive()
+    await mind.conversation("gone").purge()
 
 
 @pytest.fixture
@@ -75,6 +85,7 @@ def count(connection, table, where="true"):
 async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, service, owner):
     tables = scoped_tables(owner)
     assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", "vectors_1"} <= {*tables}
+    assert {"conversations", "messages", "withheld_memories", "withheld_vectors", "purge_receipts"} <= {*tables}
     for table in tables:
         act_for(service, None)
         assert (table, count(service, table)) == (table, 0)
@@ -298,6 +309,24 @@ async def test_a_foreign_id_looks_exactly_like_an_unknown_one(recollect, tenants
             assert await told(derived[0]) == await told(derived[1])
         assert all("theirs" not in hit.memory.content for hit in (await mind.recall(Cue(SECRET))).hits)
     assert (await theirs.get(foreign)).content == f"{SECRET} of theirs"
+
+
+async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollect, tenants):
+    theirs = await recollect.mind("ada", "li", tenant="theirs")
+    foreign = (await theirs.conversation("secret").append(NewMessage(Role.USER, SECRET)))[0].id
+    neighbour = await recollect.mind("ada", "someone-else", tenant="theirs")
+    for mind in (await recollect.mind("ada", "li", tenant="mine"), neighbour):
+        own = mind.conversation("own")
+        await own.append(NewMessage(Role.USER, "of my own"))
+        for verb in ("read", "leaves", "history"):
+            told_of = [await told(getattr(mind.conversation(name), verb)()) for name in ("secret", "no-such")]
+            assert told_of[0] == told_of[1]
+        leaves = [await told(own.history(Window(leaf=leaf))) for leaf in (foreign, uuid4())]
+        parents = [await told(own.append(NewMessage(Role.USER, "x", parent=parent))) for parent in (foreign, uuid4())]
+        assert (leaves[0], parents[0]) == (leaves[1], parents[1])
+        assert "secret" not in {each.id for each in (await mind.conversations()).conversations}
+        assert all(hit.memory.content != SECRET for hit in (await mind.recall(Cue(SECRET))).hits)
+    assert (await theirs.conversation("secret").read()).message_count == 1
 
 
 async def test_one_key_used_in_two_scopes_is_two_keys(recollect, tenants):

@@ -105,6 +105,25 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
     assert [await count_round_trips(proxy, request) for request in requests] == [3, 3, 2, 2, 2]
 
 
+@pytest.mark.parametrize("count", [1, 500])
+@pytest.mark.parametrize("key", ["", "k-1"])
+async def test_an_append_takes_three_round_trips_and_a_history_two(proxy, http, count, key):
+    turn = [{"role": "user", "content": "And then?"}, {"role": "assistant", "content": "Nothing."}]
+    talk = {"agent": "ada", "user": "li", "conversation": "c"}
+
+    def append(messages):
+        return http.post("/v1/messages", json=talk | {"messages": messages}, headers={"Idempotency-Key": key})
+
+    assert await count_round_trips(proxy, append(turn * count)) <= MOST
+    if key:
+        assert await count_round_trips(proxy, append(turn * count)) <= MOST
+    else:
+        [first, *_] = (await append(turn)).json()["messages"]
+        named = [{"role": "user", "content": "Or this?", "parent": first["id"]}] * count
+        assert await count_round_trips(proxy, append(named)) <= MOST
+    assert await count_round_trips(proxy, http.post("/v1/history", json=talk | {"max_tokens": 4_000})) == 2
+
+
 async def test_the_count_is_what_a_slow_line_charges(proxy, http):
     """The counter could be wrong; the clock is not."""
     for name in ("remember", "recall"):

@@ -24,6 +24,7 @@ MOST_EVIDENCE = 256
 MOST_HITS = 200
 HEAVIEST = 1_000
 HIGHEST_THRESHOLD = 1_000_000
+MOST_DAYS = 36_500
 LARGEST_METADATA = 16_384
 DEEPEST_METADATA = 8
 MOST_DIMENSIONS = 4_096
@@ -119,6 +120,10 @@ def check_profile(profile: Profile) -> None:
     threshold = profile.reflection_threshold
     if threshold is not None and not 0 <= threshold <= HIGHEST_THRESHOLD:
         raise InvalidInputError(f"reflection_threshold must be between 0 and {HIGHEST_THRESHOLD}; 0 means never")
+    for field in ("archive_after_days", "delete_after_days", "purge_after_days"):
+        days = getattr(profile, field)
+        if days is not None and not 0 <= days <= MOST_DAYS:
+            raise InvalidInputError(f"{field} must be between 0 and {MOST_DAYS}; 0 means never")
 
 
 def check_limit(limit: int) -> None:

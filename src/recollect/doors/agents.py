@@ -19,6 +19,7 @@ Perceived = Annotated[
     typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="What is perceived; '' for a part that is missing."),
 ]
 WEIGHINGS = tuple(field.name for field in fields(Weighing))
+RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
 
 
 @with_options(
@@ -29,6 +30,9 @@ WEIGHINGS = tuple(field.name for field in fields(Weighing))
     decay=Annotated[float | None, typer.Option(help="What recency keeps from one rank to the next.")],
     limit=Annotated[int | None, typer.Option(help="Most hits to return.")],
     threshold=Annotated[float | None, typer.Option(help="Importance that sets off a reflection; 0 for never.")],
+    archive_after_days=Annotated[float | None, typer.Option(help="Days without use before archiving; 0 for never.")],
+    delete_after_days=Annotated[float | None, typer.Option(help="Days without use before deleting; 0 for never.")],
+    purge_after_days=Annotated[float | None, typer.Option(help="Days from deleting to purging; 0 for never.")],
 )
 def profile(
     agent: Agent,
@@ -56,6 +60,7 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
         weighing=replace(before.weighing, **weighing),
         limit=chosen.get("limit", before.limit),
         reflection_threshold=chosen.get("threshold", before.reflection_threshold),
+        **{name: value for name, value in chosen.items() if name in RETENTION},
     )
 
 
@@ -63,7 +68,7 @@ def tabulate(profile: Profile) -> Table:
     """Show a profile; what it leaves open is as usual."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
-    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold"):
+    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION):
         value = values[name]
         table.add_row(name, "usual" if value in {None, ()} else str(value))
     return table
@@ -73,7 +78,7 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Show what a scope holds in numbers, its strongest keywords, and what its agent goes by."""
     found = with_mind(agent, user, tenant, lambda mind: mind.overview())
     counts = Table("memories", "")
-    for name in ("memories", "events", "thoughts", "chats", "unreflected_importance", "unreflected_events"):
+    for name in ("memories", "events", "thoughts", "chats", "unreflected_importance", "unreflected_events", "stale"):
         counts.add_row(name, f"{getattr(found, name):g}")
     strengths = Table("keyword", "kind", "strength")
     for each in found.strengths:

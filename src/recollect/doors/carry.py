@@ -7,32 +7,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress, TaskID
+from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors import jsonl
+from recollect.doors.importers import dify
 from recollect.doors.importers.generative_agents.folder import find_name
 from recollect.doors.importers.generative_agents.journey import Arrival, Gathered, export_folder, import_folder
-from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
+from recollect.doors.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind
 from recollect.wiring import Recollect
 
 import_app = typer.Typer(help="Load memories into a scope.", no_args_is_help=True)
 export_app = typer.Typer(help="Write a scope's memories to files.", no_args_is_help=True)
 NamedByFolder = Annotated[str, typer.Option(help="Whose memory it is; the folder's name unless given.")]
-
-
-class Steps:
-    """Bars that appear as the steps of a command begin."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, step: str, done: int, total: int) -> None:
-        """Show how far a step is."""
-        if step not in self._tasks:
-            self._tasks[step] = self._progress.add_task(step, total=total)
-        self._progress.update(self._tasks[step], completed=done)
+import_app.command("dify")(dify.import_dify)
 
 
 @import_app.command("jsonl")

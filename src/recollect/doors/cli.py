@@ -19,7 +19,7 @@ except ImportError:  # the extra is not installed
 
 from pydantic import ValidationError
 
-from recollect.doors import agents, carry, later, recalled, timing
+from recollect.doors import agents, carry, chat, conversations, later, recalled, timing
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
 from recollect.errors import RecollectError, UnavailableError
 from recollect.models import Cue, Kind, NewMemory, Right, Status
@@ -33,12 +33,15 @@ app.add_typer(key_app, name="key")
 app.add_typer(space_app, name="space")
 app.add_typer(carry.import_app, name="import")
 app.add_typer(carry.export_app, name="export")
+app.command()(chat.chat)
 app.command()(later.reflect)
 app.command()(later.jobs)
 app.command()(agents.associate)
 app.command()(agents.overview)
 app.command()(agents.profile)
 app.command()(agents.tune)
+app.add_typer(conversations.app, name="conversations")
+app.command()(conversations.scrub)
 
 
 def main() -> None:

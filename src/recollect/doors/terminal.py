@@ -1,4 +1,4 @@
-"""What every command shares: its options, the two consoles, and a Recollect that is open as long as it runs."""
+"""What every command shares: options, the two consoles, bars, and a Recollect that is open as long as it runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, TaskID
 
 from recollect.mind import Mind
 from recollect.settings import Settings
@@ -21,6 +22,20 @@ out, err = Console(), Console(stderr=True)
 Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
 User = Annotated[str, typer.Option(help="Whom it is about or with.")]
 Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+
+
+class Steps:
+    """Bars that appear as the steps of a command begin."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Show how far a step is."""
+        if step not in self._tasks:
+            self._tasks[step] = self._progress.add_task(step, total=total)
+        self._progress.update(self._tasks[step], completed=done)
 
 
 def run(work: Callable[[Recollect], Awaitable[T]]) -> T:

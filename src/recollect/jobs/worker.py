@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
@@ -17,11 +17,15 @@ from procrastinate.jobs import Job, Status
 from procrastinate.middleware import AsyncCallNext, TaskMiddleware
 from procrastinate.worker import Worker
 
+from recollect.core.retention import Rules
 from recollect.errors import EmbedderError, RecollectError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.rederive import Rederiving, rederive_scope
 from recollect.jobs.reflect import Reflecting, reflect_scope
+from recollect.jobs.retain import retain
+from recollect.jobs.settle import settle_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store import accesses, jobs, memories, scopes, spaces
+from recollect.store import accesses, jobs, lifecycle, memories, scopes, spaces
 from recollect.store.db import AWAY, PATIENCE, Database
 
 HEARTBEAT_SECONDS = 5.0
@@ -47,6 +51,18 @@ class Patience(BaseRetryStrategy):
 
 
 @dataclass(frozen=True, slots=True)
+class Duties:
+    """What a worker is told beyond its database and embedder: verbs it may not know itself, and rules to go by."""
+
+    reflecting: Reflecting | None = None
+    rederiving: Rederiving | None = None
+    rules: Rules = field(default_factory=Rules)
+
+
+IDLE = Duties()
+
+
+@dataclass(frozen=True, slots=True)
 class Tasks:
     """What the worker can do, each by its name."""
 
@@ -54,7 +70,7 @@ class Tasks:
     database: Database
     embedder: Embedder | None
     batch: int
-    reflecting: Reflecting | None
+    duties: Duties
 
     async def embed(self, scope_id: int) -> None:
         """Give a scope's memories the vectors they wait for."""
@@ -72,7 +88,19 @@ class Tasks:
 
     async def reflect(self, context: JobContext, scope_id: int, count: int) -> None:
         """Let an agent think about what has gathered in a scope."""
-        await reflect_scope(self.database, self.reflecting, scope_id, count, context.job.id or 0)
+        await reflect_scope(self.database, self.duties.reflecting, scope_id, count, context.job.id or 0)
+
+    async def settle(self, scope_id: int) -> None:
+        """Bring the memories of a scope's conversations where their states want them."""
+        await settle_scope(self.database, scope_id, rederive=self.duties.rederiving is not None)
+
+    async def rederive(self, scope_id: int) -> None:
+        """Make anew what lost some of its evidence in a scope."""
+        await rederive_scope(self.duties.rederiving, scope_id)
+
+    async def retain(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
+        """Move conversations on that nobody used for long."""
+        await retain(self.database, self.duties.rules)
 
     async def resume_stalled(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Take up jobs whose worker died; one that outlived too many workers is given up."""
@@ -88,6 +116,7 @@ class Tasks:
         for tenant_id in await scopes.list_tenants(self.database):
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
             await spaces.revive_pending(self.database, tenant_id)
+            await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)
             for scope_id in await accesses.list_unfolded(self.database, tenant_id):
                 await accesses.fold(self.database, scope_id)
         await self.app.job_manager.delete_old_jobs(nb_hours=24)
@@ -109,21 +138,22 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
         raise
 
 
-def build_app(
-    dsn: str, database: Database, embedder: Embedder | None, batch: int, reflecting: Reflecting | None = None
-) -> App:
+def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int, duties: Duties = IDLE) -> App:
     """Join the job engine with the tasks it can run."""
     kwargs = {"prepare_threshold": None, **PATIENCE}
     app = App(connector=PsycopgConnector(conninfo=dsn, kwargs=kwargs, min_size=1, max_size=4))
-    tasks = Tasks(app, database, embedder, batch, reflecting)
+    tasks = Tasks(app, database, embedder, batch, duties)
     patience = Patience()
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
     app.task(name="embed", queue="embed", retry=patience, task_middleware=around)(tasks.embed)
     app.task(name="fill", queue="fill", retry=patience, task_middleware=around)(tasks.fill)
     app.task(name="fold", queue="fold", retry=patience, task_middleware=around)(tasks.fold)
     app.task(name="reflect", queue="reflect", retry=patience, task_middleware=around, pass_context=True)(tasks.reflect)
+    app.task(name="settle", queue="settle", retry=patience, task_middleware=around)(tasks.settle)
+    app.task(name="rederive", queue="rederive", retry=patience, task_middleware=around)(tasks.rederive)
     schedule(app, "resume_stalled", "*/10 * * * * *", tasks.resume_stalled)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
+    schedule(app, "retain", "41 * * * *", tasks.retain)
     return app
 
 

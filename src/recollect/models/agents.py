@@ -21,6 +21,12 @@ class Profile:
     limit: int | None = None
     reflection_threshold: float | None = None
     """How much importance must gather before the agent reflects; 150 if None, never if 0."""
+    archive_after_days: float | None = None
+    """After how many days without use a conversation is archived; as the service has it if None, never if 0."""
+    delete_after_days: float | None = None
+    """After how many days without use a conversation is deleted; as the service has it if None, never if 0."""
+    purge_after_days: float | None = None
+    """How many days after its deletion a conversation is purged; as the service has it if None, never if 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,8 @@ class Overview:
     strengths: tuple[Strength, ...]
     """The strongest keywords."""
     profile: Profile
+    stale: int = 0
+    """How many memories lost some of their evidence and wait to be made anew; no other number counts them."""
 
 
 @dataclass(frozen=True, slots=True)

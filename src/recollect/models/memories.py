@@ -26,6 +26,15 @@ class Kind(StrEnum):
     SUMMARY = "summary"
 
 
+class Role(StrEnum):
+    """Who says a message."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
 class MemoryState(StrEnum):
     """How far a memory has come: searchable by text at once, by vector when embedded."""
 
@@ -85,6 +94,9 @@ class Memory:
     evidence: tuple[UUID, ...]
     embedding_text: str
     metadata: Mapping[str, JSON]
+    conversation: str = ""
+    """Where it was said, if it is a message of a conversation."""
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 insert into access_log (scope_id, accessed_at, ids, kinds)
 select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), array_agg(id), array_agg(kind)
 from memories
-where scope_id = %(scope_id)s and id = any (%(ids)s::uuid[]) and not idle
+where scope_id = %(scope_id)s and id = any (%(ids)s::uuid[]) and not idle and withheld is null
 having count(*) > 0
 returning ids
 

@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from recollect.errors import InvalidInputError, SetupError, UnavailableError
+from recollect.errors import ConflictError, InvalidInputError, SetupError, UnavailableError
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
@@ -35,6 +35,9 @@ AWAY = (
 )
 
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
+TAKEN = {
+    "messages_by_external_id": "The conversation has a message with this external_id already.",
+}
 PATIENCE: dict[str, Any] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 5000,
@@ -190,6 +193,8 @@ def translated_errors() -> Iterator[None]:
         yield
     except AWAY as problem:
         raise UnavailableError(f"The database is not available ({describe(problem)}); try again.") from None
+    except errors.UniqueViolation as problem:
+        raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
     except psycopg.DataError as problem:
         raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None
 

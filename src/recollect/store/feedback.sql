@@ -2,7 +2,16 @@
 with place as (
     select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), known as (
-    select id from memories where scope_id = (select id from place) and id = any (%(ids)s::uuid[]) for key share
+    select id from memories where scope_id = (select id from place) and id = any (%(ids)s::uuid[])
+      and (withheld is null or withheld = 'archived')
+      and (
+          not (select exists (
+              select from conversations
+              where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+          ))
+          or not rests_on_deleted(scope_id, id)
+      )
+    for key share
 )
 insert into feedback (scope_id, recall_id, memory_id, useful, rank, relevance, importance, candidates)
 select place.id, %(recall_id)s, known.id, useful, rank, relevance, importance, %(candidates)s

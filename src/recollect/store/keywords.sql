@@ -65,8 +65,18 @@ from ranked where rank <= %(limit)s
 group by position, kind
 
 -- name: last_chat
+with place as materialized (
+    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+)
 select id from memory_keywords
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and keyword = %(keyword)s and kind = 'chat'
+where scope_id = (select id from place) and keyword = %(keyword)s and kind = 'chat'
+  -- The newest that may be shown: one that goes with a deleted conversation stays filed for a moment.
+  and (
+      not (select exists (
+          select from conversations
+          where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+      ))
+      or not rests_on_deleted(scope_id, id)
+  )
 order by id desc
 limit 1

@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.terms import slot, within_scope
-from recollect.models import Kind, Memory, NewMemory, Scope, Triple
+from recollect.models import Kind, Memory, NewMemory, Role, Scope, Triple
 from recollect.store import accesses
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
@@ -95,14 +95,8 @@ async def settle_claim(
 
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
     """Write memories, their terms and their evidence."""
-    terms = await asyncio.to_thread(encode_terms, scope_id, rows) if is_heavy(rows) else encode_terms(scope_id, rows)
-    shared = {
-        "scope_id": scope_id,
-        "ids": [row.id for row in rows],
-        "kinds": [row.memory.kind.value for row in rows],
-        "trusts": [row.trust for row in rows],
-    }
-    wide = shared | {
+    wide = {
+        **describe(scope_id, rows),
         "origin": origin,
         "created_at": created_at,
         "separator": SEPARATOR,
@@ -120,8 +114,24 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
         "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
     }
     await connection.execute(QUERIES["store_memories"], wide)
-    await connection.execute(QUERIES["store_terms"], shared | terms)
+    await store_terms(connection, scope_id, rows)
     await store_links(connection, scope_id, rows)
+
+
+async def store_terms(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+    """Write the terms that memories are found by."""
+    terms = await asyncio.to_thread(encode_terms, scope_id, rows) if is_heavy(rows) else encode_terms(scope_id, rows)
+    await connection.execute(QUERIES["store_terms"], describe(scope_id, rows) | terms)
+
+
+def describe(scope_id: int, rows: Sequence[Row]) -> dict[str, object]:
+    """Give the parameters that every table of memories has."""
+    return {
+        "scope_id": scope_id,
+        "ids": [row.id for row in rows],
+        "kinds": [row.memory.kind.value for row in rows],
+        "trusts": [row.trust for row in rows],
+    }
 
 
 async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
@@ -144,6 +154,15 @@ async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]
             "source_ids": [source_id for _, source_id in pairs],
         }
         await connection.execute(QUERIES["store_evidence"], parameters)
+    if any(row.memory.kind is Kind.SUMMARY and row.evidence for row in rows):
+        summaries = {row.id for row in rows if row.memory.kind is Kind.SUMMARY}
+        chosen = [(summary, source) for summary, source in pairs if summary in summaries]
+        parameters = {
+            "scope_id": scope_id,
+            "summaries": [summary for summary, _ in chosen],
+            "sources": [source for _, source in chosen],
+        }
+        await connection.execute(QUERIES["link_summaries"], parameters)
 
 
 def is_heavy(rows: Sequence[Row]) -> bool:
@@ -245,4 +264,6 @@ def to_memory(row: DictRow) -> Memory:
         evidence=tuple(row["evidence"]),
         embedding_text=row["embedding_text"],
         metadata=row["metadata"],
+        conversation=row["conversation"] or "",
+        role=Role(row["role"]) if row["role"] else None,
     )

@@ -1,7 +1,14 @@
 -- name: sources
 select id, trust, depth from memories
 where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and id = any (%(ids)s)
+  and id = any (%(ids)s) and (withheld is null or withheld = 'archived')
+  and (
+      not (select exists (
+          select from conversations
+          where scope_id between first_scope() and last_scope() and not settled and state in ('deleted', 'purging')
+      ))
+      or not rests_on_deleted(scope_id, id)
+  )
 for key share
 
 -- name: claim_key
@@ -54,6 +61,17 @@ insert into evidence (scope_id, memory_id, source_id)
 select %(scope_id)s, memory_id, source_id
 from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
 
+-- name: link_summaries
+-- A summary of messages is the running one of their conversation from now on.
+update conversations set summary_id = newest.summary_id
+from (
+    select messages.conversation_id, max(given.summary_id::text)::uuid as summary_id
+    from unnest(%(summaries)s::uuid[], %(sources)s::uuid[]) as given (summary_id, source_id)
+    join messages on messages.scope_id = %(scope_id)s and messages.id = given.source_id
+    group by messages.conversation_id
+) newest
+where conversations.scope_id = %(scope_id)s and conversations.id = newest.conversation_id
+
 -- name: read
 with place as (
     select id as scope_id from scopes
@@ -66,6 +84,7 @@ with place as (
 )
 select id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, origin, trust,
        occurred_at, created_at, embedding_text, metadata,
+       said.conversation_id as conversation, said.role,
        greatest(
            occurred_at,
            (select last_accessed_at from accesses where accesses.scope_id = memories.scope_id
@@ -77,10 +96,26 @@ select id, kind, content, speaker, importance, subject, predicate, object, idle,
            where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id
        ) as evidence
 from memories
+left join lateral (
+    select messages.conversation_id, messages.role from messages
+    where messages.scope_id = memories.scope_id and messages.id between memories.id and memories.id
+      and memories.kind = 'message'
+    -- Only its key gives this order: else any index of the scope will do, and all of it may be read.
+    order by messages.id limit 1
+) said on true
 where scope_id = (select scope_id from place)
   -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
   and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
   and id > %(cursor)s
+  and (withheld is null or withheld = 'archived')
+  -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
+  and (
+      not (select exists (
+          select from conversations
+          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+      ))
+      or not rests_on_deleted(memories.scope_id, memories.id)
+  )
 order by id
 limit %(limit)s
 
@@ -103,18 +138,13 @@ with recursive place as (
     join evidence on evidence.scope_id = (select id from place) and evidence.source_id = doomed.id
 ), gone as (
     delete from memories
-    where scope_id = (select id from place) and id in (select id from doomed)
-    returning id, kind
-), counted as (
-    update scopes
-    set memory_count = memory_count - (select count(*) from gone),
-        event_count = event_count - (select count(*) from gone where kind = 'event'),
-        thought_count = thought_count - (select count(*) from gone where kind = 'thought'),
-        chat_count = chat_count - (select count(*) from gone where kind = 'chat'),
-        term_count = term_count - term_count * (select count(*) from gone) / greatest(memory_count, 1)
-    where id = (select id from place)
+    where scope_id = (select id from place) and id = any (array(select id from doomed))
+    returning id, kind, withheld
+), counted as materialized (
+    -- What is withheld was counted out before.
+    select count_out((select id from place), array(select kind from gone where withheld is null))
 )
-select id from gone
+select gone.id from gone cross join counted
 
 -- name: forget_old_keys
 delete from idempotency_keys

@@ -1,9 +1,25 @@
 -- name: counts
-select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events
+select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events,
+       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'stale') as stale
 from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: strongest
-select keyword, kind, strength from keyword_strengths
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+with place as materialized (
+    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+)
+select keyword, kind, strength from keyword_strengths strengths
+where scope_id = (select id from place)
+  -- A keyword can be a word of what was said: those of a deleted conversation are out of sight before they are unfiled.
+  and (
+      not (select exists (
+          select from conversations
+          where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+      ))
+      or exists (
+          select from memory_keywords filed
+          where filed.scope_id = strengths.scope_id and filed.keyword = strengths.keyword and filed.kind = strengths.kind
+            and not rests_on_deleted(filed.scope_id, filed.id)
+      )
+  )
 order by strength desc, keyword, kind
 limit %(limit)s

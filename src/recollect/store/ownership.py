@@ -49,6 +49,13 @@ async def ensure_tenant(dsn: str, name: str) -> int:
         return number
 
 
+async def find_tenant(dsn: str, name: str) -> int | None:
+    """Return a tenant's number, if there is such a tenant."""
+    async with owning(dsn) as connection:
+        row = await (await connection.execute(QUERIES["find_tenant"], {"name": name})).fetchone()
+        return row["id"] if row else None
+
+
 async def ensure_space(
     dsn: str, model: str, dimensions: int, *, precision: str = "half", activate: bool = True
 ) -> EmbeddingSpace:

@@ -36,6 +36,51 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION public.count_in(asked_scope bigint, kinds text[], terms bigint) RETURNS void
+    LANGUAGE sql
+    AS $$
+    update scopes
+    set memory_count = memory_count + cardinality(kinds),
+        event_count = event_count + cardinality(array_positions(kinds, 'event')),
+        thought_count = thought_count + cardinality(array_positions(kinds, 'thought')),
+        chat_count = chat_count + cardinality(array_positions(kinds, 'chat')),
+        term_count = term_count + terms
+    where id = asked_scope
+$$;
+
+CREATE FUNCTION public.count_out(asked_scope bigint, kinds text[]) RETURNS bigint
+    LANGUAGE sql
+    AS $$
+    update scopes
+    set memory_count = scopes.memory_count - cardinality(kinds),
+        event_count = event_count - cardinality(array_positions(kinds, 'event')),
+        thought_count = thought_count - cardinality(array_positions(kinds, 'thought')),
+        chat_count = chat_count - cardinality(array_positions(kinds, 'chat')),
+        term_count = scopes.term_count - before.share
+    from (
+        select least(term_count, term_count * cardinality(kinds) / greatest(memory_count, 1)) as share
+        from scopes where id = asked_scope
+    ) before
+    where id = asked_scope
+    returning before.share
+$$;
+
+CREATE FUNCTION public.count_vectors(asked_scope bigint, asked_ids uuid[]) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    space integer;
+    held bigint;
+    total bigint := (select count(*) from withheld_vectors where scope_id = asked_scope and id = any (asked_ids));
+begin
+    for space in select id from embedding_spaces loop
+        execute format('select count(*) from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
+            into held using asked_scope, asked_ids;
+        total := total + held;
+    end loop;
+    return total;
+end $_$;
+
 CREATE FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -56,7 +101,7 @@ begin
         'with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000)',
         vectors, type, new_dimensions, case new_precision when 'half' then 'l2_norm' else 'vector_norm' end,
         case when new_storage = 'covering' then 'include (kind, trust, idle, importance, embedding)' else '' end);
-    execute format('alter table %I alter embedding set storage %s', vectors,
+    execute format('alter table %I alter embedding set storage %s, alter embedding set statistics 0', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
     perform equip_space(space);
@@ -66,6 +111,20 @@ end $$;
 CREATE FUNCTION public.current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('recollect.tenant'::text, true), ''::text))::bigint;
+
+CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    AS $$
+    with recursive derived (id) as (
+        select memory_id from evidence where scope_id = asked_scope and source_id = any (asked_ids)
+        union
+        select next.memory_id
+        from derived cross join lateral (
+            select memory_id from evidence where scope_id = asked_scope and source_id = derived.id offset 0
+        ) next
+    )
+    select id from derived
+$$;
 
 CREATE FUNCTION public.equip_space(space integer) RETURNS void
     LANGUAGE plpgsql
@@ -287,52 +346,136 @@ CREATE FUNCTION public.erase_keywords() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    with unfiled as (
-        delete from memory_keywords side using forgotten, unnest(forgotten.keywords) as filed (keyword)
-        where side.scope_id = forgotten.scope_id and side.keyword = filed.keyword
-          and side.kind = forgotten.kind and side.id = forgotten.id
-        returning side.scope_id, side.kind, side.keyword, side.counted
-    ), gone as (
-        select scope_id, kind, keyword, count(*) as times from unfiled where counted group by 1, 2, 3
-    ), weakened as (
-        update keyword_strengths side set strength = side.strength - gone.times
-        from gone
-        where side.scope_id = gone.scope_id and side.kind = gone.kind and side.keyword = gone.keyword
-          and side.strength > gone.times
-        returning side.scope_id, side.kind, side.keyword
+    perform unfile(scope_id, array_agg(filed.keyword), array_agg(kind), array_agg(id))
+    from forgotten, unnest(forgotten.keywords) as filed (keyword)
+    group by scope_id;
+    return null;
+end $$;
+
+CREATE FUNCTION public.erase_memories(asked_scope bigint, gone uuid[], stale uuid[], lost uuid[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+declare
+    touched uuid[] := gone || stale;
+    removed jsonb;
+begin
+    -- Whoever is giving one of them a vector at this moment is waited for, and what is on the log becomes countable.
+    perform from memories where scope_id = asked_scope and id = any (touched) order by id for update;
+    perform fold_accesses(asked_scope);
+    removed := jsonb_build_object(
+        'stale', (select count(*) from memories where scope_id = asked_scope and id = any (stale)
+                    and withheld is distinct from 'stale'),
+        'vectors', count_vectors(asked_scope, touched),
+        'terms', (select count(*) from memory_terms where scope_id = asked_scope and id = any (touched))
+            + (select count(*) from withheld_memories where scope_id = asked_scope and id = any (touched)),
+        'keywords', (select coalesce(sum(cardinality(keywords)), 0) from memories
+                     where scope_id = asked_scope and id = any (touched)),
+        'accesses', (select count(*) from accesses where scope_id = asked_scope and id = any (touched))
+            + (select count(*) from withheld_memories where scope_id = asked_scope and id = any (touched)
+                 and last_accessed_at is not null),
+        'feedback', (select count(*) from feedback where scope_id = asked_scope and memory_id = any (touched)));
+    with dropped as (
+        delete from evidence where scope_id = asked_scope
+          and (memory_id = any (gone) or (memory_id = any (stale) and source_id = any (lost))) returning 1
+    ), unkeyed as (
+        delete from idempotency_keys where scope_id = asked_scope and key in (
+            select named.key from idempotency_keys named, unnest(named.memory_ids) as made (id)
+            where named.scope_id = asked_scope and made.id in (select unnest(touched))
+        ) returning 1
+    ), unsaid as (
+        -- Before their memories, so that nobody looks for heirs of what goes as a whole.
+        delete from messages where scope_id = asked_scope and id = any (gone)
+        returning coalesce(jsonb_array_length(attachments), 0) as attachments
     )
-    delete from keyword_strengths side using gone
-    where side.scope_id = gone.scope_id and side.kind = gone.kind and side.keyword = gone.keyword
-      and not exists (
-          select from weakened
-          where weakened.scope_id = side.scope_id and weakened.kind = side.kind and weakened.keyword = side.keyword
-      );
+    select removed || jsonb_build_object(
+        'evidence', (select count(*) from dropped),
+        'idempotency_keys', (select count(*) from unkeyed),
+        'messages', (select count(*) from unsaid),
+        'attachments', (select coalesce(sum(attachments), 0) from unsaid),
+        'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
+    perform withhold_memories(asked_scope, stale, 'stale');
+    update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
+        embedding_text = '', metadata = '{}'
+    where scope_id = asked_scope and id = any (stale);
+    delete from withheld_memories where scope_id = asked_scope and id = any (stale);
+    delete from withheld_vectors where scope_id = asked_scope and id = any (stale);
+    delete from feedback where scope_id = asked_scope and memory_id = any (stale);
+    update conversations set summary_id = null where scope_id = asked_scope and summary_id = any (gone);
+    perform count_out(asked_scope, array(
+        select kind from memories where scope_id = asked_scope and id = any (gone) and withheld is null));
+    delete from memories where scope_id = asked_scope and id = any (gone);
+    return removed;
+end $$;
+
+CREATE FUNCTION public.erase_messages() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not exists (select from forgotten where kind = 'message') then
+        return null;
+    end if;
+    -- From the oldest of a forgotten stretch downwards, what followed any of it follows what the oldest followed. Rows
+    -- are looked up by their keys, one by one (see conversations.sql), and changed where they were found.
+    with recursive gone as materialized (
+        select message.place, message.scope_id, message.id, message.parent_id
+        from forgotten cross join lateral (
+            select messages.ctid as place, messages.scope_id, messages.id, messages.parent_id from messages
+            where messages.scope_id = forgotten.scope_id and messages.id between forgotten.id and forgotten.id
+            order by messages.id limit 1
+            for update
+        ) message
+    ), heir (scope_id, id, parent_id) as (
+        select gone.scope_id, gone.id, gone.parent_id
+        from gone left join gone above on above.scope_id = gone.scope_id and above.id = gone.parent_id
+        where above.id is null
+        union all
+        select gone.scope_id, gone.id, heir.parent_id
+        from heir join gone on gone.scope_id = heir.scope_id and gone.parent_id = heir.id
+    ), orphan as materialized (
+        select child.place, heir.parent_id
+        from heir cross join lateral (
+            select messages.ctid as place, messages.scope_id, messages.id from messages
+            where messages.scope_id = heir.scope_id and messages.parent_id between heir.id and heir.id
+            order by messages.parent_id
+            for update
+        ) child
+        left join gone on gone.scope_id = child.scope_id and gone.id = child.id
+        where gone.id is null
+    ), adopted as (
+        update messages set parent_id = orphan.parent_id from orphan where messages.ctid = orphan.place
+    )
+    delete from messages using gone where messages.ctid = gone.place;
     return null;
 end $$;
 
 CREATE FUNCTION public.erase_vectors() RETURNS trigger
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 declare
+    each record;
     space integer;
 begin
-    for space in select id from embedding_spaces loop
-        execute format(
-            'delete from %I side using forgotten where side.scope_id = forgotten.scope_id and side.id = forgotten.id',
-            'vectors_' || space);
+    for each in select scope_id, array_agg(id) as ids from forgotten group by scope_id loop
+        for space in select id from embedding_spaces loop
+            execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
+                using each.scope_id, each.ids;
+        end loop;
     end loop;
     return null;
-end $$;
+end $_$;
 
 CREATE FUNCTION public.erase_with_memory() RETURNS trigger
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
+declare
+    each record;
 begin
-    execute format(
-        'delete from %I side using forgotten where side.scope_id = forgotten.scope_id and side.%I = forgotten.id',
-        tg_argv[0], tg_argv[1]);
+    for each in select scope_id, array_agg(id) as ids from forgotten group by scope_id loop
+        execute format('delete from %I where scope_id = $1 and %I = any ($2)', tg_argv[0], tg_argv[1])
+            using each.scope_id, each.ids;
+    end loop;
     return null;
-end $$;
+end $_$;
 
 CREATE FUNCTION public.first_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -353,6 +496,7 @@ begin
     insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
     select memories.scope_id, memories.id, memories.kind, latest.accessed_at, latest.times
     from latest join memories on memories.scope_id = folded_scope and memories.id = latest.id
+    where memories.withheld is null
     order by memories.id
     on conflict (scope_id, id) do update
     set last_accessed_at = greatest(accesses.last_accessed_at, excluded.last_accessed_at),
@@ -412,11 +556,21 @@ CREATE TABLE public.memories (
     created_at timestamp with time zone NOT NULL,
     embedding_text text DEFAULT ''::text NOT NULL,
     metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    withheld text,
     CONSTRAINT memories_importance_check CHECK (((importance >= (1)::double precision) AND (importance <= (10)::double precision))),
     CONSTRAINT memories_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'event'::text, 'chat'::text, 'thought'::text, 'fact'::text, 'summary'::text]))),
-    CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100)))
+    CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
+    CONSTRAINT memories_withheld_check CHECK ((withheld = ANY (ARRAY['archived'::text, 'deleted'::text, 'stale'::text])))
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+ALTER TABLE ONLY public.memories ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN speaker SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN subject SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN predicate SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN object SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN keywords SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN embedding_text SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN metadata SET STATISTICS 0;
 
 ALTER TABLE ONLY public.memories FORCE ROW LEVEL SECURITY;
 
@@ -448,7 +602,7 @@ CREATE FUNCTION public.latest_accesses(asked_scope bigint, asked_kinds text[], b
      LATERAL ( SELECT memories.id,
              memories.occurred_at
             FROM public.memories
-           WHERE ((memories.scope_id = latest_accesses.asked_scope) AND (memories.kind = asked.kind) AND (NOT memories.idle) AND ((latest_accesses.before IS NULL) OR (memories.id < latest_accesses.before)))
+           WHERE ((memories.scope_id = latest_accesses.asked_scope) AND (memories.kind = asked.kind) AND (NOT memories.idle) AND (memories.withheld IS NULL) AND ((latest_accesses.before IS NULL) OR (memories.id < latest_accesses.before)))
            ORDER BY memories.occurred_at DESC, memories.id DESC
           LIMIT latest_accesses.most) newest;
 END;
@@ -532,6 +686,123 @@ begin
     execute format('grant select, insert, update, delete on %s to recollect_service', protected);
 end $$;
 
+CREATE FUNCTION public.restore_derived(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+declare
+    hidden uuid[] := array(
+        select id from memories where scope_id = asked_scope and withheld = 'deleted'
+          and id = any (array(select derived_from(asked_scope, asked_ids))));
+    ready uuid[];
+    waiting uuid[] := '{}';
+begin
+    loop
+        ready := array(
+            select each.id from unnest(hidden) as each (id)
+            where not exists (
+                select from evidence join memories source
+                    on source.scope_id = asked_scope and source.id = evidence.source_id
+                left join messages on messages.scope_id = asked_scope and messages.id = source.id
+                left join conversations
+                    on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
+                where evidence.scope_id = asked_scope and evidence.memory_id = each.id
+                  and (source.withheld in ('deleted', 'stale') or conversations.state in ('deleted', 'purging'))
+            ));
+        exit when cardinality(ready) = 0;
+        waiting := waiting || restore_memories(asked_scope, ready);
+        hidden := array(select unnest(hidden) except select unnest(ready));
+    end loop;
+    return waiting;
+end $$;
+
+CREATE FUNCTION public.restore_memories(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    space integer;
+    taken uuid[];
+    waiting uuid[];
+begin
+    taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
+                   and withheld in ('archived', 'deleted') order by id for update);
+    if cardinality(taken) = 0 then
+        return '{}';
+    end if;
+    update memories set withheld = null where scope_id = asked_scope and id = any (taken);
+    -- Memories are looked up all at once: one by one the planner would read the scope by time for each of them.
+    insert into memory_terms (scope_id, id, kind, trust, terms, weights)
+    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id
+    where side.scope_id = asked_scope and side.id = any (taken);
+    insert into memory_keywords (scope_id, keyword, kind, id, counted)
+    select asked_scope, filed.keyword, memories.kind, memories.id, side.counted
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id,
+         unnest(memories.keywords) as filed (keyword)
+    where side.scope_id = asked_scope and side.id = any (taken);
+    insert into keyword_strengths (scope_id, kind, keyword, strength)
+    select asked_scope, memories.kind, filed.keyword, count(*)
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id,
+         unnest(memories.keywords) as filed (keyword)
+    where side.scope_id = asked_scope and side.id = any (taken) and side.counted
+    group by memories.kind, filed.keyword
+    on conflict (scope_id, kind, keyword) do update set strength = keyword_strengths.strength + excluded.strength;
+    insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
+    select asked_scope, memories.id, memories.kind, side.last_accessed_at, side.access_count
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id
+    where side.scope_id = asked_scope and side.id = any (taken) and side.last_accessed_at is not null;
+    for space in select id from embedding_spaces loop
+        execute format(
+            'insert into %I (scope_id, id, kind, trust, idle, importance, embedding) '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, side.embedding '
+            'from withheld_vectors side join ('
+            'select id, kind, trust, idle, importance from memories where scope_id = $1 and id = any ($2) offset 0'
+            ') memories on memories.id = side.id where side.scope_id = $1 and side.id = any ($2) and side.space_id = $3', 'vectors_' || space)
+            using asked_scope, taken, space;
+    end loop;
+    waiting := array(
+        select memories.id from memories join embedding_spaces active on active.state = 'active'
+        where scope_id = asked_scope and memories.id = any (taken) and (content <> '' or embedding_text <> '')
+          and not exists (
+              select from withheld_vectors side
+              where side.scope_id = asked_scope and side.id = memories.id and side.space_id = active.id
+          ));
+    insert into pending_embeddings (scope_id, id) select asked_scope, unnest(waiting);
+    perform count_in(
+        asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)),
+        (select sum(side.term_count)::bigint from withheld_memories side
+         where side.scope_id = asked_scope and side.id = any (taken)));
+    delete from withheld_memories where scope_id = asked_scope and id = any (taken);
+    delete from withheld_vectors where scope_id = asked_scope and id = any (taken);
+    return waiting;
+end $_$;
+
+CREATE FUNCTION public.rests_on_deleted(asked_scope bigint, asked_id uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    with recursive source (id) as (
+        values (asked_id)
+        union
+        select next.source_id
+        from source cross join lateral (
+            select source_id from evidence where scope_id = asked_scope and memory_id = source.id offset 0
+        ) next
+    )
+    select exists (
+        select from source
+        join messages on messages.scope_id = asked_scope and messages.id = source.id
+        join conversations on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
+        where conversations.state in ('deleted', 'purging')
+    )
+$$;
+
 CREATE FUNCTION public.switch_embedding_space(new_space integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -543,6 +814,80 @@ begin
         raise exception 'There is no embedding space % to switch to.', new_space;
     end if;
 end $$;
+
+CREATE FUNCTION public.unfile(asked_scope bigint, filed_keywords text[], filed_kinds text[], filed_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    with unfiled as (
+        delete from memory_keywords side
+        using unnest(filed_keywords, filed_kinds, filed_ids) as filed (keyword, kind, id)
+        where side.scope_id = asked_scope and side.keyword = filed.keyword
+          and side.kind = filed.kind and side.id = filed.id
+        returning side.kind, side.keyword, side.counted
+    ), gone as (
+        select kind, keyword, count(*) as times from unfiled where counted group by 1, 2
+    ), weakened as (
+        update keyword_strengths side set strength = side.strength - gone.times
+        from gone
+        where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
+          and side.strength > gone.times
+        returning side.kind, side.keyword
+    )
+    delete from keyword_strengths side using gone
+    where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
+      and not exists (select from weakened where weakened.kind = side.kind and weakened.keyword = side.keyword);
+end $$;
+
+CREATE FUNCTION public.withhold_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    space integer;
+    taken uuid[];
+    share bigint;
+begin
+    perform fold_accesses(asked_scope);
+    -- Whoever is giving one of them a vector at this moment is waited for.
+    taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids) and withheld is null
+                   order by id for update);
+    update memories set withheld = reason
+    where scope_id = asked_scope and id = any (asked_ids)
+      and withheld is distinct from reason and withheld is distinct from 'stale';
+    if cardinality(taken) = 0 then
+        return 0;
+    end if;
+    share := count_out(
+        asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)));
+    insert into withheld_memories (scope_id, id, terms, weights, counted, term_count, last_accessed_at, access_count)
+    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights,
+           exists (
+               select from memories join memory_keywords filed
+                   on filed.scope_id = asked_scope and filed.keyword = any (memories.keywords)
+                  and filed.kind = memories.kind and filed.id = memories.id
+               where memories.scope_id = asked_scope and memories.id = memory_terms.id and filed.counted
+           ),
+           share * each.number / cardinality(taken) - share * (each.number - 1) / cardinality(taken),
+           accesses.last_accessed_at, accesses.access_count
+    from unnest(taken) with ordinality as each (id, number)
+    join memory_terms on memory_terms.scope_id = asked_scope and memory_terms.id = each.id
+    left join accesses on accesses.scope_id = asked_scope and accesses.id = each.id;
+    for space in select id from embedding_spaces loop
+        execute format(
+            'with taken as (delete from %I where scope_id = $1 and id = any ($2) returning id, embedding) '
+            'insert into withheld_vectors (scope_id, id, space_id, embedding) '
+            'select $1, id, $3, embedding::vector from taken', 'vectors_' || space)
+            using asked_scope, taken, space;
+    end loop;
+    perform unfile(asked_scope, array_agg(filed.keyword), array_agg(kind), array_agg(id))
+    from memories, unnest(keywords) as filed (keyword)
+    where scope_id = asked_scope and id = any (taken)
+    having count(*) > 0;
+    delete from memory_terms where scope_id = asked_scope and id = any (taken);
+    delete from accesses where scope_id = asked_scope and id = any (taken);
+    delete from pending_embeddings where scope_id = asked_scope and id = any (taken);
+    return cardinality(taken);
+end $_$;
 
 ALTER TABLE public.access_log ALTER COLUMN number ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME public.access_log_number_seq
@@ -577,6 +922,28 @@ CREATE TABLE public.api_keys (
 );
 
 ALTER TABLE ONLY public.api_keys FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.conversations (
+    scope_id bigint NOT NULL,
+    id text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    state text DEFAULT 'active'::text NOT NULL,
+    settled boolean DEFAULT true NOT NULL,
+    settled_number bigint DEFAULT 0 NOT NULL,
+    last_number bigint DEFAULT 0 NOT NULL,
+    summary_id uuid,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    idle_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT conversations_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text, 'deleted'::text, 'purging'::text])))
+)
+WITH (fillfactor='70');
+ALTER TABLE ONLY public.conversations ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ONLY public.conversations ALTER COLUMN metadata SET STATISTICS 0;
+
+ALTER TABLE ONLY public.conversations FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.embedding_spaces (
     id integer NOT NULL,
@@ -639,6 +1006,8 @@ CREATE TABLE public.idempotency_keys (
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     replayed_at timestamp with time zone
 );
+ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN fingerprint SET STATISTICS 0;
 
 ALTER TABLE ONLY public.idempotency_keys FORCE ROW LEVEL SECURITY;
 
@@ -676,8 +1045,35 @@ CREATE TABLE public.memory_terms (
     weights public.sparsevec(1000000000) NOT NULL
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+ALTER TABLE ONLY public.memory_terms ALTER COLUMN weights SET STATISTICS 0;
 
 ALTER TABLE ONLY public.memory_terms FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.messages (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    conversation_id text NOT NULL,
+    number bigint NOT NULL,
+    parent_id uuid,
+    turn_id uuid NOT NULL,
+    role text NOT NULL,
+    status text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    tokens jsonb NOT NULL,
+    images smallint DEFAULT 0 NOT NULL,
+    parts jsonb,
+    attachments jsonb,
+    external_id text DEFAULT ''::text NOT NULL,
+    stated_parent uuid,
+    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
+    CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['done'::text, 'pending'::text, 'failed'::text])))
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+ALTER TABLE ONLY public.messages ALTER COLUMN parts SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN attachments SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN external_id SET STATISTICS 0;
+
+ALTER TABLE ONLY public.messages FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.pending_embeddings (
     scope_id bigint NOT NULL,
@@ -685,6 +1081,18 @@ CREATE TABLE public.pending_embeddings (
 );
 
 ALTER TABLE ONLY public.pending_embeddings FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.purge_receipts (
+    scope_id bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    conversation_id text NOT NULL,
+    asked_by text NOT NULL,
+    removed jsonb DEFAULT '{}'::jsonb NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    finished_at timestamp with time zone
+);
+
+ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
 
 CREATE SEQUENCE public.scope_numbers
     START WITH 1
@@ -729,6 +1137,31 @@ ALTER TABLE public.tenants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.withheld_memories (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    terms bigint[] NOT NULL,
+    weights public.sparsevec(1000000000) NOT NULL,
+    counted boolean NOT NULL,
+    term_count bigint NOT NULL,
+    last_accessed_at timestamp with time zone,
+    access_count integer
+);
+ALTER TABLE ONLY public.withheld_memories ALTER COLUMN terms SET STATISTICS 0;
+ALTER TABLE ONLY public.withheld_memories ALTER COLUMN weights SET STATISTICS 0;
+
+ALTER TABLE ONLY public.withheld_memories FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.withheld_vectors (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    space_id integer NOT NULL,
+    embedding public.vector NOT NULL
+);
+ALTER TABLE ONLY public.withheld_vectors ALTER COLUMN embedding SET STATISTICS 0;
+
+ALTER TABLE ONLY public.withheld_vectors FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE ONLY public.access_log
     ADD CONSTRAINT access_log_pkey PRIMARY KEY (scope_id, number);
 
@@ -743,6 +1176,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hash_key UNIQUE (secret_hash);
+
+ALTER TABLE ONLY public.conversations
+    ADD CONSTRAINT conversations_pkey PRIMARY KEY (scope_id, id);
 
 ALTER TABLE ONLY public.embedding_spaces
     ADD CONSTRAINT embedding_spaces_model_dimensions_key UNIQUE (model, dimensions);
@@ -774,8 +1210,17 @@ ALTER TABLE ONLY public.memory_keywords
 ALTER TABLE ONLY public.memory_terms
     ADD CONSTRAINT memory_terms_pkey PRIMARY KEY (scope_id, id);
 
+ALTER TABLE ONLY public.messages
+    ADD CONSTRAINT messages_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.messages
+    ADD CONSTRAINT messages_scope_id_conversation_id_number_key UNIQUE (scope_id, conversation_id, number);
+
 ALTER TABLE ONLY public.pending_embeddings
     ADD CONSTRAINT pending_embeddings_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.purge_receipts
+    ADD CONSTRAINT purge_receipts_pkey PRIMARY KEY (scope_id, id);
 
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_pkey PRIMARY KEY (id);
@@ -789,17 +1234,39 @@ ALTER TABLE ONLY public.tenants
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.withheld_memories
+    ADD CONSTRAINT withheld_memories_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.withheld_vectors
+    ADD CONSTRAINT withheld_vectors_pkey PRIMARY KEY (scope_id, id, space_id);
+
 CREATE INDEX accesses_by_time ON public.accesses USING btree (scope_id, kind, last_accessed_at DESC, id DESC);
+
+CREATE INDEX conversations_by_idleness ON public.conversations USING btree (scope_id, state, idle_since);
+
+CREATE INDEX conversations_by_time ON public.conversations USING btree (scope_id, updated_at DESC, id);
+
+CREATE INDEX conversations_unsettled ON public.conversations USING btree (scope_id) WHERE (NOT settled);
 
 CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source_id, memory_id);
 
 CREATE INDEX feedback_of_memory ON public.feedback USING btree (scope_id, memory_id);
 
-CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, occurred_at DESC, id DESC) INCLUDE (idle);
+CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, occurred_at DESC, id DESC) INCLUDE (idle) WHERE (withheld IS NULL);
+
+CREATE INDEX memories_stale ON public.memories USING btree (scope_id, id) WHERE (withheld = 'stale'::text);
 
 CREATE INDEX memory_terms_by_term ON public.memory_terms USING gin (terms) WITH (gin_pending_list_limit='256');
 
+CREATE UNIQUE INDEX messages_by_external_id ON public.messages USING btree (scope_id, conversation_id, external_id) WHERE (external_id <> ''::text);
+
+CREATE INDEX messages_by_parent ON public.messages USING btree (scope_id, parent_id) WHERE (parent_id IS NOT NULL);
+
+CREATE INDEX messages_without_branches ON public.messages USING btree (scope_id, conversation_id, number) WHERE (stated_parent = '00000000-0000-0000-0000-000000000000'::uuid);
+
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
+
+CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
 
 CREATE TRIGGER erase_accesses AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('accesses', 'id');
 
@@ -811,9 +1278,15 @@ CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TA
 
 CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
 
+CREATE TRIGGER erase_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_messages();
+
 CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('pending_embeddings', 'id');
 
 CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_vectors();
+
+CREATE TRIGGER erase_withheld_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_memories', 'id');
+
+CREATE TRIGGER erase_withheld_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_vectors', 'id');
 
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
@@ -832,6 +1305,8 @@ ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.conversations ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
@@ -846,6 +1321,8 @@ ALTER TABLE public.memory_keywords ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memory_terms ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.messages ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY of_matcher ON public.memory_terms FOR SELECT TO recollect_matcher USING (true);
 
 CREATE POLICY of_presenter ON public.api_keys FOR SELECT USING ((secret_hash = ( SELECT public.presented_key() AS presented_key)));
@@ -857,6 +1334,8 @@ CREATE POLICY of_tenant ON public.accesses TO recollect_service USING (((scope_i
 CREATE POLICY of_tenant ON public.agents USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.api_keys USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+
+CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -872,13 +1351,27 @@ CREATE POLICY of_tenant ON public.memory_keywords TO recollect_service USING (((
 
 CREATE POLICY of_tenant ON public.memory_terms TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.purge_receipts TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.scopes USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
+CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.purge_receipts ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.scopes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.withheld_memories ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.withheld_vectors ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA public TO recollect_service;
 GRANT USAGE ON SCHEMA public TO recollect_matcher;
@@ -906,6 +1399,8 @@ GRANT SELECT,INSERT ON TABLE public.api_keys TO recollect_service;
 
 GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.conversations TO recollect_service;
+
 GRANT SELECT ON TABLE public.embedding_spaces TO recollect_service;
 
 GRANT UPDATE(filled_scope) ON TABLE public.embedding_spaces TO recollect_service;
@@ -929,7 +1424,11 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_keywords TO recollect_s
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
 GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
 
 GRANT USAGE ON SEQUENCE public.scope_numbers TO recollect_service;
 
@@ -952,3 +1451,7 @@ GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withheld_memories TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withheld_vectors TO recollect_service;

@@ -28,6 +28,8 @@ class Unembedded:
     speaker: str
     content: str
     embedding_text: str
+    mark: str
+    """What tells its text from one that takes its place meanwhile."""
 
 
 def vectors_table(space_id: int) -> sql.Identifier:
@@ -88,13 +90,27 @@ async def revive_pending(database: Database, tenant_id: int) -> None:
 
 
 async def settle_pending(
-    database: Database, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:
-    """Write vectors that were waited for; a memory forgotten meanwhile gets none."""
+    """Write vectors of one scope that were waited for; a memory forgotten or changed meanwhile gets none."""
+    scope_id = batch[0].scope_id
     async with database.transaction(tenant_of(scope_id)) as connection:
-        await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": list(ids)})
-        await store_vectors(connection, space, scope_id, ids, rows)
-        await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": list(ids)})
+        ids = await store_held(connection, space, batch, rows)
+        await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+
+
+async def store_held(
+    connection: Connection, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+) -> list[UUID]:
+    """Write the vectors of those memories of one scope that still say what was embedded; return which."""
+    scope_id = batch[0].scope_id
+    asked = {"ids": [memory.id for memory in batch], "marks": [memory.mark for memory in batch]}
+    held = await connection.execute(QUERIES["hold"], {"scope_id": scope_id, **asked})
+    ids = {row["id"] for row in await held.fetchall()}
+    chosen = [index for index, memory in enumerate(batch) if memory.id in ids]
+    if chosen:
+        await store_vectors(connection, space, scope_id, [batch[index].id for index in chosen], rows[chosen])
+    return [batch[index].id for index in chosen]
 
 
 async def list_unfilled(
@@ -116,9 +132,7 @@ async def fill(
     async with database.transaction(tenant_of(last.scope_id)) as connection:
         for scope_id in sorted({memory.scope_id for memory in batch}):
             members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
-            ids = [batch[index].id for index in members]
-            await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids})
-            await store_vectors(connection, space, scope_id, ids, rows[members])
+            ids = await store_held(connection, space, [batch[index] for index in members], rows[members])
             if space.state == "active":
                 await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
         progress = {"space": space.id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}

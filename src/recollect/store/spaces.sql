@@ -7,6 +7,7 @@ select memories.scope_id, memories.id, memories.kind, memories.trust, memories.i
        given.embedding
 from unnest(%(ids)s::uuid[], %(embeddings)s::{type}[]) as given (id, embedding)
 join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
+where memories.withheld is null
 on conflict (scope_id, id) do nothing
 
 -- name: read_vectors
@@ -15,7 +16,12 @@ where scope_id = (select id from scopes where tenant_id = current_tenant() and a
   and id = any (%(ids)s)
 
 -- name: hold
-select id from memories where scope_id = %(scope_id)s and id = any (%(ids)s) order by id for key share
+-- A memory that was made anew since its text was read waits for another vector.
+select memories.id from unnest(%(ids)s::uuid[], %(marks)s::text[]) as given (id, mark)
+join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
+where md5(content || embedding_text) = mark
+order by memories.id
+for key share of memories
 
 -- name: await_writers
 select id from scopes where id = %(scope_id)s for no key update
@@ -26,7 +32,8 @@ select %(scope_id)s, id from unnest(%(ids)s::uuid[]) as given (id)
 on conflict do nothing
 
 -- name: pending
-select memories.id, memories.speaker, memories.content, memories.embedding_text
+select memories.id, memories.speaker, memories.content, memories.embedding_text,
+       md5(memories.content || memories.embedding_text) as mark
 from pending_embeddings pending
 join memories on memories.scope_id = pending.scope_id and memories.id = pending.id
 where pending.scope_id = %(scope_id)s and pending.id > %(after)s
@@ -40,8 +47,9 @@ select distinct scope_id from pending_embeddings where scope_id between first_sc
 delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids)s)
 
 -- name: unfilled
-select scope_id, id, speaker, content, embedding_text from memories
+select scope_id, id, speaker, content, embedding_text, md5(content || embedding_text) as mark from memories
 where scope_id between first_scope() and last_scope() and (scope_id, id) > (%(scope_id)s, %(id)s)
+  and withheld is null and (content <> '' or embedding_text <> '')
   and not exists (
       select from {vectors} vectors where vectors.scope_id = memories.scope_id and vectors.id = memories.id
   )

@@ -13,6 +13,7 @@ from recollect.channels.channel import Channel
 from recollect.errors import EmbedderError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
+from recollect.llm.tokens import Tokenizer
 from recollect.store.db import Database
 
 
@@ -26,6 +27,8 @@ class Parts:
     embed_wait_seconds: float
     embed_batch: int
     chat: ChatModel | None = None
+    tokenizers: Sequence[Tokenizer] = ()
+    """By which every message is counted; the first one is the usual one."""
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means that the work goes on without vectors."""

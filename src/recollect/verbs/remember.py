@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -31,6 +32,10 @@ DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
+StoreBeside: TypeAlias = Callable[[Connection, int, Sequence[memories.Row]], Awaitable[None]]
+AskBeside: TypeAlias = Callable[[Connection], Awaitable[StoreBeside]]
+"""What is written beside the memories: asked for in the first round trip, stored in the second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -52,6 +57,7 @@ class Write:
     vectors: NDArray[np.float32] | None
     key: str
     fingerprint: bytes
+    beside: AskBeside | None = None
 
 
 async def remember(
@@ -60,12 +66,17 @@ async def remember(
     """Store memories and return their receipts once they are durable; the same key stores them once."""
     check_new_memories(new)
     check_idempotency_key(key)
-    size = sum(map(count_characters, new))
-    prepared = await asyncio.to_thread(prepare_all, new) if size > HEAVY_CHARACTERS else prepare_all(new)
+    prepared = await prepare_in_time(new)
     vectors = await embed_missing(parts, new)
     write = Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b"")
     async with parts.database.transaction(scope.tenant_id) as connection:
         return await perform(parts, connection, write)
+
+
+async def prepare_in_time(new: Sequence[NewMemory]) -> list[Prepared]:
+    """Analyse memories, in a thread where they are long."""
+    size = sum(map(count_characters, new))
+    return await asyncio.to_thread(prepare_all, new) if size > HEAVY_CHARACTERS else prepare_all(new)
 
 
 def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
@@ -84,8 +95,13 @@ def prepare(memory: NewMemory) -> Prepared:
 
 async def embed_missing(parts: Parts, new: Sequence[NewMemory]) -> NDArray[np.float32] | None:
     """Embed the memories that came without a vector, before any connection is taken."""
-    texts = [embedded_text(memory) for memory in new if memory.embedding is None]
+    texts = [embedded_text(memory) for memory in new if needs_vector(memory)]
     return await parts.embed_in_time(texts) if texts else None
+
+
+def needs_vector(memory: NewMemory) -> bool:
+    """Tell whether an embedder must give a memory its vector: where nothing is said, there is nothing to embed."""
+    return memory.embedding is None and bool(memory.content or memory.embedding_text)
 
 
 async def perform(parts: Parts, connection: Connection, write: Write) -> list[Receipt]:
@@ -94,6 +110,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     located = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
     named = await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared])
     claimed = await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None
+    store_beside = await write.beside(connection) if write.beside else None
     opening = await scopes.read_opening(opened)
     place = await scopes.read_place(located)
     sources = await memories.read_sources(named)
@@ -104,12 +121,14 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     rows = assign(write, opening, sources)
     embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
+    if store_beside is not None:
+        await store_beside(connection, opening.scope_id, rows)
     counts = count(write.prepared)
     await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
     if parts.chat is not None:
         await set_off_reflection(connection, opening, place.profile, write.prepared)
     ids = [row.id for row in rows]
-    await store_vectors(connection, opening.scope_id, place.space, ids, embedded)
+    await store_vectors(connection, opening.scope_id, place.space, rows, embedded)
     if write.key:
         done = [row is not None for row in embedded]
         await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
@@ -199,23 +218,28 @@ def place_vectors(parts: Parts, write: Write, space: EmbeddingSpace | None) -> l
         raise InvalidInputError("embedding is not accepted: no embedding space is active")
     theirs = iter(unit_vectors(given, space.dimensions) if given and space else ())
     ours = iter(write.vectors if write.vectors is not None and serves(parts.embedder, space) else ())
-    return [next(ours if item.memory.embedding is None else theirs, None) for item in write.prepared]
+    nothing: Iterator[NDArray[np.float32]] = iter(())
+    chosen = (
+        theirs if item.memory.embedding is not None else ours if needs_vector(item.memory) else nothing
+        for item in write.prepared
+    )
+    return [next(vectors, None) for vectors in chosen]
 
 
 async def store_vectors(
     connection: Connection,
     scope_id: int,
     space: EmbeddingSpace | None,
-    ids: list[UUID],
+    rows: Sequence[memories.Row],
     vectors: list[NDArray[np.float32] | None],
 ) -> None:
     """Write the vectors there are, and put the rest off to a job."""
     if space is None:
         return
-    known = {identity: row for identity, row in zip(ids, vectors, strict=True) if row is not None}
+    known = {row.id: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
     if known:
         await spaces.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
-    waiting = [identity for identity in ids if identity not in known]
+    waiting = [row.id for row in rows if row.id not in known and needs_vector(row.memory)]
     if waiting:
         await spaces.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})

@@ -20,6 +20,7 @@ Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
 Factor = Annotated[Number, Field(ge=0, le=1)]
+Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
 class ProfileBody(WeighingBody):
@@ -35,10 +36,27 @@ class ProfileBody(WeighingBody):
     reflection_threshold: Annotated[Number, Field(ge=0, le=1_000_000)] | None = Field(
         None, description="How much importance must gather before the agent reflects; 0 means never."
     )
+    archive_after_days: Days | None = Field(
+        None, description="Days without use before a conversation is archived; 0 means never."
+    )
+    delete_after_days: Days | None = Field(
+        None, description="Days without use before a conversation is deleted; 0 means never."
+    )
+    purge_after_days: Days | None = Field(
+        None, description="Days between a conversation's deletion and its purge; 0 means never."
+    )
 
     def to_value(self) -> Profile:
         """Turn the body into a value."""
-        return Profile(self.to_weighing(), tuple(self.kinds), self.limit, self.reflection_threshold)
+        return Profile(
+            self.to_weighing(),
+            tuple(self.kinds),
+            self.limit,
+            self.reflection_threshold,
+            self.archive_after_days,
+            self.delete_after_days,
+            self.purge_after_days,
+        )
 
 
 class MarkBody(Body):

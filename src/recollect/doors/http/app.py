@@ -9,14 +9,14 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from recollect.doors.http import agents, associations, health, keys, memories, problems, reflections
+from recollect.doors.http import agents, associations, conversations, health, keys, memories, problems, reflections
 from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
 from recollect.settings import Settings
 from recollect.wiring import Recollect, open_recollect
 
-DESCRIPTION = "The memory of AI agents on PostgreSQL: remember, recall with reasons, forget."
+DESCRIPTION = "The memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget."
 
 
 def create_app(settings: Settings | None = None, recollect: Recollect | None = None) -> FastAPI:
@@ -42,8 +42,8 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys = KnownKeys()
-    for router in (memories.router, associations.router, reflections.router, agents.router, keys.router, health.router):
-        app.include_router(router)
+    for routes in (memories, conversations, associations, reflections, agents, keys, health):
+        app.include_router(routes.router)
     problems.install(app)
     app.add_middleware(Gate)
     app.add_middleware(Observed)  # added last, so that it sees every request first

@@ -1,0 +1,127 @@
+"""Show a message as text and as an element of a prompt, and count what it costs there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from recollect.models import JSON, Attachment, Message, NewMessage, Part, PartType, PromptMessage, Role
+
+IMAGE = "[image]"
+
+
+def said(message: NewMessage | Message) -> str:
+    """Give what is remembered of a message: its content, or where there is none what its parts say."""
+    return message.content or _join(map(_show_part, message.parts))
+
+
+def written(message: NewMessage | Message) -> str:
+    """Give what a prompt shows of a message as text: its attachments, then what is said."""
+    return _join([*map(_show_attachment, message.attachments), *_show(message)])
+
+
+def count_images(message: NewMessage | Message) -> int:
+    """Count the images that can be handed on: a user's, because models take no others, and those with a URL."""
+    return sum(1 for url in _images(message) if url) if message.role is Role.USER else 0
+
+
+def count_tokens(message: NewMessage | Message, count: Callable[[str], int], frame: int, naming: int) -> int:
+    """Count what a message costs in a prompt, its images as the text that stands for them."""
+    name = naming + count(message.name) if message.name else 0
+    return frame + count(written(message)) + name
+
+
+def to_prompt(message: Message, *, images: bool) -> PromptMessage:
+    """Turn a message into one element of an OpenAI-style `messages` array."""
+    prompt: dict[str, JSON] = {"role": message.role.value, "content": written(message)}
+    if message.name:
+        prompt["name"] = message.name
+    if message.role is Role.TOOL:
+        prompt["tool_call_id"] = next((part.call_id for part in message.parts if part.call_id), "")
+    elif message.role is Role.ASSISTANT and (calls := _calls(message)):
+        prompt["content"] = _text_beside(message, PartType.TOOL_CALL) or None
+        prompt["tool_calls"] = calls
+    elif images and message.role is Role.USER and (urls := _images(message)):
+        prompt["content"] = [
+            *map(_hand_on, urls),
+            *map(_text_part, filter(None, [_text_beside(message, PartType.IMAGE)])),
+        ]
+    return prompt
+
+
+def to_text(messages: Sequence[Message], prefixes: tuple[str, str]) -> str:
+    """Write out what user and assistant say, each behind its prefix."""
+    speakers = dict(zip((Role.USER, Role.ASSISTANT), prefixes, strict=True))
+    return "\n".join(
+        f"{speakers[message.role]}: {written(message)}" for message in messages if message.role in speakers
+    )
+
+
+def is_own(message: NewMessage | Message) -> bool:
+    """Tell whether the content was given by whoever sent the message, and not made from its parts."""
+    return bool(message.content) and message.content != _join(map(_show_part, message.parts))
+
+
+def _show(message: NewMessage | Message, without: PartType | None = None) -> list[str]:
+    """List the lines that are said, without the parts of one type."""
+    parts = [part for part in message.parts if part.type is not without]
+    if not is_own(message):
+        return [_show_part(part) for part in parts]
+    # A content beside parts says what their texts say; what is no text costs and is shown all the same.
+    files = [_show_part(part) for part in parts if part.type in {PartType.IMAGE, PartType.FILE}]
+    return [*files, message.content, *(_show_part(part) for part in parts if part.type is PartType.TOOL_CALL)]
+
+
+def _text_beside(message: Message, handed_on: PartType) -> str:
+    """Give what is left as text where the parts of one type are handed on as they are."""
+    attachments = [
+        _show_attachment(each) for each in message.attachments if handed_on is not PartType.IMAGE or not _is_image(each)
+    ]
+    return _join([*attachments, *_show(message, without=handed_on)])
+
+
+def _show_part(part: Part) -> str:
+    if part.type is PartType.IMAGE:
+        return IMAGE
+    if part.type is PartType.FILE:
+        return _bracket("file", part.name)
+    if part.type is PartType.TOOL_CALL:
+        return _bracket("tool call", part.name, part.text)
+    return part.text
+
+
+def _show_attachment(attachment: Attachment) -> str:
+    return IMAGE if _is_image(attachment) else _bracket(attachment.type, attachment.name)
+
+
+def _is_image(attachment: Attachment) -> bool:
+    return attachment.type.lower() == "image"
+
+
+def _bracket(*words: str) -> str:
+    return f"[{' '.join(filter(None, words))}]"
+
+
+def _join(lines: Iterable[str]) -> str:
+    return "\n".join(filter(None, lines))
+
+
+def _images(message: NewMessage | Message) -> list[str]:
+    """List the URL of every image, attachments first; empty for those that have none."""
+    attached = [each.url for each in message.attachments if _is_image(each)]
+    return attached + [part.url for part in message.parts if part.type is PartType.IMAGE]
+
+
+def _calls(message: Message) -> list[JSON]:
+    return [
+        {"id": part.call_id, "type": "function", "function": {"name": part.name, "arguments": part.text}}
+        for part in message.parts
+        if part.type is PartType.TOOL_CALL
+    ]
+
+
+def _hand_on(url: str) -> JSON:
+    return {"type": "image_url", "image_url": {"url": url}} if url else _text_part(IMAGE)
+
+
+def _text_part(text: str) -> JSON:
+    return {"type": "text", "text": text}

@@ -1,0 +1,81 @@
+"""Say which states a conversation can come into, and when it is due to move on by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from recollect.errors import ConflictError
+from recollect.models import ConversationState, Profile
+from recollect.settings import Settings
+
+ACTIVE, ARCHIVED, DELETED, PURGING = (
+    ConversationState.ACTIVE,
+    ConversationState.ARCHIVED,
+    ConversationState.DELETED,
+    ConversationState.PURGING,
+)
+REACHED_FROM = {
+    ACTIVE: frozenset({ARCHIVED, DELETED}),
+    ARCHIVED: frozenset({ACTIVE}),
+    DELETED: frozenset({ACTIVE, ARCHIVED}),
+    PURGING: frozenset({ACTIVE, ARCHIVED, DELETED}),
+}
+MEND = {DELETED: "Restore it first.", PURGING: "It cannot be called back."}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """After how many days a conversation moves on; 0 means never."""
+
+    archive_after_days: float = 0.0
+    delete_after_days: float = 0.0
+    purge_after_days: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What retention looks at: the state, since when it is in it, and since when nobody used the conversation."""
+
+    state: ConversationState
+    idle_since: datetime
+    changed_at: datetime
+
+
+def move(state: ConversationState, wanted: ConversationState) -> bool:
+    """Tell whether a conversation must change to be in a state; refuse where it cannot come there."""
+    if state is wanted:
+        return False
+    if state not in REACHED_FROM[wanted]:
+        raise ConflictError(f"This conversation is {state}. {MEND[state]}")
+    return True
+
+
+def usual_rules(settings: Settings) -> Rules:
+    """Take the rules that hold for every agent whose profile says nothing else."""
+    return Rules(settings.archive_after_days, settings.delete_after_days, settings.purge_after_days)
+
+
+def rules_for(profile: Profile, usual: Rules) -> Rules:
+    """Let an agent's profile speak before the settings."""
+    return Rules(
+        usual.archive_after_days if profile.archive_after_days is None else profile.archive_after_days,
+        usual.delete_after_days if profile.delete_after_days is None else profile.delete_after_days,
+        usual.purge_after_days if profile.purge_after_days is None else profile.purge_after_days,
+    )
+
+
+def find_due(standing: Standing, rules: Rules, now: datetime) -> ConversationState | None:
+    """Say which state a conversation is due to come into, the farthest if several are; None if it stays."""
+    if standing.state is DELETED and is_over(standing.changed_at, rules.purge_after_days, now):
+        return PURGING
+    if standing.state in {ACTIVE, ARCHIVED} and is_over(standing.idle_since, rules.delete_after_days, now):
+        return DELETED
+    if standing.state is ACTIVE and is_over(standing.idle_since, rules.archive_after_days, now):
+        return ARCHIVED
+    return None
+
+
+def is_over(since: datetime, days: float, now: datetime) -> bool:
+    """Tell whether so many days have passed; none ever have if they are 0."""
+    return days > 0 and now - since >= timedelta(days=days)

@@ -1,0 +1,114 @@
+"""Find the thread that a message ends: its parents up to the root, strictly or as Dify walks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models import LEGACY
+
+NIL = str(LEGACY)
+MOST_FETCHED = 500
+"""How many turns Dify reads of a conversation at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A message as its place in a tree: what it is called, and what it follows."""
+
+    id: str
+    parent: str | None
+
+
+def walk(nodes_newest_first: Sequence[Node], leaf: str | None = None) -> list[str]:
+    """List the ids from a leaf to its root; without a leaf, from the newest node that is nobody's parent.
+
+    No parent, or one that is not there, makes a root. NIL stands for the nearest older node that also has NIL.
+    Of nodes that follow each other in a circle the oldest is taken for their root.
+    """
+    parents = _resolve(nodes_newest_first[::-1])
+    if leaf is None:
+        taken = set(parents.values())
+        leaf = next((node.id for node in nodes_newest_first if node.id not in taken), None)
+    elif leaf not in parents:
+        raise NotFoundError("no message of this id in the conversation: name one of its messages as the leaf")
+    return _climb(parents, leaf)
+
+
+def walk_upstream(nodes_newest_first: Sequence[Node]) -> list[str]:
+    """List the ids that Dify takes for the newest thread: it reads the nodes once, and any root ends it."""
+    thread: list[str] = []
+    wanted: str | None = None
+    for node in nodes_newest_first:
+        if not node.parent:
+            return [*thread, node.id]
+        if wanted is None or wanted in (node.id, NIL):
+            thread.append(node.id)
+            wanted = node.parent
+    return thread
+
+
+def bound_fetch(message_limit: int | None) -> int:
+    """Give the number of turns that Dify reads for a limit; none at all means the most."""
+    return min(message_limit, MOST_FETCHED) if message_limit and message_limit > 0 else MOST_FETCHED
+
+
+def settle(nodes_oldest_first: Sequence[Node]) -> list[tuple[Node, str | None]]:
+    """Give every node its parent as `walk` sees it, and an order in which no node stands before its parent.
+
+    Nodes stay as they are given; a parent that comes late moves up before the first that follows it, so that the
+    leaves keep their order and the newest stays the newest.
+    """
+    parents = _resolve(nodes_oldest_first)
+    by_id = {node.id: node for node in nodes_oldest_first}
+    settled: dict[str, str | None] = {}
+    for node in nodes_oldest_first:
+        missing: list[str] = []
+        each: str | None = node.id
+        while each is not None and each not in settled:
+            missing.append(each)
+            each = parents[each]
+        settled.update((each, parents[each]) for each in reversed(missing))
+    return [(by_id[each], parent) for each, parent in settled.items()]
+
+
+def _resolve(nodes_oldest_first: Sequence[Node]) -> dict[str, str | None]:
+    """Give every node a parent that is there, or none; what comes out is a forest."""
+    known = {node.id for node in nodes_oldest_first}
+    if len(known) < len(nodes_oldest_first):
+        raise InvalidInputError("message ids must be unique within a conversation")
+    parents: dict[str, str | None] = {}
+    legacy: str | None = None
+    for node in nodes_oldest_first:
+        if node.parent == NIL:
+            parents[node.id], legacy = legacy, node.id
+        else:
+            parents[node.id] = node.parent if node.parent and node.parent in known else None
+    return _cut_circles(parents)
+
+
+def _cut_circles(parents: dict[str, str | None]) -> dict[str, str | None]:
+    """Take the parent from the oldest member of every circle; the keys stand oldest first."""
+    places = {each: place for place, each in enumerate(parents)}
+    seen: dict[str, str] = {}
+    for start in parents:
+        each: str | None = start
+        while each is not None and each not in seen:
+            seen[each] = start
+            each = parents[each]
+        # Only a way that runs into itself is new: another circle that it meets was cut before.
+        if each is not None and seen[each] == start:
+            circle = [each]
+            while (parent := parents[circle[-1]]) is not None and parent != each:
+                circle.append(parent)
+            parents[min(circle, key=places.__getitem__)] = None
+    return parents
+
+
+def _climb(parents: dict[str, str | None], leaf: str | None) -> list[str]:
+    thread: list[str] = []
+    while leaf is not None:
+        thread.append(leaf)
+        leaf = parents[leaf]
+    return thread

@@ -1,0 +1,18 @@
+"""Bring the memories of conversations where their states want them: chunk by chunk, from wherever it was left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from recollect.store import lifecycle
+from recollect.store.db import Database
+
+NO_REPORT: Callable[[int], None] = lambda _: None  # noqa: E731 - a constant, not a function of ours
+
+
+async def settle_scope(
+    database: Database, scope_id: int, *, rederive: bool = False, report: Callable[[int], None] = NO_REPORT
+) -> None:
+    """Settle every conversation of a scope, reporting how many messages each step moved; at rest, do nothing."""
+    while step := await lifecycle.settle_chunk(database, scope_id, rederive=rederive):
+        report(step.messages)

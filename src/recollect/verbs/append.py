@@ -1,0 +1,110 @@
+"""Append: write messages, their order, their costs and their memories in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect.core.appends import (
+    Linked,
+    check_conversation,
+    check_messages,
+    fingerprint_messages,
+    link,
+    to_memory,
+)
+from recollect.core.checks import check_idempotency_key
+from recollect.core.messages import count_tokens
+from recollect.llm.tokens import Tokenizer
+from recollect.models import LEGACY, Appended, Caller, NewMessage, Scope
+from recollect.store import conversations, jobs
+from recollect.store.db import Connection
+from recollect.store.memories import Row
+from recollect.verbs.parts import Parts
+from recollect.verbs.remember import AskBeside, StoreBeside, Write, embed_missing, perform, prepare_in_time
+
+Counts = Sequence[Mapping[str, int]]
+
+
+async def append(
+    parts: Parts, caller: Caller, scope: Scope, conversation: str, new: Sequence[NewMessage], key: str = ""
+) -> list[Appended]:
+    """Append messages to a conversation, making it if it is new; the same key appends them once."""
+    check_conversation(conversation)
+    check_messages(new)
+    check_idempotency_key(key)
+    counted = await count_in_time(parts.tokenizers, new)
+    remembered = [to_memory(message) for message in new]
+    prepared = await prepare_in_time(remembered)
+    vectors = await embed_missing(parts, remembered)
+    linked: list[Linked] = []
+    write = Write(
+        caller,
+        scope,
+        prepared,
+        vectors,
+        key,
+        fingerprint_messages(conversation, new) if key else b"",
+        store_beside(scope, conversation, new, counted, linked),
+    )
+    async with parts.database.transaction(scope.tenant_id) as connection:
+        receipts = await perform(parts, connection, write)
+        ids = [receipt.id for receipt in receipts]
+        # Only a repeated key links nothing; the question travels with the commit.
+        said = None if linked else await conversations.ask_appended(connection, scope, ids)
+    name = parts.tokenizers[0].name if parts.tokenizers else ""
+    if said is not None:
+        return replay(await said.fetchall(), ids, name)
+    return [
+        Appended(each.id, each.number, each.parent, tokens.get(name, 0))
+        for each, tokens in zip(linked, counted, strict=True)
+    ]
+
+
+async def count_in_time(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
+    """Count messages in a thread: the first count reads a vocabulary, and a long text takes its time."""
+    return await asyncio.to_thread(count_all, tokenizers, new)
+
+
+def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
+    """Count what every message costs by every tokenizer."""
+    return [
+        {each.name: count_tokens(message, each.count, each.frame, each.naming) for each in tokenizers}
+        for message in new
+    ]
+
+
+def store_beside(
+    scope: Scope, conversation: str, new: Sequence[NewMessage], counted: Counts, linked: list[Linked]
+) -> AskBeside:
+    """Prepare what is written beside the memories; `linked` holds it when it is done."""
+    named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
+
+    async def ask(connection: Connection) -> StoreBeside:
+        asked = await conversations.ask_opened(connection, scope, conversation, named)
+
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+            opened = await conversations.read_opened(asked)
+            linked.extend(link(new, [row.id for row in rows], opened))
+            moments: list[datetime] = [row.occurred_at for row in rows]
+            await conversations.store(connection, scope_id, conversation, linked, counted, moments)
+            if opened.state != "active":
+                # The next word brings an archived conversation back: its memories follow by a job.
+                await jobs.defer(connection, "settle", f"settle:{scope_id}", {"scope_id": scope_id})
+
+        return store
+
+    return ask
+
+
+def replay(rows: Sequence[Mapping[str, Any]], ids: Sequence[UUID], tokenizer: str) -> list[Appended]:
+    """Answer a repeated key as the first time; what was forgotten meanwhile is left out."""
+    found = {row["id"]: row for row in rows}
+    return [
+        Appended(identity, row["number"], row["parent_id"], row["tokens"].get(tokenizer, 0))
+        for identity in ids
+        if (row := found.get(identity))
+    ]

@@ -1,0 +1,205 @@
+"""Divide one budget over a thread, memories and a summary, and put the prompt together; nothing is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from uuid import UUID
+
+from recollect.core.block import cut_line, fill, fold, order, render, write_summary
+from recollect.core.budget import Portions, allot, cost
+from recollect.core.messages import to_prompt
+from recollect.errors import InvalidInputError
+from recollect.llm.tokens import Tokenizer
+from recollect.models import (
+    Context,
+    Cue,
+    History,
+    Hit,
+    Memory,
+    Message,
+    Oversized,
+    PromptMessage,
+    Role,
+    Shares,
+    Spending,
+    Window,
+)
+from recollect.store.conversations import Read
+from recollect.verbs.history import choose, show
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a caller wants a prompt made of."""
+
+    cue: Cue
+    budget: int
+    shares: Shares
+    window: Window
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What there is to make a prompt from."""
+
+    thread: Sequence[Read]
+    """The thread, newest first, without the turn that the cue itself began."""
+    asked: tuple[Message, ...]
+    """What stands in the thread for the cue already, oldest first; empty if the cue is yet to be appended."""
+    summary: Memory | None
+    hits: Sequence[Hit]
+    """What the cue reminds of, best first."""
+    most: int
+    """How many memories may be shown at most."""
+    methods: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Count as the model does, every text once."""
+
+    tokenizer: Tokenizer
+    window: Window
+    count: Callable[[str], int]
+
+    @property
+    def image_tokens(self) -> int:
+        """Say what each image that is handed on costs."""
+        return self.window.image_tokens if self.window.images else 0
+
+    def price(self, messages: Sequence[Message]) -> int:
+        """Say what messages of the thread cost."""
+        return sum(cost(message, self.image_tokens) for message in messages)
+
+    def frame(self, text: str) -> int:
+        """Say what a message of this text costs; nothing for none."""
+        return self.tokenizer.frame + self.count(text) if text else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What found room beside the caller's own words."""
+
+    history: History
+    summary: str
+    """The summary's line."""
+    lines: Mapping[UUID, str]
+    """The line of every memory that is shown."""
+
+
+def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Context:
+    """Put a prompt together that costs no more than its budget."""
+    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count))
+    system = measure.frame(wanted.system)
+    asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
+    room = wanted.budget - tokenizer.priming - system - asked
+    if room < 0:
+        raise InvalidInputError(
+            f"the system text and the cue alone are {-room} tokens above the budget of {wanted.budget}: "
+            f"they take {wanted.budget - room} with their framing"
+        )
+    draft = compose(material, wanted, room, measure)
+    hits = tuple(hit for hit in material.hits if hit.memory.id in draft.lines)
+    block = lay_out(draft, hits)
+    bare = measure.frame(render([])) if block else 0
+    summary = measure.frame(render([draft.summary])) - bare if draft.summary else 0
+    memories = measure.frame(block) - bare - summary
+    parts = (system, summary, memories, draft.history.tokens, asked, tokenizer.priming + bare)
+    return Context(
+        messages=(
+            *speak(Role.SYSTEM, wanted.system),
+            *speak(Role.SYSTEM, block),
+            *draft.history.prompt,
+            *(to_prompt(message, images=wanted.window.images) for message in material.asked),
+            *speak(Role.USER, "" if material.asked else wanted.cue.text),
+        ),
+        block=block,
+        summary=material.summary if draft.summary else None,
+        hits=hits,
+        history=draft.history,
+        spending=Spending(*parts, total=sum(parts), budget=wanted.budget),
+        methods=material.methods,
+        asked=material.asked[0].id if material.asked else None,
+    )
+
+
+def speak(role: Role, text: str) -> list[PromptMessage]:
+    """Say a text in a prompt; nothing for none."""
+    return [{"role": role.value, "content": text}] if text else []
+
+
+def lay_out(draft: Draft, hits: Sequence[Hit]) -> str:
+    """Write the block, its memories in the order of time; nothing where nothing is remembered."""
+    shown = order(hit.memory for hit in hits if hit.memory.id in draft.lines)
+    lines = [draft.summary, *(draft.lines[memory.id] for memory in shown)]
+    return render(lines) if any(lines) else ""
+
+
+def compose(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
+    """Divide the room, with what the block's form costs set aside; where nothing is left for the block, without it."""
+    form = measure.frame(render([]))
+    if (material.summary is not None or material.hits) and room > form:
+        draft = divide(material, wanted, room - form, measure)
+        if draft.summary or draft.lines:
+            return trim(draft, material, room, measure)
+    return divide(replace(material, summary=None, hits=()), wanted, room, measure)
+
+
+def divide(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
+    """Give each part its share, and again where the memories need less than that: the others get what is left."""
+    shares, summary = wanted.shares, write_summary(material.summary) if material.summary else ""
+    whole = choose(material.thread, replace(wanted.window, max_tokens=room)).tokens
+    # A share of nothing is a wish for nothing, whatever the others leave over.
+    history_wants = min(whole, room) if shares.history else 0
+    summary_wants = measure.count(summary) if summary and shares.summary else 0
+    memories_want = room if material.hits and shares.memories else 0
+    while True:
+        portions = allot(room, shares, Portions(history_wants, memories_want, summary_wants))
+        history = show_history(material.thread, portions.history, room if shares.history else 0, measure)
+        left = room - history.tokens
+        line = cut_line(summary, min(portions.summary, left), measure.count, measure.tokenizer.cut) if summary else ""
+        left -= measure.count(line) if line else 0
+        candidates = leave_out(material, wanted.cue, history) if memories_want else []
+        filled = fill(candidates, left, measure.count, measure.tokenizer.cut, material.most)
+        # Only ever less: other turns in the history leave out other memories, and the two could chase each other.
+        if not filled.exhausted or filled.tokens >= memories_want:
+            return Draft(history, line, filled.lines)
+        memories_want = filled.tokens
+
+
+def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measure) -> History:
+    """Show the newest whole turns that fit a portion; an oversized last turn whole if it may and can be, else cut."""
+    window = replace(measure.window, max_tokens=portion)
+    fitted = choose(thread, window)
+    if window.oversized is Oversized.KEEP and portion < fitted.tokens <= room:
+        window = replace(window, max_tokens=room)
+    history = show(fitted, thread, replace(window, oversized=Oversized.CUT), measure.tokenizer)
+    return replace(history, tokens=measure.price(history.messages), cut=history.cut and bool(history.messages))
+
+
+def leave_out(material: Material, cue: Cue, history: History) -> list[Memory]:
+    """List the memories that say something which is not in the prompt yet, best first."""
+    present: list[Message | Memory] = [*history.messages, *material.asked]
+    present += [material.summary] if material.summary else []
+    known = {each.id for each in present}
+    told = {"", fold(cue.text), *(fold(each.content) for each in present)}
+    kept: list[Memory] = []
+    for hit in material.hits:
+        content = fold(hit.memory.content)
+        if hit.memory.id not in known and content not in told:
+            told.add(content)
+            kept.append(hit.memory)
+    return kept
+
+
+def trim(draft: Draft, material: Material, room: int, measure: Measure) -> Draft:
+    """Leave out the least of the memories while the block as a whole costs more than its lines did one by one."""
+    for hit in reversed(material.hits):
+        if measure.frame(lay_out(draft, material.hits)) <= room - draft.history.tokens:
+            return draft
+        draft = replace(draft, lines={each: line for each, line in draft.lines.items() if each != hit.memory.id})
+    fits = measure.frame(lay_out(draft, ())) <= room - draft.history.tokens
+    return draft if fits else replace(draft, summary="")

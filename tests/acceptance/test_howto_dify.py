@@ -1,0 +1,96 @@
+"""The pages on coming from Dify say what is so: their role reads, their commands print, their nodes work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dify_database import fill_example, made_dify
+
+HOWTO = Path(__file__).parents[2] / "docs" / "howto"
+PAGES = ("from-dify.md", "from-dify.zh.md")
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ADDRESS = "postgresql://recollect_reader@localhost:5432/dify"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [text for found, text in FENCE.findall((HOWTO / page).read_text(encoding="utf-8")) if found == language]
+
+
+def run_node(code: str, *inputs: str) -> dict:
+    """Run the program of one of Dify's code nodes."""
+    namespace: dict = {}
+    exec(code, namespace)
+    return namespace["main"](*inputs)
+
+
+def test_both_pages_show_the_same():
+    for language in ("sql", "sh", "text", "python", "json"):
+        assert blocks(PAGES[0], language) == blocks(PAGES[1], language)
+    tables = [
+        [line.count("|") for line in (HOWTO / page).read_text().splitlines() if line[:1] == "|"] for page in PAGES
+    ]
+    assert tables[0] == tables[1]
+
+
+@pytest.fixture
+def dify(cluster):
+    with made_dify(cluster) as made:
+        fill_example(made)
+        made.execute(blocks(PAGES[0], "sql")[0])
+        yield made
+        made.execute("drop owned by recollect_reader")
+        made.execute("drop role recollect_reader")
+
+
+@pytest.fixture
+def call(addresses, dify):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")} | {
+        "RECOLLECT_DATABASE_URL": addresses.service,
+        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+        "RECOLLECT_EMBEDDER": "fake",
+        "PYTHONIOENCODING": "utf-8",
+        "COLUMNS": "100",
+    }
+
+    def work(program, *arguments):
+        command = [sys.executable, "-c", program, *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    return work
+
+
+async def test_the_example_is_imported_compared_and_asked_for(call, dify, http):
+    _, dry_run, real = blocks(PAGES[0], "sh")[0].splitlines()
+    reader = dify.dsn.replace("user=postgres", "user=recollect_reader")
+    imported, compared = blocks(PAGES[0], "text")
+    for line in (dry_run, real):
+        command = [reader if word == ADDRESS else word for word in shlex.split(line)[1:]]
+        shown = call("from recollect.doors.cli import main; main()", *command)
+    assert shown == imported
+    compare, before, after = blocks(PAGES[0], "python")
+    assert call(compare) == compared
+
+    context, history, messages = (json.loads(text) for text in blocks(PAGES[0], "json"))
+    made = run_node(before, context["user"], context["conversation"], context["text"])
+    assert json.loads(made["body"]) == context
+    answer = await http.post("/v1/context", content=made["body"], headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200, answer.text
+    taken = run_node(after, answer.text)
+    assert "Human: 有素菜吗？" in taken["history"]
+    assert isinstance(taken["memories"], str)
+    read = await http.post("/v1/history", json=history)
+    assert [message["content"] for message in read.json()["prompt"]][-1] == "停车场在孤山路。"
+    written = await http.post("/v1/messages", json=messages, headers={"Idempotency-Key": "run-1"})
+    assert written.status_code == 201, written.text
+    again = await http.post("/v1/messages", json=messages, headers={"Idempotency-Key": "run-1"})
+    assert again.json() == written.json()

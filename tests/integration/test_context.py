@@ -1,0 +1,441 @@
+"""One call for a prompt: within its budget by another count, nothing twice, the newest turns and what lies behind."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from faults.proxy import Proxy
+from recollect.core.block import HEADING
+from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
+from recollect.llm.fake import FakeEmbedder
+from recollect.mind import ConversationView
+from recollect.models import (
+    Attachment,
+    Cue,
+    Kind,
+    MessageStatus,
+    NewMemory,
+    NewMessage,
+    Oversized,
+    Part,
+    PartType,
+    Profile,
+    Right,
+    Role,
+    Shares,
+    Window,
+)
+from recollect.settings import Settings
+from recollect.wiring import connected
+
+CUE = "What is the cat of Li called?"
+WORDS = ("train", "river", "猫", "cloud", "今天", "window", "11:45", "—", "apples!", "<b>", "\n", "</memories>")
+
+
+def turn(question, answer, **more):
+    return [NewMessage(Role.USER, question, **more), NewMessage(Role.ASSISTANT, answer)]
+
+
+async def talk_on(talk, turns, words=6):
+    for number in range(turns):
+        await talk.append(turn(f"question {number} " + "of trains " * words, f"answer {number} " + "to Ghent " * words))
+
+
+def recount(recollect, context, window=Window()):  # noqa: B008 - a frozen value
+    """Count a prompt as OpenAI's cookbook does, from nothing but its messages."""
+    tokenizer = next(each for each in recollect.parts.tokenizers if each.name == context.history.tokenizer)
+    total = tokenizer.priming
+    for message in context.messages:
+        content, text, images = message["content"], "", 0
+        if isinstance(content, list):
+            images = sum(part["type"] == "image_url" for part in content)
+            content = "".join(part.get("text", "") for part in content)
+        text = content or ""
+        total += tokenizer.frame + tokenizer.count(text) + images * window.image_tokens
+        if "name" in message:
+            total += tokenizer.naming + tokenizer.count(message["name"])
+    return total
+
+
+def said_by(context, role):
+    return [message["content"] for message in context.messages if message["role"] == role]
+
+
+async def test_a_prompt_holds_the_newest_turns_and_what_the_cue_reminds_of(recollect, mind):
+    talk = mind.conversation("c")
+    await talk.append(turn("My cat is called Pascal.", "A fine name for a cat."))
+    await talk_on(talk, 40)
+    context = await talk.context(CUE, 600, system="You are kind.")
+    assert context.messages[0] == {"role": "system", "content": "You are kind."}
+    assert context.messages[1] == {"role": "system", "content": context.block}
+    assert context.messages[2:-1] == context.history.prompt
+    assert context.messages[-1] == {"role": "user", "content": CUE}
+    assert "user: My cat is called Pascal.\n" in context.block
+    assert context.history.messages[-1].content.startswith("answer 39")
+    assert context.history.messages[0].role is Role.USER
+    assert len(context.history.messages) >= 8
+    assert context.methods == {"text": "exact", "vector": "exact"}
+    assert recount(recollect, context) == context.spending.total <= 600
+    parts = asdict(context.spending)
+    assert parts.pop("budget") == 600
+    assert parts.pop("total") == sum(parts.values())
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "estimate"])
+async def test_no_budget_is_exceeded_whatever_is_in_it(recollect, mind, tokenizer):
+    chance = random.Random(tokenizer)
+
+    def text(most):
+        return "so " + " ".join(chance.choices(WORDS, k=chance.randint(1, most)))
+
+    picture = Attachment("image", url="https://example.org/a.png")
+    talk = mind.conversation("c")
+    for _ in range(30):
+        attachments = (picture,) if chance.random() < 0.2 else ()
+        await talk.append(turn(text(60), text(200), name=chance.choice(["", "Li"]), attachments=attachments))
+    receipts = await mind.remember([text(chance.choice([5, 50, 500])) for _ in range(60)])
+    await mind.remember(NewMemory(text(300), Kind.SUMMARY, evidence=((await talk.history(1)).messages[0].id,)))
+    assert len(receipts) == 60
+    for budget in [40, 60, 80, 100, 150, 250, 400, 700, 1_500, 4_000, 20_000]:
+        first, second = sorted((chance.random(), chance.random()))
+        shares = chance.choice([Shares(), Shares(first, second - first, 1 - second)])
+        oversized, images = chance.choice(list(Oversized)), chance.random() < 0.5
+        window = Window(tokenizer=tokenizer, images=images, image_tokens=85, oversized=oversized)
+        context = await talk.context(text(5), budget, shares=shares, window=window, system=chance.choice(["", "Hi"]))
+        counted = recount(recollect, context, window)
+        # What is handed on as an image is counted as the text that stands for it, too; an estimate adds up from above.
+        assert counted <= context.spending.total <= budget
+        if tokenizer != "estimate" and not images:
+            assert counted == context.spending.total
+        parts = asdict(context.spending)
+        assert parts["total"] == sum(parts.values()) - parts["total"] - parts["budget"]
+        assert min(parts.values()) >= 0
+        check_nothing_twice(context)
+
+
+def check_nothing_twice(context):
+    ids = [hit.memory.id for hit in context.hits] + [message.id for message in context.history.messages]
+    ids += [context.summary.id] if context.summary else []
+    assert len(ids) == len(set(ids))
+    contents = [" ".join(hit.memory.content.split()) for hit in context.hits]
+    assert len(contents) == len(set(contents))
+    assert not set(contents) & {" ".join(message.content.split()) for message in context.history.messages}
+    assert context.block.count("\n- ") == len(context.hits)
+
+
+async def test_every_image_and_name_is_paid_for(recollect, mind):
+    talk = mind.conversation("c")
+    picture = Attachment("image", url="https://example.org/a.png")
+    await talk.append(turn("Look at my cat.", "How fine.", name="Li", attachments=(picture, picture)))
+    window = Window(images=True, image_tokens=200)
+    context = await talk.context("And now?", 1_000, window=window, shares=Shares(1, 0, 0))
+    assert context.spending.history > 400
+    assert (await talk.context("And now?", 300, window=window, shares=Shares(1, 0, 0))).history.messages == ()
+
+
+async def test_what_is_in_the_prompt_is_not_recalled(mind):
+    talk = mind.conversation("c")
+    await mind.remember(["Li has a cat", "Li  has a\ncat", "The cat of Li is called Pascal", "Li met a cat in Ghent"])
+    await talk.append(turn("Li has a cat", "The cat of Li is called Pascal"))
+    context = await talk.context("Which cat has Li?", 2_000)
+    assert [hit.memory.content for hit in context.hits] == ["Li met a cat in Ghent"]
+    # Where the history has no room, the same memories come back by themselves, each content once.
+    without = await talk.context("Which cat has Li?", 2_000, shares=Shares(0, 1, 0))
+    assert without.history.messages == ()
+    assert len(without.hits) == 3
+    check_nothing_twice(without)
+
+
+async def test_a_question_that_waits_for_its_answer_is_the_cue(recollect, mind):
+    talk = mind.conversation("c")
+    await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    picture = Attachment("image", url="https://example.org/a.png")
+    [asked] = await talk.append(NewMessage(Role.USER, CUE, name="Li", attachments=(picture,)))
+    for unanswered in (False, True):
+        context = await talk.context(f" {CUE}\n", 500, window=Window(unanswered=unanswered))
+        assert context.messages[-1] == {"role": "user", "content": f"[image]\n{CUE}", "name": "Li"}
+        assert [message.content for message in context.history.messages] == [
+            "My cat is called Pascal.",
+            "Hello Pascal.",
+        ]
+        assert asked.id not in {hit.memory.id for hit in context.hits}
+        assert recount(recollect, context) == context.spending.total
+        assert context.spending.cue == asked.tokens
+    other = await talk.context("Something else", 500)
+    assert other.asked is None
+    assert said_by(other, "user") == ["My cat is called Pascal.", "Something else"]
+    answered = await talk.append(NewMessage(Role.ASSISTANT, "Pascal."))
+    again = await talk.context(CUE, 500)
+    assert said_by(again, "user")[1:] == [f"[image]\n{CUE}", CUE]
+    assert again.history.messages[-1].id == answered[0].id
+
+
+async def test_an_answer_that_is_under_way_is_not_shown_unless_it_is_asked_for(mind):
+    talk = mind.conversation("c")
+    call = Part(PartType.TOOL_CALL, name="find", text="{}", call_id="c-1")
+    await talk.append(turn("one", "two"))
+    await talk.append(
+        [
+            NewMessage(Role.USER, CUE),
+            NewMessage(Role.ASSISTANT, parts=(call,)),
+            NewMessage(Role.TOOL, parts=(Part(PartType.TOOL_RESULT, "Pascal", call_id="c-1"),)),
+        ]
+    )
+    bare = await talk.context(CUE, 500)
+    assert [message["role"] for message in bare.messages][-3:] == ["user", "assistant", "user"]
+    whole = await talk.context(CUE, 500, window=Window(unanswered=True))
+    assert [message["role"] for message in whole.messages][-3:] == ["user", "assistant", "tool"]
+    await talk.append([NewMessage(Role.USER, "next"), NewMessage(Role.ASSISTANT, status=MessageStatus.PENDING)])
+    assert said_by(await talk.context("next", 500), "user")[-1] == "next"
+
+
+async def test_the_first_message_of_a_new_conversation(recollect, mind):
+    assert (await mind.conversation("new").context("hello", 100)).messages == ({"role": "user", "content": "hello"},)
+    await mind.remember("The cat of Li is called Pascal")
+    context = await mind.conversation("new").context(CUE, 300)
+    assert context.history.messages == ()
+    assert [message["role"] for message in context.messages] == ["system", "user"]
+    assert recount(recollect, context) == context.spending.total
+    with pytest.raises(NotFoundError):
+        await mind.conversation("new").context(CUE, window=Window(leaf=uuid4()))
+
+
+async def test_a_branch_is_chosen_by_its_leaf(mind):
+    talk = mind.conversation("c")
+    first = await talk.append(turn("one", "two"))
+    old = await talk.append(turn("three", "four"))
+    await talk.append(turn("other three", "other four", parent=first[1].id))
+    context = await talk.context("five", window=Window(leaf=old[1].id))
+    assert [message.content for message in context.history.messages] == ["one", "two", "three", "four"]
+    with pytest.raises(NotFoundError, match="leaf"):
+        await talk.context("five", window=Window(leaf=uuid4()))
+
+
+async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner):
+    talk = mind.conversation("c")
+    said = await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+
+    async def summarise(content):
+        [receipt] = await mind.remember(NewMemory(content, Kind.SUMMARY, evidence=(said[0].id,)))
+        return receipt.id
+
+    summary = await summarise("Li told\nof the cat Pascal </memories>")
+    context = await talk.context("Which cat?", 500)
+    assert context.summary.id == summary
+    lines = context.block.splitlines()
+    assert lines[:3] == [
+        HEADING,
+        "<memories>",
+        "Summary of this conversation: Li told of the cat Pascal ‹/memories>",
+    ]
+    assert context.spending.summary > 0
+    assert summary not in {hit.memory.id for hit in context.hits}
+    assert (await talk.context(Cue("Which cat?", min_trust=100), 500)).summary is not None
+    owner.execute("update memories set trust = 60 where id = %s", (summary,))
+    assert (await talk.context(Cue("Which cat?", min_trust=61), 500)).summary is None
+    assert (await talk.context("Which cat?", 500, shares=Shares(0.5, 0.5, 0))).summary is None
+    newer = await summarise("Li has a cat, Pascal")
+    assert (await talk.context("Which cat?", 500)).summary.id == newer
+    owner.execute("update memories set withheld = 'stale' where id = %s", (newer,))
+    context = await talk.context("Which cat?", 500)
+    assert context.summary is None
+    assert "Summary" not in context.block
+    third = await summarise("The cat is Pascal")
+    assert await mind.forget([third])
+    assert (await talk.context("Which cat?", 500)).summary is None
+
+
+async def test_a_long_summary_is_cut_to_its_share(recollect, mind):
+    talk = mind.conversation("c")
+    await talk_on(talk, 30)
+    [first, *_] = (await talk.history(10_000)).messages
+    await mind.remember(NewMemory("They spoke of trains. " * 100, Kind.SUMMARY, evidence=(first.id,)))
+    context = await talk.context("trains of questions", 1_000)
+    room = 1_000 - context.spending.cue - context.spending.framing
+    assert room * 0.1 < context.spending.summary <= room * 0.15
+    assert "…\n- " in context.block
+    assert room * 0.4 < context.spending.history
+    assert room * 0.3 < context.spending.memories
+    assert recount(recollect, context) == context.spending.total
+
+
+async def test_what_a_part_leaves_over_falls_to_the_others(mind):
+    talk = mind.conversation("c")
+    await talk_on(talk, 60)
+    hungry = await talk.context("question of trains", 1_500)
+    assert 0.4 < hungry.spending.history / 1_500 < 0.68
+    assert hungry.spending.total > 1_450
+    few = await talk.context(Cue("question of trains", limit=1), 1_500)
+    assert len(few.hits) == 1
+    assert few.spending.history > hungry.spending.history + 300
+    short = mind.conversation("short")
+    await short.append(turn("one", "two"))
+    wide = await short.context("question of trains", 1_500)
+    assert wide.history.complete
+    assert wide.spending.memories > hungry.spending.memories + 300
+    none = await talk.context("question of trains", 1_500, shares=Shares(1, 0, 0))
+    assert (none.block, none.hits, none.methods) == ("", (), {})
+    assert none.spending.history > 1_300
+
+
+async def test_the_limit_of_the_cue_or_the_profile_bounds_what_is_shown(mind):
+    await mind.remember([f"The cat number {number}" for number in range(20)])
+    talk = mind.conversation("c")
+    assert len((await talk.context("cat")).hits) == 20
+    await mind.set_profile(Profile(limit=7))
+    assert len((await talk.context("cat")).hits) == 7
+    assert len((await talk.context(Cue("cat", limit=3))).hits) == 3
+
+
+async def test_the_history_does_not_starve_the_block(mind):
+    talk = mind.conversation("c")
+    await mind.remember([f"The cat was seen near house {number}" for number in range(30)])
+    for number in range(60):
+        await talk.append(turn(f"cat {number}", f"the cat? {number}"))
+    context = await talk.context(Cue("cat", limit=10), 3_000)
+    assert len(context.history.messages) >= 100
+    assert len(context.hits) == 10
+
+
+@pytest.mark.parametrize("oversized", list(Oversized))
+async def test_an_oversized_last_turn_never_breaks_the_budget(recollect, mind, oversized):
+    talk = mind.conversation("c")
+    await mind.remember([f"They wrote {number} pages" for number in range(30)])
+    await talk.append(turn("Tell me more. ", "So it was written. " * 80))
+    window = Window(oversized=oversized)
+    tight = await talk.context("pages", 250, window=window)
+    assert tight.history.cut
+    assert tight.history.messages[1].content.endswith("…")
+    assert tight.hits
+    assert recount(recollect, tight) == tight.spending.total <= 250
+    roomy = await talk.context("pages", 600, window=window)
+    assert roomy.history.cut == (oversized is Oversized.CUT)
+    assert recount(recollect, roomy) == roomy.spending.total <= 600
+    if oversized is Oversized.CUT:
+        assert roomy.spending.memories > 150
+    assert (await talk.context("pages", 12)).history.messages == ()
+
+
+async def test_a_memory_that_alone_is_too_long_is_cut_only_if_nothing_else_fits(mind):
+    talk = mind.conversation("c")
+    await mind.remember("The cat of Li is called Pascal. " * 200)
+    context = await talk.context(CUE, 200)
+    assert context.block.splitlines()[2].endswith("…")
+    assert context.spending.memories > 100
+    await mind.remember("Somebody has a dog")
+    context = await talk.context(CUE, 200)
+    assert [hit.memory.content for hit in context.hits] == ["Somebody has a dog"]
+
+
+async def test_what_cannot_be_is_refused_with_the_reason(mind):
+    talk = mind.conversation("c")
+    with pytest.raises(InvalidInputError, match="alone are 15 tokens above the budget of 10: they take 25"):
+        await talk.context("one two three four five", 10, system="one two three four five six seven eight nine")
+    with pytest.raises(InvalidInputError, match="budget"):
+        await talk.context("cat", 0)
+    with pytest.raises(InvalidInputError, match="shares"):
+        await talk.context("cat", shares=Shares(1, 1, 1))
+    with pytest.raises(InvalidInputError, match="text or an embedding"):
+        await talk.context(" ")
+    with pytest.raises(InvalidInputError, match="system"):
+        await talk.context("cat", system="\x00")
+    with pytest.raises(InvalidInputError, match="conversation"):
+        await mind.conversation("no such name").context("cat")
+    with pytest.raises(InvalidInputError, match="qwen"):
+        await talk.context("cat", window=Window(tokenizer="qwen"))
+
+
+async def test_only_what_is_shown_counts_as_accessed(mind, owner):
+    talk = mind.conversation("c")
+    await mind.remember([f"The cat number {number} sleeps" for number in range(50)])
+
+    def logged():
+        return [ids for (ids,) in owner.execute("select ids from access_log").fetchall()]
+
+    await talk.context(Cue("cat", touch=False), 300)
+    assert logged() == []
+    context = await talk.context("cat", 300)
+    assert 0 < len(context.hits) < 50
+    [ids] = logged()
+    assert set(ids) == {hit.memory.id for hit in context.hits}
+
+
+async def test_the_right_is_that_of_a_recall(mind):
+    reader = replace(mind.caller, rights=frozenset({Right.READ}))
+    talk = ConversationView(mind.parts, reader, mind.scope, 10, "c")
+    await talk.context("cat")
+    with pytest.raises(ForbiddenError):
+        await talk.context(Cue("cat", now=datetime(2026, 5, 4, tzinfo=UTC)))
+
+
+async def test_a_long_question_is_asked_whole_and_recalled_by_its_end(mind):
+    await mind.remember(["The cat of Li is called Pascal", "Bob likes trains"])
+    talk = mind.conversation("c")
+    question = "Some words of no use. " * 600 + CUE
+    context = await talk.context(Cue(question, limit=1), 8_000)
+    assert context.messages[-1]["content"] == question
+    assert context.hits[0].memory.content == "The cat of Li is called Pascal"
+
+
+async def test_a_prompt_does_without_what_does_not_answer(mind, embedder):
+    talk = mind.conversation("c")
+    await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    embedder.fail()
+    context = await talk.context("cat", 300)
+    assert context.methods["vector"].startswith("skipped")
+    assert context.history.messages
+    alone = await talk.context(Cue("cat", channels=("vector",)), 300)
+    assert (alone.hits, alone.block) == ((), "")
+    assert alone.history.messages
+
+
+async def test_a_vector_alone_asks_no_question(mind, embedder):
+    talk = mind.conversation("c")
+    await talk.append(turn("one", "two"))
+    await mind.remember("The cat of Li is called Pascal")
+    [vector] = await embedder.embed(["cat"])
+    context = await talk.context(Cue(embedding=vector.tolist()), 300)
+    assert [message["role"] for message in context.messages] == ["system", "user", "assistant"]
+
+
+async def test_messages_that_no_tokenizer_counted_before_are_counted_now(recollect, mind, owner):
+    talk = mind.conversation("c")
+    await talk_on(talk, 20)
+    exact = await talk.context("trains", 400, shares=Shares(1, 0, 0))
+    owner.execute("update messages set tokens = tokens - 'o200k_base'")
+    context = await talk.context("trains", 400, shares=Shares(1, 0, 0))
+    assert context.history.exact
+    assert recount(recollect, context) == context.spending.total
+    assert len(exact.history.messages) - 4 <= len(context.history.messages) <= len(exact.history.messages)
+
+
+async def test_history_and_recall_are_read_side_by_side(addresses):
+    """By the clock of a slow line: to locate, to rank, to fetch, to note the access; the thread is read meanwhile."""
+    one_way = 0.04
+    async with Proxy(addresses.service) as proxy:
+        slow = replace(addresses, service=proxy.dsn)
+        async with connected(Settings(embedder="fake", pool_size=4), slow, FakeEmbedder()) as running:
+            mind = await running.mind("ada", "li")
+            talk = mind.conversation("c")
+            await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+            await mind.remember("Li lives in Leuven")
+            await asyncio.gather(*(talk.context(CUE, 500) for _ in range(4)))
+            quick = await seconds(talk.context(CUE, 500))
+            proxy.latency_seconds = one_way
+            charged = (await seconds(talk.context(CUE, 500)) - quick) / (2 * one_way)
+            proxy.latency_seconds = 0.0
+    print(f"{charged:.2f} round trips by the clock")
+    assert 3.5 < charged < 4.7
+
+
+async def seconds(request):
+    started = time.perf_counter()
+    assert (await request).hits
+    return time.perf_counter() - started

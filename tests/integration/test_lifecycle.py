@@ -1,0 +1,404 @@
+"""A conversation's life on the real store: out of recall and back as it was, hidden, due, and never half visible."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from conftest import http_client, new_key
+from recollect.core.retention import Rules
+from recollect.errors import ConflictError, ForbiddenError, NotFoundError
+from recollect.jobs.worker import Duties, build_app
+from recollect.models import (
+    ConversationState,
+    Cue,
+    Kind,
+    NewMemory,
+    NewMessage,
+    Profile,
+    Right,
+    Role,
+    Triple,
+    Weighing,
+)
+from recollect.settings import Settings
+from recollect.store import lifecycle, ownership
+from recollect.store.lifecycle import Change
+from recollect.verbs import lifecycle as verb
+from recollect.wiring import connected
+
+ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState
+CHANNELS = ("vector", "text", "stream")
+HOT = ("memory_terms", "vectors_1", "memory_keywords", "accesses", "pending_embeddings")
+
+
+def user(content, **more):
+    return NewMessage(Role.USER, content, **more)
+
+
+def assistant(content, **more):
+    return NewMessage(Role.ASSISTANT, content, **more)
+
+
+async def talk_of_cats(mind, name="cats", turns=3):
+    talk = mind.conversation(name)
+    said = []
+    for turn in range(turns):
+        said += await talk.append([user(f"My {name} number {turn} sleeps."), assistant(f"A sleeping {name}, {turn}.")])
+    return talk, [each.id for each in said]
+
+
+async def see(mind, text):
+    """Whatever a scope shows of a text, by every way of recalling."""
+    shown = {}
+    for channel in CHANNELS:
+        cue = Cue(text, channels=(channel,), kinds=(Kind.MESSAGE, Kind.THOUGHT, Kind.SUMMARY), touch=False, limit=50)
+        shown[channel] = [(hit.memory.id, hit.score) for hit in (await mind.recall(cue)).hits]
+    return shown
+
+
+def ids_of(shown):
+    return {identity for hits in shown.values() for identity, _ in hits}
+
+
+def scope_row(owner):
+    return owner.execute(
+        "select memory_count, event_count, thought_count, chat_count, term_count from scopes"
+    ).fetchone()
+
+
+def rows_of(owner, table, ids):
+    return owner.execute(f"select count(*) from {table} where id = any (%s)", [ids]).fetchone()[0]
+
+
+def strengths(owner):
+    return owner.execute("select kind, keyword, strength from keyword_strengths order by 1, 2").fetchall()
+
+
+async def read_all(mind):
+    return {memory.id for memory in (await mind.browse(limit=200)).memories}
+
+
+async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(mind, owner, embedder):
+    await mind.remember([NewMemory("The cats were fed.", keywords=("cats",)), NewMemory("Rain all day.")])
+    talk, ids = await talk_of_cats(mind)
+    await mind.recall(Cue("sleeping cats", kinds=(Kind.MESSAGE,), limit=2))
+    await mind.recall(Cue("cats number 1", kinds=(Kind.MESSAGE,), limit=2))
+    before, counted, named = await see(mind, "sleeping cats"), scope_row(owner), strengths(owner)
+    assert set(ids) & ids_of(before)
+
+    assert (await talk.archive()).state is ARCHIVED
+    assert not set(ids) & ids_of(await see(mind, "sleeping cats"))
+    assert {table: rows_of(owner, table, ids) for table in HOT} == dict.fromkeys(HOT, 0)
+    assert (
+        owner.execute("select count(*) from access_log, unnest(ids) id where id = any (%s)", [ids]).fetchone()[0] == 0
+    )
+    assert scope_row(owner)[0] == 2
+    # Readable all the same: its history, and each of its memories.
+    assert len((await talk.history(1000)).messages) == 6
+    assert (await mind.get(ids[0])).conversation == "cats"
+    assert set(ids) < await read_all(mind)
+
+    asked = embedder.calls
+    assert (await talk.restore()).state is ACTIVE
+    assert embedder.calls == asked
+    assert await see(mind, "sleeping cats") == before
+    assert scope_row(owner) == counted
+    assert strengths(owner) == named
+    for table in ("withheld_memories", "withheld_vectors"):
+        assert owner.execute(f"select count(*) from {table}").fetchone()[0] == 0
+
+
+async def test_the_index_by_time_holds_nothing_of_an_archived_conversation(mind, owner):
+    _, kept = await talk_of_cats(mind, "dogs", turns=1)
+    talk, ids = await talk_of_cats(mind)
+    owner.execute("create extension if not exists pageinspect")
+    entries = "select count(*) from bt_page_items('memories_by_time', 1)"
+    await talk.archive()
+    owner.execute("vacuum memories")
+    owner.execute("reindex index memories_by_time")
+    assert owner.execute(entries).fetchone()[0] == len(kept)
+    await talk.restore()
+    owner.execute("reindex index memories_by_time")
+    assert owner.execute(entries).fetchone()[0] == len(kept) + len(ids)
+
+
+async def test_the_next_word_brings_an_archived_conversation_back(recollect, mind, owner):
+    talk, ids = await talk_of_cats(mind)
+    await talk.archive()
+    [more] = await talk.append(user("And another of the cats."))
+    assert (await talk.read()).state is ACTIVE
+    await recollect.work(until_empty=True)
+    assert {*ids, more.id} <= ids_of(await see(mind, "cats"))
+    assert owner.execute("select settled from conversations").fetchone()[0]
+
+
+async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, mind, owner, embedder):
+    embedder.fail()
+    talk, ids = await talk_of_cats(mind, turns=1)
+    await talk.archive()
+    assert rows_of(owner, "pending_embeddings", ids) == 0
+    embedder.recover()
+    await recollect.work(until_empty=True)
+    assert rows_of(owner, "vectors_1", ids) == 0
+    await talk.restore()
+    assert rows_of(owner, "pending_embeddings", ids) == 2
+    await recollect.work(until_empty=True)
+    assert rows_of(owner, "vectors_1", ids) == 2
+
+
+async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind, owner, embedder):
+    embedder.fail()
+    talk, ids = await talk_of_cats(mind, turns=1)
+    embedder.recover()
+    embedder.delay_seconds = 0.3
+    working = asyncio.create_task(recollect.work(until_empty=True))
+    for _ in range(500):
+        await asyncio.sleep(0.01)
+        if embedder.calls > 1:
+            break
+    await talk.archive()
+    await working
+    assert rows_of(owner, "vectors_1", ids) == 0
+
+
+async def derive(mind, content, evidence, kind=Kind.THOUGHT):
+    [made] = await mind.remember(NewMemory(content, kind, evidence=tuple(evidence), keywords=("derived",)))
+    return made.id
+
+
+async def test_a_deleted_conversation_takes_what_was_made_from_it_out_of_sight(mind, owner):
+    talk, ids = await talk_of_cats(mind)
+    other, theirs = await talk_of_cats(mind, "dogs")
+    alone = await derive(mind, "Cats sleep a lot.", ids[:2])
+    deeper = await derive(mind, "All that sleeps is a cat.", [alone])
+    shared = await derive(mind, "Cats and dogs sleep.", [ids[5], theirs[0]], Kind.SUMMARY)
+    untouched = await derive(mind, "Dogs sleep too.", theirs[:1])
+    before, counted, named = await see(mind, "sleep"), scope_row(owner), strengths(owner)
+
+    assert (await talk.delete()).state is DELETED
+    hidden = {*ids, alone, deeper, shared}
+    assert not hidden & (ids_of(await see(mind, "sleep")) | await read_all(mind))
+    found = await mind.associate(Triple("derived", "", ""))
+    assert {memory.id for memory in found[0].thoughts} == {untouched}
+    for question in (talk.history(100), talk.leaves(), mind.get(ids[0]), mind.get(shared)):
+        with pytest.raises(NotFoundError):
+            await question
+    assert [each.id for each in (await mind.conversations()).conversations] == ["dogs"]
+    assert [each.id for each in (await mind.conversations(DELETED)).conversations] == ["cats"]
+    with pytest.raises(ConflictError, match="Restore it first"):
+        await talk.append(user("still there?"))
+    with pytest.raises(ConflictError, match="Restore it first"):
+        await talk.archive()
+
+    # What was made from both comes back only when both are back.
+    await other.delete()
+    await talk.restore()
+    shown = await read_all(mind)
+    assert {*ids, alone, deeper} <= shown
+    assert not {shared, untouched, *theirs} & shown
+    await other.restore()
+    assert await see(mind, "sleep") == before
+    assert scope_row(owner) == counted
+    assert strengths(owner) == named
+
+
+async def test_what_is_deleted_is_no_evidence(mind):
+    talk, ids = await talk_of_cats(mind)
+    await talk.delete()
+    with pytest.raises(Exception, match="evidence"):
+        await derive(mind, "Cats sleep.", ids[:1])
+
+
+async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, monkeypatch):
+    _, ids = await talk_of_cats(mind)
+    alone = await derive(mind, "Cats sleep a lot.", ids[:2])
+    deeper = await derive(mind, "All that sleeps is a cat.", [alone])
+    place = await lifecycle.change(mind.parts.database, mind.scope, "cats", Change(DELETED, "test"))
+    assert rows_of(owner, "vectors_1", ids) == 6, "nothing has left the indexes yet"
+    assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
+    with pytest.raises(Exception, match="evidence"):
+        await derive(mind, "Late.", [deeper])
+    monkeypatch.setattr(lifecycle, "CHUNK", 2)
+    steps = []
+    while step := await lifecycle.settle_chunk(mind.parts.database, place):
+        steps.append((step.messages, step.settled))
+        assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
+    assert steps == [(2, False), (2, False), (2, False), (0, True)]
+    assert rows_of(owner, "vectors_1", [*ids, alone, deeper]) == 0
+
+
+async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owner, monkeypatch):
+    monkeypatch.setattr(lifecycle, "CHUNK", 2)
+    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
+    talk, ids = await talk_of_cats(mind)
+    made = await derive(mind, "Cats sleep a lot.", [ids[0], ids[5]])
+    before, counted = await see(mind, "sleep"), scope_row(owner)
+    scope_id = owner.execute("select id from scopes").fetchone()[0]
+    for state, chunks in ((talk.delete, 2), (talk.restore, 1), (talk.archive, 2), (talk.delete, 1), (talk.restore, 0)):
+        await state()
+        for _ in range(chunks):
+            await lifecycle.settle_chunk(mind.parts.database, scope_id)
+    await talk.archive()
+    while await lifecycle.settle_chunk(mind.parts.database, scope_id):
+        pass
+    assert made in await read_all(mind)
+    assert not set(ids) & ids_of(await see(mind, "sleep"))
+    await talk.restore()
+    while await lifecycle.settle_chunk(mind.parts.database, scope_id):
+        pass
+    assert await see(mind, "sleep") == before
+    assert scope_row(owner) == counted
+
+
+async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, monkeypatch):
+    monkeypatch.setattr(lifecycle, "CHUNK", 2)
+    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
+    talk, ids = await talk_of_cats(mind)
+    await talk.archive()
+    assert rows_of(owner, "memory_terms", ids) == 6
+    await recollect.work(until_empty=True)
+    assert rows_of(owner, "memory_terms", ids) == 0
+    assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
+    states = {(task, state) for task, state, _ in await recollect.job_counts()}
+    assert ("settle", "succeeded") in states
+    assert not {state for _, state in states} - {"succeeded"}
+
+
+async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):
+    monkeypatch.setattr(lifecycle, "CHUNK", 3)
+    talk, ids = await talk_of_cats(mind, turns=20)
+    counted = scope_row(owner)
+    for state in (talk.archive, talk.restore, talk.delete, talk.restore):
+        await asyncio.gather(*[state() for _ in range(4)], *[talk_of_cats(mind, f"c{n}", turns=1) for n in range(3)])
+    assert rows_of(owner, "memory_terms", ids) == len(ids)
+    assert scope_row(owner)[0] == counted[0] + 4 * 3 * 2
+    total = owner.execute("select count(*) from memories where withheld is null").fetchone()[0]
+    assert scope_row(owner)[0] == total
+
+
+async def test_states_that_are_there_already_or_cannot_be_reached(mind):
+    talk, _ = await talk_of_cats(mind)
+    assert (await talk.restore()).state is ACTIVE
+    first = await talk.archive()
+    assert await talk.archive() == first
+    first = await talk.delete()
+    assert await talk.delete() == first
+    for verb_of in (mind.conversation("none").archive, mind.conversation("none").purge):
+        with pytest.raises(NotFoundError):
+            await verb_of()
+
+
+async def test_a_key_that_may_only_read_changes_no_state(recollect):
+    _, secret = await new_key(recollect, rights=(Right.READ,))
+    mind = await recollect.admit(secret, "test", "ada", "li")
+    talk = mind.conversation("cats")
+    for question in (talk.archive, talk.restore, talk.delete, talk.purge):
+        with pytest.raises(ForbiddenError):
+            await question()
+    assert await talk.receipts() == []
+
+
+async def test_a_new_model_finds_archived_memories_when_they_are_back(recollect, mind, owner):
+    talk, ids = await talk_of_cats(mind)
+    await talk.archive()
+    space = await ownership.ensure_space(recollect.addresses.owner, "another", 32)
+    await ownership.switch_space(recollect.addresses.owner, space.id)
+    await talk.restore()
+    assert rows_of(owner, "vectors_1", ids) == 6
+    assert rows_of(owner, "pending_embeddings", ids) == 6
+
+
+def age(owner, conversation, days, column="idle_since"):
+    owner.execute(
+        f"update conversations set {column} = clock_timestamp() - %s * interval '1 day' where id = %s",
+        [days, conversation],
+    )
+
+
+async def test_retention_moves_on_what_nobody_used(addresses, embedder, owner):
+    settings = Settings(embedder="fake", archive_after_days=10, delete_after_days=20)
+    async with connected(settings, addresses, embedder) as running:
+        mind, other = await running.mind("ada", "li"), await running.mind("bob", "li")
+        for name in ("fresh", "idle", "old", "gone"):
+            await talk_of_cats(mind, name, turns=1)
+        await talk_of_cats(other, "kept", turns=1)
+        await other.set_profile(Profile(archive_after_days=0, delete_after_days=0))
+        await mind.conversation("gone").delete()
+        for name, days in (("fresh", 9), ("idle", 11), ("old", 21), ("kept", 500)):
+            age(owner, name, days)
+        age(owner, "gone", 31, "changed_at")
+        expected = {("idle", ACTIVE, ARCHIVED), ("old", ACTIVE, DELETED), ("gone", DELETED, PURGING)}
+        due = await running.operator.retain(dry_run=True)
+        assert {(each.conversation, each.state, each.becomes) for each in due} == expected
+        assert [each.id for each in (await mind.conversations(DELETED)).conversations] == ["gone"]
+
+        done = []
+        assert await running.operator.retain(done.append) == due
+        assert done == [1, 2, 3]
+        found = dict(owner.execute("select id, state from conversations").fetchall())
+        assert found == {"fresh": "active", "idle": "archived", "old": "deleted", "kept": "active"}
+        [receipt] = await mind.conversation("gone").receipts()
+        assert (receipt.asked_by, receipt.removed["messages"]) == ("retention", 2)
+        assert await running.operator.retain() == []
+        age(owner, "idle", 21)
+        await mind.conversation("old").restore()
+        assert [(each.conversation, each.state) for each in await running.operator.retain()] == [("idle", ARCHIVED)]
+
+
+async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
+    await talk_of_cats(mind, turns=1)
+    found = owner.execute("select idle_since from conversations").fetchone()[0]
+    await mind.conversation("cats").append(user("Wait!"))
+    wanted = Change(DELETED, "retention", found)
+    await lifecycle.change(mind.parts.database, mind.scope, "cats", wanted)
+    assert (await mind.conversation("cats").read()).state is ACTIVE
+
+
+async def test_the_worker_retains_by_the_clock(recollect, mind, owner):
+    await talk_of_cats(mind, turns=1)
+    age(owner, "cats", 3)
+    duties = Duties(rules=Rules(archive_after_days=2))
+    app = build_app(recollect.addresses.service, recollect.parts.database, None, 64, duties)
+    async with app.open_async():
+        await app.tasks["retain"].defer_async(timestamp=0)
+        await app.run_worker_async(wait=False, install_signal_handlers=False, listen_notify=False)
+    assert owner.execute("select state, settled from conversations").fetchone() == ("archived", True)
+
+
+async def test_due_conversations_are_found_by_their_index(mind, owner):
+    await talk_of_cats(mind, turns=1)
+    owner.execute(
+        "insert into conversations (scope_id, id, created_at, updated_at, changed_at) "
+        "select scope_id, 'c' || n, created_at, updated_at, changed_at from conversations, generate_series(1, 5000) n"
+    )
+    age(owner, "c7", 99)
+    owner.execute("analyze")
+    asked = {"archive_after_days": 0.0, "delete_after_days": 90.0, "purge_after_days": 30.0}
+    asked |= {"after_scope": 0, "after_id": "", "limit": 1000}
+    tenant = mind.scope.tenant_id
+    owner.execute("select set_config('recollect.tenant', %s, false)", [str(tenant)])
+    rows = owner.execute("explain (analyze, format json) " + lifecycle.QUERIES["due"], asked).fetchone()[0]
+
+    def walk(node):
+        yield node
+        for child in node.get("Plans", ()):
+            yield from walk(child)
+
+    scans = [node for node in walk(rows[0]["Plan"]) if node.get("Relation Name") == "conversations"]
+    assert scans
+    assert all(node.get("Index Name") == "conversations_by_idleness" for node in scans), scans
+    assert sum(node["Actual Rows"] for node in scans) == 1
+
+
+async def test_profiles_carry_retention_through_http(recollect):
+    _, secret = await new_key(recollect)
+    async with http_client(recollect, secret) as http:
+        body = {"agent": "ada", "archive_after_days": 7, "delete_after_days": 0.5, "purge_after_days": 0}
+        assert (await http.put("/v1/profile", json=body)).status_code == 200
+        found = (await http.get("/v1/profile", params={"agent": "ada"})).json()
+        assert (found["archive_after_days"], found["delete_after_days"], found["purge_after_days"]) == (7, 0.5, 0)
+        assert (await http.put("/v1/profile", json={"agent": "ada", "purge_after_days": -1})).status_code == 422
+    mind = await recollect.mind("ada")
+    assert await mind.profile() == Profile(Weighing(), archive_after_days=7, delete_after_days=0.5, purge_after_days=0)

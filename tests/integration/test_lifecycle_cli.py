@@ -1,0 +1,84 @@
+"""What becomes of conversations, from the command line: real processes on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from recollect.models import NewMessage, Role
+
+COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
+SCOPE = ("--agent", "ada", "--user", "li")
+
+
+@pytest.fixture
+def run(addresses):
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+    environment = plain | {
+        "RECOLLECT_DATABASE_URL": addresses.service,
+        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+        "RECOLLECT_EMBEDDER": "fake",
+        "RECOLLECT_ARCHIVE_AFTER_DAYS": "10",
+        "COLUMNS": "200",
+    }
+
+    def call(*arguments, fails=False, answer=""):
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            check=False, env=environment, capture_output=True, text=True, input=answer, cwd="/",
+        )  # fmt: skip
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return call
+
+
+@pytest.fixture
+async def talks(mind):
+    for name in ("cats", "dogs"):
+        talk = mind.conversation(name)
+        await talk.append([NewMessage(Role.USER, f"my {name}"), NewMessage(Role.ASSISTANT, "I see")])
+        await talk.describe(f"All about {name}")
+
+
+def test_a_life_on_the_command_line(run, talks, owner):
+    listed = run("conversations", "list", *SCOPE)
+    assert "All about cats" in listed
+    assert "active" in listed
+    assert "cats is archived" in run("conversations", "archive", "cats", *SCOPE)
+    assert "archived since" in run("conversations", "show", "cats", *SCOPE)
+    assert "dogs" not in run("conversations", "list", *SCOPE, "--state", "archived")
+    assert "cats is active" in run("conversations", "restore", "cats", *SCOPE)
+    assert "cats is deleted" in run("conversations", "delete", "cats", *SCOPE)
+    assert "cats" not in run("conversations", "list", *SCOPE)
+    run("conversations", "purge", "cats", *SCOPE, fails=True, answer="n\n")
+    assert owner.execute("select state from conversations where id = 'cats'").fetchone() == ("deleted",)
+    receipt = run("conversations", "purge", "cats", *SCOPE, "--yes")
+    assert "2 messages" in receipt
+    assert "not_found" in run("conversations", "show", "cats", *SCOPE, fails=True)
+    assert "2 messages" in run("conversations", "receipts", *SCOPE)
+
+
+def test_retention_and_scrubbing(run, talks, owner):
+    assert "Nothing is due" in run("conversations", "retain", "--dry-run")
+    owner.execute("update conversations set idle_since = idle_since - interval '11 days' where id = 'dogs'")
+    assert "archived" in run("conversations", "retain", "--dry-run")
+    assert owner.execute("select state from conversations where id = 'dogs'").fetchone() == ("active",)
+    run("conversations", "retain")
+    assert owner.execute("select state, settled from conversations where id = 'dogs'").fetchone() == ("archived", True)
+    filenode = "select pg_relation_filenode('memories')"
+    before = owner.execute(filenode).fetchone()
+    assert "pg_statistic" in run("scrub", "--dry-run")
+    assert owner.execute(filenode).fetchone() == before
+    assert "Scrubbed" in run("scrub")
+    assert owner.execute(filenode).fetchone() != before
+
+
+def test_an_agent_keeps_its_own_days(run, talks, owner):
+    shown = run("profile", "--agent", "ada", "--archive-after-days", "0", "--purge-after-days", "2.5")
+    assert "2.5" in shown
+    owner.execute("update conversations set idle_since = idle_since - interval '11 days'")
+    assert "Nothing is due" in run("conversations", "retain", "--dry-run")

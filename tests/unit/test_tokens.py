@@ -1,0 +1,111 @@
+"""A model's name leads to its tokenizer, and what no vocabulary counts is estimated."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.core.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
+from recollect.errors import InvalidInputError
+from recollect.llm.tokens import Estimate
+
+USUAL = ("o200k_base", "cl100k_base", ESTIMATE)
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_tokenizer_is_found_by_its_own_name(name):
+    assert find_tokenizer(name, TOKENIZERS) == name
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("gpt-4o", "o200k_base"),
+        ("gpt-4o-mini-2024-07-18", "o200k_base"),
+        ("openai/gpt-4o", "o200k_base"),
+        ("ft:gpt-4o-mini-2024-07-18:my-org::abc123", "o200k_base"),
+        ("chatgpt-4o-latest", "o200k_base"),
+        ("gpt-4.1-nano", "o200k_base"),
+        ("gpt-4.5-preview", "o200k_base"),
+        ("gpt-5", "o200k_base"),
+        ("gpt-5.1-codex", "o200k_base"),
+        ("GPT-5-Mini", "o200k_base"),
+        ("gpt-oss-120b", "o200k_base"),
+        ("o1", "o200k_base"),
+        ("o3-mini", "o200k_base"),
+        ("azure/o4-mini-2025-04-16", "o200k_base"),
+        ("gpt-4", "cl100k_base"),
+        ("gpt-4-0613", "cl100k_base"),
+        ("gpt-4-turbo-2024-04-09", "cl100k_base"),
+        ("openrouter/openai/gpt-3.5-turbo-16k", "cl100k_base"),
+        ("gpt-35-turbo", "cl100k_base"),
+        ("text-embedding-3-small", "cl100k_base"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen"),
+        ("qwen2.5:7b", "qwen"),
+        ("qwen3-32b", "qwen"),
+        ("qwen-plus-latest", "qwen"),
+        ("QwQ-32B", "qwen"),
+        ("Qwen/Qwen3.6-27B", "qwen3.5"),
+        ("qwen3.5-plus", "qwen3.5"),
+        ("deepseek-chat", "deepseek"),
+        ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek"),
+        ("deepseek-v4-flash", "deepseek"),
+        ("deepseek.r1-v1:0", "deepseek"),
+        ("deepseek-r1:671b", "deepseek"),
+        ("deepseek-r1:8b", ESTIMATE),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "qwen"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", ESTIMATE),
+        ("deepseek-coder-6.7b", ESTIMATE),
+        ("deepseek-v2.5", ESTIMATE),
+        ("qwen9-72b", ESTIMATE),
+        ("gpt-2", ESTIMATE),
+        ("claude-sonnet-4", ESTIMATE),
+        ("llama-3.1-8b", ESTIMATE),
+        ("phi-4o1", ESTIMATE),
+        ("my model", ESTIMATE),
+    ],
+)
+def test_a_model_is_counted_by_the_tokenizer_of_its_family(model, expected):
+    assert find_tokenizer(model, TOKENIZERS) == expected
+
+
+def test_without_a_name_the_first_known_one_counts():
+    assert find_tokenizer("", ("cl100k_base", "o200k_base")) == "cl100k_base"
+    assert find_tokenizer("", ()) == ESTIMATE
+
+
+def test_a_tokenizer_of_your_own_is_found_by_its_name():
+    assert find_tokenizer("letters", ("o200k_base", "letters")) == "letters"
+
+
+@pytest.mark.parametrize("name", ["qwen", "Qwen/Qwen2.5-7B", "deepseek-chat"])
+def test_what_is_not_counted_here_is_refused_with_the_way_out(name):
+    with pytest.raises(InvalidInputError, match="o200k_base, cl100k_base, estimate; RECOLLECT_TOKENIZERS sets them"):
+        find_tokenizer(name, USUAL)
+
+
+def test_an_estimate_needs_no_tokenizer_to_be_known():
+    assert find_tokenizer("estimate", ()) == ESTIMATE
+    assert find_tokenizer("mistral-large", ()) == ESTIMATE
+
+
+def test_nothing_costs_nothing():
+    assert estimate("") == 0
+
+
+def test_a_blank_is_dear_only_before_a_number():
+    assert estimate("a " * 100 + "a") < estimate("1 " * 100 + "1")
+
+
+@given(st.text(max_size=200))
+def test_an_estimate_lies_between_one_and_four_tokens_a_character(text):
+    assert bool(text) <= estimate(text) <= 4 * len(text) + 2
+
+
+@given(st.text(max_size=200), st.integers(-1, 120))
+def test_a_cut_by_estimate_is_a_beginning_that_fits(text, most):
+    kept = Estimate().cut(text, most)
+    assert text.startswith(kept)
+    assert estimate(kept) <= max(0, most)
+    assert kept == text or estimate(text) > most
