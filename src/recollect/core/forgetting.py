@@ -1,0 +1,152 @@
+"""Decide what may be forgotten: what has decayed, aged or expired, never what is protected, and always with reasons.
+
+The formulas and numbers are those of Zereker/memory (MIT); importance is ours, 1 to 10, and counts as its tenth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from recollect.models import Kind
+
+DAY = timedelta(days=1)
+PLACES = 9
+"""Scores are rounded before they are compared: one that is exactly the threshold must not depend on how floats add."""
+
+
+class Grounds(StrEnum):
+    """Which rule decided."""
+
+    EXPIRED = "expired"
+    PROTECTED = "protected"
+    DECAYED = "decayed"
+    AGED = "aged"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When something may be forgotten."""
+
+    threshold: float = 0.7
+    """A score above it is forgotten; one that equals it is kept."""
+    decay_days: float = 30.0
+    """After so many days without access, time has done all it can."""
+    fact_days: float = 90.0
+    """How old facts grow; 0 means any age."""
+    protected_importance: float = 9.0
+    importance_weight: float = 0.5
+    time_weight: float = 0.3
+    rarity_weight: float = 0.2
+    event_time_weight: float = 0.6
+    event_rarity_weight: float = 0.4
+    event_kinds: frozenset[Kind] = frozenset({Kind.EVENT})
+    """What decays by time and rarity alone."""
+    aging_kinds: frozenset[Kind] = frozenset({Kind.FACT})
+    """What goes by its age alone; all other kinds decay by importance, time and rarity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the policy looks at of one memory."""
+
+    kind: Kind
+    importance: float
+    created_at: datetime
+    last_accessed_at: datetime
+    access_count: int = 0
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether to forget, how strongly time speaks for it, and why, in words that quote nothing remembered."""
+
+    forget: bool
+    score: float
+    reason: str
+    grounds: Grounds
+
+
+USUAL = Policy()
+
+
+def decide(memory: Remembered, now: datetime, policy: Policy = USUAL) -> Verdict:
+    """Decide on one memory: expiry comes first because its caller set it, then protection, then decay or age."""
+    aging = memory.kind in policy.aging_kinds
+    score = score_age(memory, now, policy) if aging else score_decay(memory, now, policy)
+    if memory.expires_at is not None and memory.expires_at <= now:
+        return Verdict(
+            forget=True, score=score, reason=f"It expired at {memory.expires_at.isoformat()}.", grounds=Grounds.EXPIRED
+        )
+    if memory.importance >= policy.protected_importance:
+        least = policy.protected_importance
+        reason = f"Importance {memory.importance:g} is at least {least:g}: it is protected."
+        return Verdict(forget=False, score=score, reason=reason, grounds=Grounds.PROTECTED)
+    return _judge_age(memory, now, policy, score) if aging else _judge_decay(memory, now, policy, score)
+
+
+def score_decay(memory: Remembered, now: datetime, policy: Policy = USUAL) -> float:
+    """Score how far a memory has decayed, by the formula of its kind."""
+    days = idle_days(memory, now)
+    if memory.kind in policy.event_kinds:
+        return score_event(days, memory.access_count, policy)
+    return score_working(memory.importance / 10, days, memory.access_count, policy)
+
+
+def score_working(importance: float, days: float, access_count: int, policy: Policy = USUAL) -> float:
+    """Score by what was unimportant (0 to 1), long not accessed, and seldom accessed."""
+    fading = policy.importance_weight * (1 - importance) + policy.time_weight * fade(days, policy)
+    return round(fading + policy.rarity_weight * rarity(access_count), PLACES)
+
+
+def score_event(days: float, access_count: int, policy: Policy = USUAL) -> float:
+    """Score by what was long not accessed, and seldom."""
+    fading = policy.event_time_weight * fade(days, policy)
+    return round(fading + policy.event_rarity_weight * rarity(access_count), PLACES)
+
+
+def score_age(memory: Remembered, now: datetime, policy: Policy = USUAL) -> float:
+    """Score how much of its days something has used up; above 1 they are over."""
+    return round((now - memory.created_at) / DAY / policy.fact_days, PLACES) if policy.fact_days > 0 else 0.0
+
+
+def fade(days: float, policy: Policy = USUAL) -> float:
+    """Say how far time has faded something: 0 when just accessed, 1 from the last day of its decay on."""
+    return min(max(days, 0.0) / policy.decay_days, 1.0)
+
+
+def rarity(access_count: int) -> float:
+    """Say how seldom something is accessed: 1 for never and for once, falling slowly with every further access."""
+    return 1.0 if access_count <= 1 else 1 / (1 + math.log(access_count))
+
+
+def idle_days(memory: Remembered, now: datetime) -> float:
+    """Count the days since the last access; an access to come counts as one just now."""
+    return max((now - memory.last_accessed_at) / DAY, 0.0)
+
+
+def _judge_decay(memory: Remembered, now: datetime, policy: Policy, score: float) -> Verdict:
+    forget = score > policy.threshold
+    relation = "above" if forget else "not above"
+    weighed = "" if memory.kind in policy.event_kinds else f"importance {memory.importance:g}, "
+    accesses = "1 access" if memory.access_count == 1 else f"{max(memory.access_count, 0)} accesses"
+    reason = (
+        f"Score {score:g} is {relation} {policy.threshold:g}: {weighed}{accesses}, "
+        f"the last {idle_days(memory, now):.1f} days ago."
+    )
+    return Verdict(forget, score, reason, Grounds.DECAYED if forget else Grounds.KEPT)
+
+
+def _judge_age(memory: Remembered, now: datetime, policy: Policy, score: float) -> Verdict:
+    days = (now - memory.created_at) / DAY
+    if policy.fact_days <= 0:
+        return Verdict(forget=False, score=score, reason="It may grow as old as it likes.", grounds=Grounds.KEPT)
+    # Compared as dates, not as the rounded share: the last moment of the last day is still within it.
+    forget = now - memory.created_at > timedelta(days=policy.fact_days)
+    relation = "older" if forget else "not older"
+    reason = f"It is {days:.1f} days old, {relation} than {policy.fact_days:g}."
+    return Verdict(forget, score, reason, Grounds.AGED if forget else Grounds.KEPT)
