@@ -261,9 +261,8 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
     assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
-    states = {(task, state) for task, state, _ in await recollect.job_counts()}
-    assert ("settle", "succeeded") in states
-    assert not {state for _, state in states} - {"succeeded"}
+    # What runs by the clock may have been put off again meanwhile.
+    assert {state for task, state, _ in await recollect.job_counts() if task == "settle"} == {"succeeded"}
 
 
 async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):

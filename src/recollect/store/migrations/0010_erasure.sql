@@ -192,6 +192,14 @@ begin
         execute format('alter table %I alter embedding set statistics 0', 'vectors_' || space);
     end loop;
 end $$;
+-- Of a column that was never sampled the planner thinks that it is hardly ever null, and so that next to nothing takes
+-- part in recall. Only rows that change would have it sampled by itself: those that were there before wait for ever.
+do $$
+begin
+    if pg_relation_size('memories') > 0 then
+        analyze memories;
+    end if;
+end $$;
 create or replace function create_embedding_space(new_model text, new_dimensions integer, new_precision text)
     returns integer
     language plpgsql as $$
