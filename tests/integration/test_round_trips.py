@@ -105,7 +105,9 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
     assert [await count_round_trips(proxy, request) for request in requests] == [3, 3, 2, 2, 2]
 
 
-@pytest.mark.parametrize("count", [1, 500])
+# More would not fit the socket at once: the server answers while the client still sends, which the counter takes for a
+# round trip although nobody waits.
+@pytest.mark.parametrize("count", [1, 100])
 @pytest.mark.parametrize("key", ["", "k-1"])
 async def test_an_append_takes_three_round_trips_and_a_history_two(proxy, http, count, key):
     turn = [{"role": "user", "content": "And then?"}, {"role": "assistant", "content": "Nothing."}]
