@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from recollect.core.messages import count_images, count_tokens, is_own, said
 from recollect.errors import InvalidInputError
-from recollect.models import Message, MessageStatus, PartType, Role, Shares
+from recollect.models import Message, MessageStatus, PartType, Role, Shares, Window
 
 ELLIPSIS = "…"
 ROUNDING = 1e-6
@@ -55,6 +55,11 @@ def fit(path: Sequence[Message], max_tokens: int, *, unanswered: bool, image_tok
         if turn[-1].id == turn[-1].turn:
             chosen, tokens = read, spent
     return Fitted(tuple(reversed(path[:chosen])), tokens, whole=bool(chosen) or not turns)
+
+
+def price_image(window: Window) -> int:
+    """Give what each image costs in a window: nothing where it is only named."""
+    return window.image_tokens if window.images else 0
 
 
 def cost(message: Message, image_tokens: int = 0) -> int:

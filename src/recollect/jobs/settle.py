@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from recollect.jobs.embed import NO_REPORT
 from recollect.store import lifecycle
 from recollect.store.db import Database
-
-NO_REPORT: Callable[[int], None] = lambda _: None  # noqa: E731 - a constant, not a function of ours
 
 
 async def settle_scope(

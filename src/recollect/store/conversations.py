@@ -13,6 +13,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.appends import Anchor, Linked, Opened
+from recollect.core.budget import price_image
 from recollect.core.messages import count_images
 from recollect.core.tokens import ESTIMATE
 from recollect.models import (
@@ -34,6 +35,7 @@ from recollect.store.memories import names
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
+EVERY_STATE = tuple(ConversationState)
 IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
@@ -163,7 +165,7 @@ async def walk(database: Database, scope: Scope, conversation: str, window: Wind
         "conversation": conversation,
         "leaf": window.leaf,
         "tokenizer": tokenizer,
-        "image_tokens": window.image_tokens if window.images else 0,
+        "image_tokens": price_image(window),
         "unanswered": window.unanswered,
         "budget": window.max_tokens,
     }

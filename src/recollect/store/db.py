@@ -34,10 +34,10 @@ AWAY = (
     errors.UndefinedFunction,  # and with it its ranking
 )
 
-# A silent network is only noticed by all of these together; statement_timeout alone is not enough.
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
 }
+# A silent network is only noticed by all of these together; statement_timeout alone is not enough.
 PATIENCE: dict[str, Any] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 5000,

@@ -154,13 +154,12 @@ async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]
             "source_ids": [source_id for _, source_id in pairs],
         }
         await connection.execute(QUERIES["store_evidence"], parameters)
-    if any(row.memory.kind is Kind.SUMMARY and row.evidence for row in rows):
-        summaries = {row.id for row in rows if row.memory.kind is Kind.SUMMARY}
-        chosen = [(summary, source) for summary, source in pairs if summary in summaries]
+    summaries = {row.id for row in rows if row.memory.kind is Kind.SUMMARY}
+    if summarised := [(summary, source) for summary, source in pairs if summary in summaries]:
         parameters = {
             "scope_id": scope_id,
-            "summaries": [summary for summary, _ in chosen],
-            "sources": [source for _, source in chosen],
+            "summaries": [summary for summary, _ in summarised],
+            "sources": [source for _, source in summarised],
         }
         await connection.execute(QUERIES["link_summaries"], parameters)
 

@@ -19,8 +19,8 @@ from recollect.core.appends import (
 from recollect.core.checks import check_idempotency_key
 from recollect.core.messages import count_tokens
 from recollect.llm.tokens import Tokenizer
-from recollect.models import LEGACY, Appended, Caller, NewMessage, Scope
-from recollect.store import conversations, jobs
+from recollect.models import LEGACY, Appended, Caller, ConversationState, NewMessage, Scope
+from recollect.store import conversations, lifecycle
 from recollect.store.db import Connection
 from recollect.store.memories import Row
 from recollect.verbs.parts import Parts
@@ -36,7 +36,8 @@ async def append(
     check_conversation(conversation)
     check_messages(new)
     check_idempotency_key(key)
-    counted = await count_in_time(parts.tokenizers, new)
+    # In a thread: the first count reads a vocabulary, and a long text takes its time.
+    counted = await asyncio.to_thread(count_all, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
     vectors = await embed_missing(parts, remembered)
@@ -64,11 +65,6 @@ async def append(
     ]
 
 
-async def count_in_time(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
-    """Count messages in a thread: the first count reads a vocabulary, and a long text takes its time."""
-    return await asyncio.to_thread(count_all, tokenizers, new)
-
-
 def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
     """Count what every message costs by every tokenizer."""
     return [
@@ -91,9 +87,9 @@ def store_beside(
             linked.extend(link(new, [row.id for row in rows], opened))
             moments: list[datetime] = [row.occurred_at for row in rows]
             await conversations.store(connection, scope_id, conversation, linked, counted, moments)
-            if opened.state != "active":
+            if opened.state is not ConversationState.ACTIVE:
                 # The next word brings an archived conversation back: its memories follow by a job.
-                await jobs.defer(connection, "settle", f"settle:{scope_id}", {"scope_id": scope_id})
+                await lifecycle.defer_settling(connection, scope_id)
 
         return store
 

@@ -13,14 +13,14 @@ from recollect.core.appends import LONGEST_MESSAGE, check_conversation, check_op
 from recollect.core.budget import check_shares, fit
 from recollect.core.checks import LONGEST_CUE, MOST_HITS, check_cue, check_text
 from recollect.core.messages import count_tokens, said
-from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
+from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import Context, ConversationState, Cue, Hit, Memory, Message, Role, Scope
+from recollect.models import Context, Cue, Hit, Memory, Message, Role, Scope
 from recollect.store import accesses, conversations, memories
 from recollect.store.conversations import Read
 from recollect.store.scopes import Place, locate
 from recollect.store.spaces import tenant_of
-from recollect.verbs.history import MOST_TOKENS, check_window, choose_tokenizer, read_path
+from recollect.verbs.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.parts import Parts
 from recollect.verbs.prompt import Material, Wanted, assemble, leave_out
 from recollect.verbs.recall import RECORDING_SHARE, recall
@@ -107,16 +107,13 @@ async def read_thread(
     """Read as much of the thread as could be shown, newest first; None where there is no conversation yet."""
     # Turns without an answer are read in any case: one of them may be the cue's.
     window = replace(wanted.window, unanswered=False)
-    try:
-        path = await read_path(parts, scope, conversation, window, tokenizer.name)
-    except NotFoundError:
-        if wanted.window.leaf is not None:
-            raise
-        known = await conversations.find(parts.database, scope, conversation, tuple(ConversationState))
-        if known is not None:
-            # Better now than when the answer, which may have cost something, is to be appended.
-            check_open(known.state)
-        return None
+    path = await read_path(parts, scope, conversation, window, tokenizer)
+    if not path:
+        known = await find_silent(parts, scope, conversation, window)
+        if known is None:
+            return None
+        # Better now than when the answer, which may have cost something, is to be appended.
+        check_open(known.state)
     return await asyncio.to_thread(recount, path, tokenizer) if not all(read.exact for read in path) else path
 
 

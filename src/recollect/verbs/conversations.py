@@ -13,13 +13,11 @@ from recollect.store import conversations
 from recollect.verbs.history import UNKNOWN
 from recollect.verbs.parts import Parts
 
-EVERY_STATE = tuple(ConversationState)
-
 
 async def get_conversation(parts: Parts, scope: Scope, conversation: str) -> Conversation:
     """Read one conversation, whatever its state."""
     check_conversation(conversation)
-    found = await conversations.find(parts.database, scope, conversation, EVERY_STATE)
+    found = await conversations.find(parts.database, scope, conversation, conversations.EVERY_STATE)
     if found is None:
         raise NotFoundError(UNKNOWN)
     return found

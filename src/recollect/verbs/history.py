@@ -7,19 +7,20 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.core.appends import check_conversation
-from recollect.core.budget import Fitted, cost, fit, fit_upstream, shorten
+from recollect.core.budget import Fitted, cost, fit, fit_upstream, price_image, shorten
 from recollect.core.messages import to_prompt, to_text
 from recollect.core.threads import Node, bound_fetch, walk_upstream
 from recollect.core.tokens import find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import LEGACY, History, Message, MessageStatus, Oversized, Role, Scope, Window
+from recollect.models import LEGACY, Conversation, History, MessageStatus, Oversized, Role, Scope, Window
 from recollect.store import conversations
-from recollect.store.conversations import Read
+from recollect.store.conversations import EVERY_STATE, IN_SIGHT, Read
 from recollect.verbs.parts import Parts
 
 MOST_TOKENS = 10_000_000
 UNKNOWN = "There is no such conversation in this scope."
+NO_LEAF = "leaf names no message of this conversation."
 
 
 async def history(parts: Parts, scope: Scope, conversation: str, window: Window) -> History:
@@ -27,7 +28,11 @@ async def history(parts: Parts, scope: Scope, conversation: str, window: Window)
     check_conversation(conversation)
     check_window(window)
     tokenizer = choose_tokenizer(parts, window.tokenizer)
-    path = await read_path(parts, scope, conversation, window, tokenizer.name)
+    path = await read_path(parts, scope, conversation, window, tokenizer)
+    if not path:
+        known = await find_silent(parts, scope, conversation, window)
+        if known is None or known.state not in IN_SIGHT:
+            raise NotFoundError(UNKNOWN)
     return show(choose(path, window), path, window, tokenizer)
 
 
@@ -46,21 +51,21 @@ def choose_tokenizer(parts: Parts, name: str) -> Tokenizer:
     return known.get(found) or parts.tokenizers[0]
 
 
-async def read_path(parts: Parts, scope: Scope, conversation: str, window: Window, tokenizer: str) -> list[Read]:
-    """Read the messages to choose from, newest first; where there are none, say what is missing."""
+async def read_path(parts: Parts, scope: Scope, conversation: str, window: Window, tokenizer: Tokenizer) -> list[Read]:
+    """Read the messages to choose from, newest first."""
     if window.upstream:
         limit = bound_fetch(window.message_limit)
-        reads = await conversations.read_turns(parts.database, scope, conversation, limit, tokenizer)
-        frames = {each.name: each.frame for each in parts.tokenizers}
-        path = follow_upstream(reads, frames.get(tokenizer, 0))
-    else:
-        path = await conversations.walk(parts.database, scope, conversation, window, tokenizer)
-    if not path:
-        if await conversations.find(parts.database, scope, conversation) is None:
-            raise NotFoundError(UNKNOWN)
-        if window.leaf is not None:
-            raise NotFoundError("leaf names no message of this conversation.")
-    return path
+        reads = await conversations.read_turns(parts.database, scope, conversation, limit, tokenizer.name)
+        return follow_upstream(reads, tokenizer.frame)
+    return await conversations.walk(parts.database, scope, conversation, window, tokenizer.name)
+
+
+async def find_silent(parts: Parts, scope: Scope, conversation: str, window: Window) -> Conversation | None:
+    """Find a conversation that nothing was read of, whatever its state; a leaf that was named is none of it."""
+    known = await conversations.find(parts.database, scope, conversation, EVERY_STATE)
+    if window.leaf is not None:
+        raise NotFoundError(NO_LEAF if known is not None and known.state in IN_SIGHT else UNKNOWN)
+    return known
 
 
 def follow_upstream(reads: Sequence[Read], frame: int) -> list[Read]:
@@ -88,7 +93,7 @@ def answer_upstream(turn: Sequence[Read], frame: int) -> list[Read]:
 def choose(path: Sequence[Read], window: Window) -> Fitted:
     """Choose what fits of a path."""
     messages = [read.message for read in path]
-    image_tokens = window.image_tokens if window.images else 0
+    image_tokens = price_image(window)
     if window.upstream:
         return fit_upstream(messages, window.max_tokens, image_tokens)
     return fit(messages, window.max_tokens, unanswered=window.unanswered, image_tokens=image_tokens)
@@ -99,7 +104,7 @@ def show(fitted: Fitted, path: Sequence[Read], window: Window, tokenizer: Tokeni
     messages, tokens = fitted.messages, fitted.tokens
     cut = window.oversized is Oversized.CUT and tokens > window.max_tokens
     if cut:
-        image_tokens = window.image_tokens if window.images else 0
+        image_tokens = price_image(window)
         framing = (tokenizer.frame, tokenizer.naming)
         messages = shorten(messages, window.max_tokens, tokenizer.cut, tokenizer.count, framing, image_tokens)
         tokens = sum(cost(message, image_tokens) for message in messages)
@@ -111,11 +116,6 @@ def show(fitted: Fitted, path: Sequence[Read], window: Window, tokenizer: Tokeni
         tokens=tokens,
         tokenizer=tokenizer.name,
         exact=all(read.exact for read in path if read.message.id in shown),
-        complete=bool(messages) and is_root(messages[0]),
+        complete=bool(messages) and messages[0].parent is None,
         cut=cut,
     )
-
-
-def is_root(message: Message) -> bool:
-    """Tell whether a thread begins with a message."""
-    return message.parent is None

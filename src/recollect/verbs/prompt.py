@@ -8,7 +8,7 @@ from functools import cache
 from uuid import UUID
 
 from recollect.core.block import cut_line, fill, fold, order, render, write_summary
-from recollect.core.budget import Portions, allot, cost
+from recollect.core.budget import Portions, allot, cost, price_image
 from recollect.core.messages import to_prompt
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens import Tokenizer
@@ -68,7 +68,7 @@ class Measure:
     @property
     def image_tokens(self) -> int:
         """Say what each image that is handed on costs."""
-        return self.window.image_tokens if self.window.images else 0
+        return price_image(self.window)
 
     def price(self, messages: Sequence[Message]) -> int:
         """Say what messages of the thread cost."""
