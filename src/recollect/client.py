@@ -27,6 +27,9 @@ from recollect.models import (
     Cue,
     Feedback,
     History,
+    Job,
+    Jobs,
+    JobState,
     Leaf,
     Memory,
     NewMemory,
@@ -57,6 +60,7 @@ ERRORS = {
     )
 }
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
+JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
 OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
 CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)
 CONTEXT, HISTORY, RECEIPT = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(PurgeReceipt)
@@ -80,6 +84,18 @@ class Client:
     async def mind(self, agent: str, user: str = "") -> RemoteMind:
         """Choose a scope; nothing is sent."""
         return RemoteMind(self, agent, user)
+
+    async def jobs(
+        self, state: JobState | None = None, *, task: str = "", cursor: int | None = None, limit: int = 50
+    ) -> Jobs:
+        """Fetch one page of the tenant's jobs that wait, run or have failed, the newest first."""
+        chosen = {"state": state, "task": task, "cursor": cursor, "limit": limit}
+        parameters = {name: str(value) for name, value in chosen.items() if value}
+        return JOBS.validate_json(await self.send("GET", "/v1/jobs", params=parameters))
+
+    async def retry_job(self, job_id: int) -> Job:
+        """Let a failed job of the tenant run again; needs the right `admin`."""
+        return JOB.validate_json(await self.send("POST", f"/v1/jobs/{job_id}/retry"))
 
     async def close(self) -> None:
         """Close the connection."""

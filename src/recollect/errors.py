@@ -48,6 +48,13 @@ class UnavailableError(RecollectError):
     away = True
 
 
+class LeaseLostError(RecollectError):
+    """A job was taken over by another worker; what this one would have written is left to that one."""
+
+    code = "lease_lost"
+    away = True
+
+
 class EmbedderError(RecollectError):
     """The embedding model did not give usable vectors; writes and reads go on without it."""
 

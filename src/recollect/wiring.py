@@ -37,6 +37,7 @@ from recollect.store.jobs import Backlog, count_jobs, list_unfinished
 from recollect.store.migrate import migrate
 from recollect.verbs import carry
 from recollect.verbs.import_dify import Progress, bring
+from recollect.verbs.jobs import JobDesk
 from recollect.verbs.parts import Parts
 from recollect.verbs.rederive import rederive
 from recollect.verbs.reflect import Occasion, reflect
@@ -132,6 +133,11 @@ class Recollect:
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings))
         make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
         await run_worker(make_app, concurrency, until_empty=until_empty)
+
+    @property
+    def jobs(self) -> JobDesk:
+        """Give the place where jobs are seen and tried again."""
+        return JobDesk(self.parts.database, self.addresses.owner)
 
     @property
     def operator(self) -> Operator:

@@ -196,6 +196,7 @@ def commands_of(group, prefix="") -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
+            found |= {prefix + name: []} if command.invoke_without_command else {}
             found |= commands_of(command, f"{prefix}{name} ")
         else:
             options = [option for parameter in command.params for option in parameter.opts if option.startswith("--")]

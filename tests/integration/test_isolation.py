@@ -47,6 +47,7 @@ async def tenants(recollect, embedder, owner):
         await mind.remember("waits for its vector")
         embedder.recover()
         await new_key(recollect, tenant)
+    owner.execute("insert into job_effects (scope_id, key, job_id) select id, 'done', 1 from scopes")
     return dict(owner.execute("select name, id from tenants where name in ('mine', 'theirs')").fetchall())
 
 

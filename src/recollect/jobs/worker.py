@@ -18,24 +18,37 @@ from procrastinate.middleware import AsyncCallNext, TaskMiddleware
 from procrastinate.worker import Worker
 
 from recollect.core.retention import Rules
-from recollect.errors import EmbedderError, RecollectError
+from recollect.errors import EmbedderError, LeaseLostError, RecollectError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.fence import FencedJobManager, lease_of
+from recollect.jobs.progress import telling
 from recollect.jobs.rederive import Rederiving, rederive_scope
 from recollect.jobs.reflect import Reflecting, reflect_scope
 from recollect.jobs.retain import retain
 from recollect.jobs.settle import settle_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store import accesses, jobs, lifecycle, memories, scopes, spaces
-from recollect.store.db import AWAY, PATIENCE, Database
+from recollect.store import accesses, jobs, leases, lifecycle, memories, scopes, spaces
+from recollect.store.db import AWAY, PATIENCE, Database, commit_at_once
 
-HEARTBEAT_SECONDS = 5.0
-STALLED_SECONDS = 20.0
 LONGEST_WAIT_SECONDS = 30
 MOST_ATTEMPTS = 8
 KEYS_KEPT = "2 days"
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 LOG = logging.getLogger("recollect.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """How often workers say that they live, and when one that says nothing has lost its jobs."""
+
+    heartbeat_seconds: float = 5.0
+    stalled_seconds: float = 20.0
+    look_at: str = "*/10 * * * * *"
+    """When to look for jobs of dead workers, as a cron line that begins with seconds."""
+
+
+USUAL_PULSE = Pulse()
 
 
 class Patience(BaseRetryStrategy):
@@ -57,6 +70,7 @@ class Duties:
     reflecting: Reflecting | None = None
     rederiving: Rederiving | None = None
     rules: Rules = field(default_factory=Rules)
+    pulse: Pulse = USUAL_PULSE
 
 
 IDLE = Duties()
@@ -72,15 +86,18 @@ class Tasks:
     batch: int
     duties: Duties
 
-    async def embed(self, scope_id: int) -> None:
+    async def embed(self, context: JobContext, scope_id: int) -> None:
         """Give a scope's memories the vectors they wait for."""
-        await embed_pending(self.database, self._embedder(), self.batch, scope_id)
+        remaining = partial(spaces.count_pending, self.database, scope_id)
+        async with telling(self.database, lease_of(context), remaining) as counter:
+            await embed_pending(self.database, self._embedder(), self.batch, scope_id, counter.reach)
 
-    async def fill(self, space_id: int) -> None:
+    async def fill(self, context: JobContext, space_id: int) -> None:
         """Fill the active space with what was remembered before it."""
         space = await active_space(self.database)
         if space is not None and space.id == space_id and serves(self._embedder(), space):
-            await fill_space(self.database, self._embedder(), self.batch, space)
+            async with telling(self.database, lease_of(context)) as counter:
+                await fill_space(self.database, self._embedder(), self.batch, space, counter.reach)
 
     async def fold(self, scope_id: int) -> None:
         """Fold a scope's log of accesses into one row per memory."""
@@ -90,9 +107,12 @@ class Tasks:
         """Let an agent think about what has gathered in a scope."""
         await reflect_scope(self.database, self.duties.reflecting, scope_id, count, context.job.id or 0)
 
-    async def settle(self, scope_id: int) -> None:
+    async def settle(self, context: JobContext, scope_id: int) -> None:
         """Bring the memories of a scope's conversations where their states want them."""
-        await settle_scope(self.database, scope_id, rederive=self.duties.rederiving is not None)
+        rederive = self.duties.rederiving is not None
+        remaining = partial(lifecycle.count_unsettled, self.database, scope_id)
+        async with telling(self.database, lease_of(context), remaining) as counter:
+            await settle_scope(self.database, scope_id, rederive=rederive, report=counter.add)
 
     async def rederive(self, scope_id: int) -> None:
         """Make anew what lost some of its evidence in a scope."""
@@ -104,8 +124,12 @@ class Tasks:
 
     async def resume_stalled(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Take up jobs whose worker died; one that outlived too many workers is given up."""
-        for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
-            if job.attempts >= MOST_ATTEMPTS:
+        limit = self.duties.pulse.stalled_seconds
+        for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=limit):
+            if job.queueing_lock is not None:
+                # What runs by the clock comes again by itself, and may be waiting already.
+                await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+            elif job.attempts >= MOST_ATTEMPTS:
                 await jobs.note_failure(self.database, job.id or 0, OUTLIVED)
                 await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
             else:
@@ -113,13 +137,14 @@ class Tasks:
 
     async def sweep(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Forget what is kept for a time only, and see that nothing waits without a job."""
+        await self.app.job_manager.delete_old_jobs(nb_hours=24)
         for tenant_id in await scopes.list_tenants(self.database):
+            await leases.forget_effects(self.database, tenant_id)
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
             await spaces.revive_pending(self.database, tenant_id)
             await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)
             for scope_id in await accesses.list_unfolded(self.database, tenant_id):
                 await accesses.fold(self.database, scope_id)
-        await self.app.job_manager.delete_old_jobs(nb_hours=24)
 
     def _embedder(self) -> Embedder:
         if self.embedder is None:
@@ -131,6 +156,8 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
     """Run a job, and keep why it failed; only our own errors' words are sure to quote no content."""
     try:
         await call_next()
+    except LeaseLostError:
+        raise  # The job is another run's now, and so is what becomes of it.
     except Exception as problem:
         reason = str(problem).partition("\n")[0] if isinstance(problem, RecollectError) else type(problem).__name__
         with suppress(RecollectError):
@@ -141,17 +168,23 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
 def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int, duties: Duties = IDLE) -> App:
     """Join the job engine with the tasks it can run."""
     kwargs = {"prepare_threshold": None, **PATIENCE}
-    app = App(connector=PsycopgConnector(conninfo=dsn, kwargs=kwargs, min_size=1, max_size=4))
+    connector = PsycopgConnector(conninfo=dsn, kwargs=kwargs, configure=commit_at_once, min_size=1, max_size=4)
+    app = App(connector=connector)
+    app.job_manager = FencedJobManager(connector)
     tasks = Tasks(app, database, embedder, batch, duties)
     patience = Patience()
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
-    app.task(name="embed", queue="embed", retry=patience, task_middleware=around)(tasks.embed)
-    app.task(name="fill", queue="fill", retry=patience, task_middleware=around)(tasks.fill)
+    leased: dict[str, Callable[..., Awaitable[None]]] = {
+        "embed": tasks.embed,
+        "fill": tasks.fill,
+        "reflect": tasks.reflect,
+        "settle": tasks.settle,
+    }
+    for name, task in leased.items():
+        app.task(name=name, queue=name, retry=patience, task_middleware=around, pass_context=True)(task)
     app.task(name="fold", queue="fold", retry=patience, task_middleware=around)(tasks.fold)
-    app.task(name="reflect", queue="reflect", retry=patience, task_middleware=around, pass_context=True)(tasks.reflect)
-    app.task(name="settle", queue="settle", retry=patience, task_middleware=around)(tasks.settle)
     app.task(name="rederive", queue="rederive", retry=patience, task_middleware=around)(tasks.rederive)
-    schedule(app, "resume_stalled", "*/10 * * * * *", tasks.resume_stalled)
+    schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     schedule(app, "retain", "41 * * * *", tasks.retain)
     return app
@@ -163,7 +196,9 @@ def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]
     app.periodic(cron=cron, periodic_id=name)(registered)
 
 
-async def run_worker(make_app: Callable[[], App], concurrency: int, *, until_empty: bool = False) -> None:
+async def run_worker(
+    make_app: Callable[[], App], concurrency: int, *, until_empty: bool = False, pulse: Pulse = USUAL_PULSE
+) -> None:
     """Work until cancelled, or until nothing is left to do; a cancelled worker finishes what it began.
 
     The engine stops without a word when its connection breaks, so it is started again.
@@ -176,8 +211,8 @@ async def run_worker(make_app: Callable[[], App], concurrency: int, *, until_emp
                     concurrency=concurrency,
                     wait=not until_empty,
                     install_signal_handlers=False,
-                    update_heartbeat_interval=HEARTBEAT_SECONDS,
-                    stalled_worker_timeout=STALLED_SECONDS,
+                    update_heartbeat_interval=pulse.heartbeat_seconds,
+                    stalled_worker_timeout=pulse.stalled_seconds,
                     fetch_job_polling_interval=1.0,
                     shutdown_graceful_timeout=10,
                 )

@@ -37,6 +37,7 @@ from recollect.models.conversations import (
     Spending,
     Window,
 )
+from recollect.models.jobs import Job, Jobs, JobState
 from recollect.models.memories import (
     JSON,
     Embedding,
@@ -95,6 +96,9 @@ __all__ = [
     "Fit",
     "History",
     "Hit",
+    "Job",
+    "JobState",
+    "Jobs",
     "Kind",
     "Leaf",
     "Mark",

@@ -36,10 +36,11 @@ class Role(StrEnum):
 
 
 class MemoryState(StrEnum):
-    """How far a memory has come: searchable by text at once, by vector when embedded."""
+    """How far a memory has come: searchable by text at once, by vector when embedded; failed if it waits in vain."""
 
     STORED = "stored"
     EMBEDDED = "embedded"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Memory:
     conversation: str = ""
     """Where it was said, if it is a message of a conversation."""
     role: Role | None = None
+    state: MemoryState | None = field(default=None, compare=False)
+    """How far it has come, where it was read by its id; elsewhere nobody looks."""
 
 
 @dataclass(frozen=True, slots=True)

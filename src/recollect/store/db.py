@@ -154,6 +154,11 @@ class Database:
         await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": limit})
 
 
+async def commit_at_once(connection: AsyncConnection[Any]) -> None:
+    """Let no statement wait for its commit: whoever is stopped in between would hold locks for as long."""
+    await connection.set_autocommit(True)
+
+
 class CommitWatch:
     """Notice a commit that was answered although a standby never confirmed it."""
 

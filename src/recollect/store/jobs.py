@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.models import Job, JobState
 from recollect.store.db import Connection, Database
+from recollect.store.leases import Lease
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
+STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,20 @@ class Backlog:
     reason: str
     """Why they failed the last time, if they did."""
     failed_at: datetime | None
+    lag_seconds: float | None = None
+    """For how long the oldest of them has been waiting."""
+    done: int | None = None
+    """How far those are that take more than a moment."""
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are asked for; what is None does not matter. What has succeeded is found by its number only."""
+
+    id: int | None = None
+    task: str | None = None
+    state: JobState | None = None
 
 
 async def defer(connection: Connection, task: str, lock: str, arguments: Mapping[str, int]) -> None:
@@ -45,6 +63,46 @@ async def list_unfinished(database: Database) -> list[Backlog]:
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["unfinished"])).fetchall()
         return [Backlog(**row) for row in rows]
+
+
+async def find_jobs(
+    database: Database, tenant_id: int, wanted: Wanted, cursor: int | None = None, limit: int = 1
+) -> list[Job]:
+    """Find jobs of one tenant, the newest first, before a cursor."""
+    parameters = {"id": wanted.id, "task": wanted.task, "cursor": cursor, "limit": limit}
+    parameters["status"] = STATUSES[wanted.state] if wanted.state else None
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["find"], parameters)
+    return [to_job(row) for row in await found.fetchall()]
+
+
+def to_job(row: DictRow) -> Job:
+    """Turn a row of `find` into a job."""
+    row["state"] = JobState(row["state"])
+    return Job(**row)
+
+
+async def find_tenant(database: Database, job_id: int) -> int | None:
+    """Tell whose a job is; None if there is no such job, or it is nobody's."""
+    async with database.reading(None) as connection:
+        found = await connection.execute(QUERIES["tenant"], {"id": job_id})
+    row = await found.fetchone()
+    return row["tenant_id"] if row else None
+
+
+async def retry_failed(database: Database, tenant_id: int | None, wanted: Wanted) -> list[int]:
+    """Let failed jobs of a tenant, or of all if none is named, run again; return their numbers."""
+    parameters = {"tenant_id": tenant_id, "id": wanted.id, "task": wanted.task}
+    async with database.transaction(tenant_id) as connection:
+        found = await connection.execute(QUERIES["retry"], parameters)
+        return [row["id"] for row in await found.fetchall()]
+
+
+async def note_progress(database: Database, lease: Lease, done: int, total: int | None) -> None:
+    """Keep how far a run is, as long as it has its job."""
+    parameters = {"job_id": lease.job_id, "attempt": lease.attempt, "done": done, "total": total}
+    async with database.transaction(None) as connection:
+        await connection.execute(QUERIES["note_progress"], parameters)
 
 
 async def count_jobs(database: Database) -> list[tuple[str, str, int]]:

@@ -12,11 +12,67 @@ on conflict (job_id) do update set reason = excluded.reason, failed_at = clock_t
 select job.task_name as task,
        case job.status when 'todo' then 'waiting' when 'doing' then 'running' else job.status::text end as state,
        count(*) as jobs, max(job.id) as newest, max(job.attempts) as attempts,
-       coalesce(failure.reason, '') as reason, max(failure.failed_at) as failed_at
-from procrastinate_jobs job left join job_failures failure on failure.job_id = job.id
+       coalesce(failure.reason, '') as reason, max(failure.failed_at) as failed_at,
+       extract(epoch from max(clock_timestamp() - deferred.at) filter (where job.status = 'todo'))::float8
+           as lag_seconds,
+       sum(progress.done)::bigint as done, sum(progress.total)::bigint as total
+from procrastinate_jobs job
+left join job_failures failure on failure.job_id = job.id
+left join job_progress progress on progress.job_id = job.id and job.status = 'doing'
+left join lateral (
+    select min(at) as at from procrastinate_events where job_id = job.id and type = 'deferred'
+) deferred on job.status = 'todo'
 where job.status not in ('succeeded', 'cancelled')
 group by job.task_name, job.status, failure.reason
 order by job.task_name, job.status, newest
+
+-- name: find
+-- The newest first. The engine's tables have no row-level security: the tenant is a part of the question.
+select job.id, job.task_name as task, coalesce(scopes.agent, '') as agent, coalesce(scopes."user", '') as "user",
+       case job.status when 'todo' then 'waiting' when 'doing' then 'running' else job.status::text end as state,
+       job.attempts, coalesce(failure.reason, '') as reason, job.scheduled_at, times.deferred_at, times.started_at,
+       case when job.status = 'todo'
+           then extract(epoch from clock_timestamp() - times.deferred_at)::float8 end as lag_seconds,
+       progress.done, progress.total
+from procrastinate_jobs job
+left join scopes on scopes.id = (job.args ->> 'scope_id')::bigint
+left join job_failures failure on failure.job_id = job.id
+left join job_progress progress on progress.job_id = job.id
+cross join lateral (
+    select min(at) filter (where type = 'deferred') as deferred_at,
+           max(at) filter (where type = 'started') as started_at
+    from procrastinate_events where job_id = job.id
+) times
+where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+  and (job.status in ('todo', 'doing', 'failed') or %(id)s::bigint is not null and job.status = 'succeeded')
+  and (%(id)s::bigint is null or job.id = %(id)s)
+  and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
+  and (%(task)s::text is null or job.task_name = %(task)s)
+  and (%(cursor)s::bigint is null or job.id < %(cursor)s)
+order by job.id desc
+limit %(limit)s
+
+-- name: tenant
+select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs where id = %(id)s
+
+-- name: retry
+-- What runs by the clock comes again by itself, and may be waiting already. No tenant means all of them.
+with chosen as materialized (
+    select id from procrastinate_jobs
+    where status = 'failed' and queueing_lock is null
+      and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s)
+      and (%(id)s::bigint is null or id = %(id)s)
+      and (%(task)s::text is null or task_name = %(task)s)
+    order by id
+    for update
+)
+select id, procrastinate_retry_job_v2(id, clock_timestamp(), null, null, null) from chosen order by id
+
+-- name: note_progress
+insert into job_progress (job_id, done, total)
+select id, %(done)s, %(total)s from procrastinate_jobs
+where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
+on conflict (job_id) do update set done = excluded.done, total = excluded.total, updated_at = excluded.updated_at
 
 -- name: counts
 select task_name, status::text as status, count(*) as jobs, min(scheduled_at) as oldest

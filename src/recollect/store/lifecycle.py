@@ -103,6 +103,13 @@ async def settle_chunk(
         return Step(found["id"], len(rows), settled)
 
 
+async def count_unsettled(database: Database, scope_id: int) -> int:
+    """Count a scope's messages that are not yet where the state of their conversation wants them."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["count_unsettled"], {"scope_id": scope_id})
+    return sum([row["waiting"] for row in await found.fetchall()])
+
+
 async def move_memories(connection: Connection, scope_id: int, state: ConversationState, ids: Sequence[UUID]) -> None:
     """Bring messages' memories, and what was made from them, where a state wants them."""
     parameters = {"scope_id": scope_id, "ids": list(ids)}

@@ -25,6 +25,12 @@ where scope_id = %(scope_id)s and not settled and (%(conversation)s::text is nul
 order by changed_at, id
 limit 1
 
+-- name: count_unsettled
+select count(*) as waiting from conversations
+join messages on messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
+    and messages.number > conversations.settled_number
+where conversations.scope_id = %(scope_id)s and not conversations.settled
+
 -- name: chunk
 select id, number from messages
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and number > %(after)s

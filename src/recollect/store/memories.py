@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.terms import slot, within_scope
-from recollect.models import Kind, Memory, NewMemory, Role, Scope, Triple
+from recollect.models import Kind, Memory, MemoryState, NewMemory, Role, Scope, Triple
 from recollect.store import accesses
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
@@ -191,6 +191,16 @@ async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[U
     """Fetch whole memories by id; ids that are not of this scope are simply absent."""
     found = await read(database, scope, {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids)})
     return {memory.id: memory for memory in found}
+
+
+async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory | None:
+    """Fetch a whole memory and how far it has come, in one round trip; None if it is not of this scope."""
+    bounds = {**names(scope), "ids": [memory_id], "cursor": BEGINNING, "limit": 1}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], bounds)
+        stands = await connection.execute(QUERIES["state"], {**names(scope), "id": memory_id})
+    row, state = await found.fetchone(), await stands.fetchone()
+    return replace(to_memory(row), state=MemoryState(state["state"])) if row and state else None
 
 
 async def page(database: Database, scope: Scope, cursor: UUID, limit: int) -> list[Memory]:

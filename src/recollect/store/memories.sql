@@ -119,6 +119,10 @@ where scope_id = (select scope_id from place)
 order by id
 limit %(limit)s
 
+-- name: state
+select memory_state(id, %(id)s) as state from scopes
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+
 -- name: lock_scope
 select id from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s

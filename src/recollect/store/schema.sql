@@ -1011,10 +1011,27 @@ ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN fingerprint SET STATISTICS
 
 ALTER TABLE ONLY public.idempotency_keys FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.job_effects (
+    scope_id bigint NOT NULL,
+    key text NOT NULL,
+    job_id bigint NOT NULL,
+    done_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT job_effects_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+);
+
+ALTER TABLE ONLY public.job_effects FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.job_failures (
     job_id bigint NOT NULL,
     reason text NOT NULL,
     failed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.job_progress (
+    job_id bigint NOT NULL,
+    done bigint NOT NULL,
+    total bigint,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.keyword_strengths (
@@ -1195,8 +1212,14 @@ ALTER TABLE ONLY public.feedback
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (scope_id, key);
 
+ALTER TABLE ONLY public.job_effects
+    ADD CONSTRAINT job_effects_pkey PRIMARY KEY (scope_id, key);
+
 ALTER TABLE ONLY public.job_failures
     ADD CONSTRAINT job_failures_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY public.job_progress
+    ADD CONSTRAINT job_progress_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY public.keyword_strengths
     ADD CONSTRAINT keyword_strengths_pkey PRIMARY KEY (scope_id, kind, keyword);
@@ -1313,6 +1336,8 @@ ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.job_effects ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.keyword_strengths ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memories ENABLE ROW LEVEL SECURITY;
@@ -1342,6 +1367,8 @@ CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_i
 CREATE POLICY of_tenant ON public.feedback TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.idempotency_keys TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.job_effects TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.keyword_strengths TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -1415,7 +1442,11 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job_effects TO recollect_service;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.job_failures TO recollect_service;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.job_progress TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.keyword_strengths TO recollect_service;
 

@@ -81,6 +81,13 @@ async def list_pending(database: Database, scope_id: int, after: UUID, limit: in
         return [Unembedded(scope_id, **row) for row in await found.fetchall()]
 
 
+async def count_pending(database: Database, scope_id: int) -> int:
+    """Count a scope's memories that wait for a vector."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["count_pending"], {"scope_id": scope_id})
+    return sum([row["waiting"] for row in await found.fetchall()])
+
+
 async def revive_pending(database: Database, tenant_id: int) -> None:
     """See that every scope with memories waiting for a vector has a job that waits with them."""
     async with database.transaction(tenant_id) as connection:

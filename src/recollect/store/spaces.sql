@@ -40,6 +40,9 @@ where pending.scope_id = %(scope_id)s and pending.id > %(after)s
 order by pending.id
 limit %(limit)s
 
+-- name: count_pending
+select count(*) as waiting from pending_embeddings where scope_id = %(scope_id)s
+
 -- name: scopes_with_pending
 select distinct scope_id from pending_embeddings where scope_id between first_scope() and last_scope()
 

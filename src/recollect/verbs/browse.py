@@ -13,10 +13,10 @@ from recollect.verbs.parts import Parts
 
 async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
     """Fetch one memory; a foreign id is as unknown as a made-up one."""
-    found = await memories.fetch(parts.database, scope, [memory_id])
-    if memory_id not in found:
+    found = await memories.fetch_one(parts.database, scope, memory_id)
+    if found is None:
         raise NotFoundError("There is no such memory in this scope.")
-    return found[memory_id]
+    return found
 
 
 async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int) -> Page:

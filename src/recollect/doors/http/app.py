@@ -9,7 +9,17 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from recollect.doors.http import agents, associations, conversations, health, keys, memories, problems, reflections
+from recollect.doors.http import (
+    agents,
+    associations,
+    conversations,
+    health,
+    jobs,
+    keys,
+    memories,
+    problems,
+    reflections,
+)
 from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
@@ -42,7 +52,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys = KnownKeys()
-    for routes in (memories, conversations, associations, reflections, agents, keys, health):
+    for routes in (memories, conversations, associations, reflections, agents, jobs, keys, health):
         app.include_router(routes.router)
     problems.install(app)
     app.add_middleware(Gate)

@@ -1,0 +1,40 @@
+"""Keep a worker that lost a job from ending it: the outcome of a run counts only while the run has its lease."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from procrastinate import JobContext
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
+
+from recollect.store.leases import QUERIES, Lease
+
+
+def lease_of(context: JobContext) -> Lease:
+    """Name the run that a task is called for."""
+    return Lease(context.job.id or 0, context.job.attempts)
+
+
+class FencedJobManager(JobManager):
+    """The engine's keeper of jobs, which else ends a job by its number, whoever runs it meanwhile."""
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 - the engine's call
+        """End a job, unless another run has it."""
+        await self.connector.execute_query_async(
+            QUERIES["finish"], job_id=job.id, attempt=job.attempts, status=status.value, delete_job=delete_job
+        )
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Put a job back, unless another run has it."""
+        moved = {"priority": priority, "queue": queue, "lock": lock}
+        await self.connector.execute_query_async(
+            QUERIES["retry"], job_id=job.id, attempt=job.attempts, retry_at=retry_at or datetime.now(UTC), **moved
+        )

@@ -1,0 +1,87 @@
+"""Jobs: see what was put off, and let what failed be tried again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.core.checks import check_limit
+from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, SetupError
+from recollect.models import Caller, Job, Jobs, JobState, Right
+from recollect.store import jobs, ownership
+from recollect.store.db import Database
+from recollect.store.jobs import Wanted
+
+MISSING = "There is no such job; what has succeeded is kept for a day."
+LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class JobDesk:
+    """Where a tenant sees its own jobs, and an operator all of them."""
+
+    database: Database
+    owner: str
+    """Where the owner of the tables logs in: tenants' names are the operator's alone."""
+
+    async def page(
+        self,
+        caller: Caller,
+        state: JobState | None = None,
+        task: str | None = None,
+        cursor: int | None = None,
+        limit: int = 50,
+    ) -> Jobs:
+        """List the jobs of the caller's tenant that wait, run or have failed, the newest first."""
+        require(caller, Right.READ)
+        check_limit(limit)
+        if state is JobState.SUCCEEDED:
+            raise InvalidInputError("state must be waiting, running or failed: what has succeeded is not listed")
+        wanted = Wanted(task=task, state=state)
+        rows = await jobs.find_jobs(self.database, caller.tenant_id, wanted, cursor, limit + 1)
+        return Jobs(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
+
+    async def read(self, caller: Caller, job_id: int) -> Job:
+        """Read one job of the caller's tenant; a foreign one is as unknown as a made-up one."""
+        require(caller, Right.READ)
+        return await self._find(caller.tenant_id, job_id)
+
+    async def retry(self, caller: Caller, job_id: int) -> Job:
+        """Let a failed job of the caller's tenant run again; one that has not failed is left as it is."""
+        require(caller, Right.ADMIN)
+        found = await self._find(caller.tenant_id, job_id)
+        await jobs.retry_failed(self.database, caller.tenant_id, Wanted(found.id))
+        return await self._find(caller.tenant_id, found.id)
+
+    async def show(self, job_id: int) -> Job:
+        """Read a job of any scope, as an operator."""
+        tenant_id = await jobs.find_tenant(self.database, job_id) if job_id <= LARGEST else None
+        if tenant_id is None:
+            raise NotFoundError("There is no such job of a scope; what has succeeded is kept for a day.")
+        return await self._find(tenant_id, job_id)
+
+    async def retry_all(
+        self, task: str | None = None, job_id: int | None = None, tenant: str | None = None
+    ) -> list[int]:
+        """Let failed jobs run again, of all tenants unless one is named, as an operator; return their numbers."""
+        tenant_id = None if tenant is None else await self._number(tenant)
+        return await jobs.retry_failed(self.database, tenant_id, Wanted(job_id, task))
+
+    async def _number(self, tenant: str) -> int:
+        if not self.owner:
+            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
+        number = await ownership.find_tenant(self.owner, tenant)
+        if number is None:
+            raise NotFoundError("There is no tenant of this name.")
+        return number
+
+    async def _find(self, tenant_id: int, job_id: int) -> Job:
+        found = await jobs.find_jobs(self.database, tenant_id, Wanted(job_id)) if job_id <= LARGEST else []
+        if not found:
+            raise NotFoundError(MISSING)
+        return found[0]
+
+
+def require(caller: Caller, right: Right) -> None:
+    """Raise ForbiddenError unless a caller has a right."""
+    if right not in caller.rights:
+        raise ForbiddenError(f"This API key lacks the right `{right}`.")

@@ -1,0 +1,52 @@
+"""A worker to be killed: the real engine, tasks and fence, with one more task whose effect shows when done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from functools import partial
+
+from procrastinate import JobContext
+
+from recollect.jobs.fence import lease_of
+from recollect.jobs.worker import Duties, Patience, Pulse, build_app, run_worker
+from recollect.llm.fake import FakeEmbedder
+from recollect.store.db import Database
+from recollect.store.leases import claim_effect
+
+PULSE = Pulse(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")
+STEP = "insert into trail (scope_id, number) values (%s, %s)"
+
+
+async def leave_trail(database, fenced, pause, context: JobContext, scope_id: int, number: int) -> None:
+    """Write one row, as a job of enrichment would: think for a while, then write all in one transaction."""
+    await asyncio.sleep(pause * random.random())
+    async with database.transaction(scope_id >> 40) as connection:
+        if not fenced or await claim_effect(connection, lease_of(context), scope_id, f"trail-{context.job.id}"):
+            await asyncio.sleep(pause * random.random() / 10)
+            await connection.execute(STEP, [scope_id, number])
+    await asyncio.sleep(pause * random.random() / 10)
+
+
+async def work(dsn, fenced, pause):
+    database = await Database.open(dsn, 10, 5)
+
+    def make_app():
+        app = build_app(dsn, database, FakeEmbedder(), 64, Duties(pulse=PULSE))
+        task = partial(leave_trail, database, fenced, pause)
+
+        async def trail(context: JobContext, scope_id: int, number: int) -> None:
+            await task(context, scope_id, number)
+
+        app.task(name="trail", queue="trail", retry=Patience(), pass_context=True)(trail)
+        if not fenced:
+            app.job_manager.__class__ = app.job_manager.__class__.__base__
+        return app
+
+    print("ready", flush=True)
+    await run_worker(make_app, 8, pulse=PULSE)
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1], sys.argv[2] == "fenced", float(sys.argv[3])))
