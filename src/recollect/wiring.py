@@ -33,7 +33,7 @@ from recollect.models.imports import Arrival, DifyImport
 from recollect.settings import Settings
 from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
-from recollect.store.jobs import Backlog, count_jobs, list_unfinished
+from recollect.store.jobs import Backlog, count_jobs, list_unfinished, nothing_ready
 from recollect.store.migrate import migrate
 from recollect.verbs import carry
 from recollect.verbs.import_dify import Progress, bring
@@ -132,7 +132,8 @@ class Recollect:
         rederiving = partial(rederive, parts) if parts.chat else None
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings))
         make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
-        await run_worker(make_app, concurrency, until_empty=until_empty)
+        until = partial(nothing_ready, parts.database) if until_empty else None
+        await run_worker(make_app, concurrency, until=until)
 
     @property
     def jobs(self) -> JobDesk:

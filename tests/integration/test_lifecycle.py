@@ -261,7 +261,28 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
     assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
-    # What runs by the clock may have been put off again meanwhile.
+    assert {state for task, state, _ in await recollect.job_counts() if task == "settle"} == {"succeeded"}
+
+
+async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch):
+    monkeypatch.setattr(lifecycle, "CHUNK", 2)
+    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
+    settle_chunk, put_off = lifecycle.settle_chunk, False
+
+    async def as_the_sweep_comes(database, scope_id, **options):
+        nonlocal put_off
+        if not put_off:
+            put_off = True
+            await asyncio.sleep(0.5)
+            async with database.transaction(scope_id >> 40) as connection:
+                await lifecycle.defer_settling(connection, scope_id)
+        return await settle_chunk(database, scope_id, **options)
+
+    talk, _ = await talk_of_cats(mind)
+    await talk.archive()
+    monkeypatch.setattr(lifecycle, "settle_chunk", as_the_sweep_comes)
+    await recollect.work(until_empty=True)
+    assert [count for task, _, count in await recollect.job_counts() if task == "settle"] == [2]
     assert {state for task, state, _ in await recollect.job_counts() if task == "settle"} == {"succeeded"}
 
 

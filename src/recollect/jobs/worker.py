@@ -197,11 +197,16 @@ def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]
 
 
 async def run_worker(
-    make_app: Callable[[], App], concurrency: int, *, until_empty: bool = False, pulse: Pulse = USUAL_PULSE
+    make_app: Callable[[], App],
+    concurrency: int,
+    *,
+    until: Callable[[], Awaitable[bool]] | None = None,
+    pulse: Pulse = USUAL_PULSE,
 ) -> None:
-    """Work until cancelled, or until nothing is left to do; a cancelled worker finishes what it began.
+    """Work until cancelled, or through what is there until told to stop; a cancelled worker finishes what it began.
 
-    The engine stops without a word when its connection breaks, so it is started again.
+    The engine stops without a word when its connection breaks, and one that does not wait passes by what was put off
+    behind a running job: so it is started again.
     """
     while True:
         with suppress(ConnectorException, *AWAY):
@@ -209,14 +214,16 @@ async def run_worker(
             async with app.open_async():
                 await app.run_worker_async(
                     concurrency=concurrency,
-                    wait=not until_empty,
+                    wait=until is None,
                     install_signal_handlers=False,
                     update_heartbeat_interval=pulse.heartbeat_seconds,
                     stalled_worker_timeout=pulse.stalled_seconds,
                     fetch_job_polling_interval=1.0,
                     shutdown_graceful_timeout=10,
                 )
-            if until_empty:
-                return
+            if until is not None:
+                if await until():
+                    return
+                continue
         LOG.warning(json.dumps({"event": "worker_restarts"}))
         await asyncio.sleep(RESTART_SECONDS)

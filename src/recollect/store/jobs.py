@@ -110,3 +110,10 @@ async def count_jobs(database: Database) -> list[tuple[str, str, int]]:
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["counts"])).fetchall()
         return [(row["task_name"], row["status"], row["jobs"]) for row in rows]
+
+
+async def nothing_ready(database: Database) -> bool:
+    """Tell whether no job could begin now."""
+    async with database.reading(None) as connection:
+        row = await (await connection.execute(QUERIES["ready"])).fetchone()
+    return not (row and row["ready"])

@@ -77,3 +77,11 @@ on conflict (job_id) do update set done = excluded.done, total = excluded.total,
 -- name: counts
 select task_name, status::text as status, count(*) as jobs, min(scheduled_at) as oldest
 from procrastinate_jobs group by 1, 2 order by 1, 2
+
+-- name: ready
+-- Whether a job could begin now: it is due, and none of its lock runs.
+select exists (
+    select from procrastinate_jobs job
+    where status = 'todo' and coalesce(scheduled_at, '-infinity') <= clock_timestamp()
+      and not exists (select from procrastinate_jobs where lock = job.lock and status = 'doing')
+) as ready
