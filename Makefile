@@ -52,10 +52,10 @@ bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/ou
 	    echo "== $$script"; $(RUN) python $$script $(ARGS); done
 
 isolation: ## walk 50,000 random steps over 20 tenants and look for a foreign row
-	RECOLLECT_STEPS=50000 $(RUN) pytest tests/faults/test_isolation_stateful.py -s $(ARGS)
+	RECOLLECT_WALK=50000 $(RUN) pytest tests/faults/test_isolation_stateful.py -s $(ARGS)
 
-campaign: ## the long form of the fault tests: kill -9 rounds, fuzzed requests, recallers of one scope
-	RECOLLECT_ROUNDS=100 RECOLLECT_EXAMPLES=400 RECOLLECT_SECONDS=60 RECOLLECT_SIZE=10 $(RUN) pytest tests/faults tests/acceptance/test_schemathesis.py tests/integration/test_import_dify.py -s $(ARGS)
+campaign: ## the long form of the fault tests: kill -9 rounds, fuzzed requests and model answers, recallers of one scope
+	RECOLLECT_ROUNDS=100 RECOLLECT_EXAMPLES=400 RECOLLECT_SECONDS=60 RECOLLECT_SIZE=10 $(RUN) pytest tests/faults tests/acceptance/test_schemathesis.py tests/acceptance/test_model_garbage.py tests/integration/test_import_dify.py -s $(ARGS)
 
 clean: ## remove what tools left behind, never data
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis dist

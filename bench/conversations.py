@@ -211,6 +211,7 @@ async def count_rows(recollect: Recollect, mind: Mind, talk: Talk) -> dict[str, 
     asked = {
         "agent": mind.scope.agent, "user": mind.scope.user, "conversation": talk.name, "leaf": talk.leaves[-1],
         "tokenizer": "o200k_base", "image_tokens": 0, "unanswered": False, "budget": BUDGET,
+        "at": None, "before": None,
     }  # fmt: skip
     async with await psycopg.AsyncConnection.connect(
         recollect.addresses.service, autocommit=True, prepare_threshold=None, row_factory=dict_row

@@ -27,7 +27,8 @@ from ground import open_folder
 from recollect import Cue, Hit, Mode, Settings, Weighing
 from recollect.core.scoring import settle
 from recollect.doors.importers.generative_agents.journey import import_folder
-from recollect.wiring import has_minilm, open_recollect
+from recollect.llm.configured import has_minilm
+from recollect.wiring import open_recollect
 
 ROOT = Path(__file__).resolve().parents[1]
 SAVED = ROOT.parent / "shared" / "data" / "ga_july1_step_3_12" / "maria_lopez"

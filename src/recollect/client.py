@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
@@ -14,6 +15,20 @@ import httpx
 from pydantic import TypeAdapter
 
 from recollect import errors
+from recollect.client_bodies import (
+    AWAY,
+    LONGEST_WAIT_SECONDS,
+    patience,
+    read,
+    to_body,
+    to_cue_body,
+    to_message_body,
+    to_parameters,
+    to_weighing_body,
+    to_window_body,
+)
+from recollect.client_fading import RemoteFading
+from recollect.client_knowledge import RemoteKnowledge
 from recollect.core.appends import Utterance, as_messages
 from recollect.core.feedback import judge
 from recollect.models import (
@@ -31,9 +46,9 @@ from recollect.models import (
     Jobs,
     JobState,
     Leaf,
+    Ledger,
     Memory,
     NewMemory,
-    NewMessage,
     Overview,
     Page,
     Profile,
@@ -44,28 +59,16 @@ from recollect.models import (
     Triple,
     Window,
 )
+from recollect.models.knowledge import StoredSegment
 
 ATTEMPTS = 4
-LONGEST_WAIT_SECONDS = 8.0
-AWAY = frozenset({429, 502, 503, 504})
-ERRORS = {
-    kind.code: kind
-    for kind in (
-        errors.InvalidInputError,
-        errors.UnauthenticatedError,
-        errors.ForbiddenError,
-        errors.NotFoundError,
-        errors.ConflictError,
-        errors.UnavailableError,
-    )
-}
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
-JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
+JOB, JOBS, LEDGER = TypeAdapter(Job), TypeAdapter(Jobs), TypeAdapter(Ledger)
 OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
 CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)
 CONTEXT, HISTORY, RECEIPT = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(PurgeReceipt)
-CUE, NEW_MEMORY, NEW_MESSAGE = TypeAdapter(Cue), TypeAdapter(NewMemory), TypeAdapter(NewMessage)
-TRIPLES, WINDOW = TypeAdapter(list[Triple]), TypeAdapter(Window)
+TRIPLES = TypeAdapter(list[Triple])
+SEGMENTS = TypeAdapter(dict[str, list[StoredSegment]])
 # Answers that are a list or a number come as an object with one field.
 RECEIPTS, RECOLLECTIONS = TypeAdapter(dict[str, list[Receipt]]), TypeAdapter(dict[str, list[Recollection]])
 ASSOCIATIONS, FORGOTTEN = TypeAdapter(dict[str, list[Association]]), TypeAdapter(dict[str, list[UUID]])
@@ -97,6 +100,11 @@ class Client:
         """Let a failed job of the tenant run again; needs the right `admin`."""
         return JOB.validate_json(await self.send("POST", f"/v1/jobs/{job_id}/retry"))
 
+    async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
+        """Add up what models cost by day, step and model: in one scope, or in all if no agent is named."""
+        parameters = {"agent": agent, "user": user, "days": str(days)}
+        return LEDGER.validate_json(await self.send("GET", "/v1/ledger", params=parameters))
+
     async def close(self) -> None:
         """Close the connection."""
         await self._http.aclose()
@@ -123,24 +131,17 @@ class Client:
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-
-def patience(headers: Mapping[str, str]) -> float:
-    """Read how long the server asks to wait."""
-    asked = headers.get("retry-after", "0")
-    return min(LONGEST_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
-
-
-def read(answer: httpx.Response) -> bytes:
-    """Return the body, or raise the error that the server described."""
-    if answer.is_success:
-        return answer.content
-    try:
-        problem = answer.json()
-        detail = str(problem["detail"]) + "".join(f" {e['field']}: {e['message']}." for e in problem["errors"])
-        code = str(problem["code"])
-    except (ValueError, KeyError, TypeError):
-        detail, code = f"The server answered {answer.status_code}.", ""
-    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in AWAY else errors.RecollectError)(detail)
+    async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+        """Read a long answer piece by piece; once it has begun nothing is sent again."""
+        try:
+            async with self._http.stream("GET", path, params=parameters) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    read(answer)
+                async for piece in answer.aiter_text():
+                    yield piece
+        except httpx.TransportError as problem:
+            raise errors.UnavailableError(f"The server is away ({type(problem).__name__}).") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,26 @@ class RemoteScope:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteMind(RemoteScope):
+class RemoteParts(RemoteScope):
+    """The ways to the parts of one scope on a server."""
+
+    def conversation(self, conversation: str) -> RemoteConversation:
+        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
+        return RemoteConversation(self.client, self.agent, self.user, conversation)
+
+    @property
+    def fading(self) -> RemoteFading:
+        """Give what fades in the scope, what has faded, and the way back."""
+        return RemoteFading(self.client, self.agent, self.user)
+
+    @property
+    def knowledge(self) -> RemoteKnowledge:
+        """Give what is known in the scope: facts, and the entities that they speak of."""
+        return RemoteKnowledge(self.client, self.agent, self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMind(RemoteParts):
     """One scope on a server."""
 
     async def remember(
@@ -185,13 +205,15 @@ class RemoteMind(RemoteScope):
         return RECOLLECTIONS.validate_json(answer)["recollections"]
 
     async def get(self, memory_id: UUID) -> Memory:
-        """Fetch one memory."""
+        """Fetch one memory, in whichever version has this id."""
         answer = await self.client.send("GET", f"/v1/memories/{memory_id}", params=self._scope())
         return MEMORY.validate_json(answer)
 
-    async def browse(self, cursor: UUID | None = None, limit: int = 50) -> Page:
-        """Fetch one page of memories, oldest first."""
-        parameters = self._scope() | {"limit": str(limit)} | ({"cursor": str(cursor)} if cursor else {})
+    async def browse(
+        self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
+    ) -> Page:
+        """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
+        parameters = self._scope() | to_parameters(limit=limit, cursor=cursor, as_of=as_of, at=at)
         return PAGE.validate_json(await self.client.send("GET", "/v1/memories", params=parameters))
 
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
@@ -206,18 +228,26 @@ class RemoteMind(RemoteScope):
         return NUMBER.validate_json(answer)["job"]
 
     async def associate(
-        self, triples: Triple | Sequence[Triple], *, limit: int = 30, original: bool = False
+        self,
+        triples: Triple | Sequence[Triple],
+        *,
+        limit: int = 30,
+        original: bool = False,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
     ) -> list[Association]:
         """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
         perceived = [triples] if isinstance(triples, Triple) else triples
         body = self._scope() | {"triples": TRIPLES.dump_python(list(perceived)), "limit": limit, "original": original}
+        body |= to_parameters(as_of=as_of, at=at)
         answer = await self.client.send("POST", "/v1/associate", json=body)
         return ASSOCIATIONS.validate_json(answer)["associations"]
 
-    async def last_chat(self, name: str) -> Memory | None:
+    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
         """Give back the newest chat with somebody, if there was one."""
+        parameters = self._scope() | to_parameters(name=name, as_of=as_of, at=at)
         try:
-            answer = await self.client.send("GET", "/v1/last-chat", params=self._scope() | {"name": name})
+            answer = await self.client.send("GET", "/v1/last-chat", params=parameters)
         except errors.NotFoundError:
             return None
         return MEMORY.validate_json(answer)
@@ -248,10 +278,6 @@ class RemoteMind(RemoteScope):
         weighing = to_weighing_body(body.pop("weighing"))
         await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)
 
-    def conversation(self, conversation: str) -> RemoteConversation:
-        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
-        return RemoteConversation(self.client, self.agent, self.user, conversation)
-
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
     ) -> Conversations:
@@ -261,10 +287,27 @@ class RemoteMind(RemoteScope):
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteConversation(RemoteScope):
-    """One conversation on a server."""
+class RemotePlace(RemoteScope):
+    """Where one conversation lies on a server."""
 
     conversation: str
+
+    def _talk(self) -> dict[str, Any]:
+        return self._scope() | {"conversation": self.conversation}
+
+    def _path(self, place: str = "") -> str:
+        return f"/v1/conversations/{quote(self.conversation, safe='')}{place}"
+
+    async def _get(self, place: str = "", **parameters: str) -> bytes:
+        return await self.client.send("GET", self._path(place), params=self._scope() | parameters)
+
+    async def _post(self, place: str) -> bytes:
+        return await self.client.send("POST", self._path(place), json=self._scope())
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteConversation(RemotePlace):
+    """One conversation on a server."""
 
     async def append(self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = "") -> list[Appended]:
         """Append one or many messages; without a key of yours one is made up, so that retries are safe."""
@@ -288,7 +331,8 @@ class RemoteConversation(RemoteScope):
         system: str = "",
     ) -> Context:
         """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary."""
-        body = self._talk() | to_cue_body(Cue(cue) if isinstance(cue, str) else cue) | to_window_body(window)
+        # The cue's times are the prompt's.
+        body = self._talk() | to_window_body(window) | to_cue_body(Cue(cue) if isinstance(cue, str) else cue)
         del body["max_tokens"]
         divided = {f"{name}_share": share for name, share in asdict(shares).items()}
         body |= divided | {"budget": budget, "system": system}
@@ -297,6 +341,15 @@ class RemoteConversation(RemoteScope):
     async def leaves(self, limit: int = 50) -> list[Leaf]:
         """List where the conversation's threads end, newest first; each can be a history's leaf."""
         return LEAVES.validate_json(await self._get("/leaves", limit=str(limit)))["leaves"]
+
+    async def segments(self, limit: int = 50, after: int = 0) -> list[StoredSegment]:
+        """List the conversation's segments in order, each on one topic; `after` is the number of a message."""
+        answer = await self._get("/segments", limit=str(limit), after=str(after))
+        return SEGMENTS.validate_json(answer)["segments"]
+
+    async def close_segment(self) -> list[StoredSegment]:
+        """End the topic that is still running, as if another had come; list all segments."""
+        return SEGMENTS.validate_json(await self._post("/segments"))["segments"]
 
     async def read(self) -> Conversation:
         """Read the conversation's name, state and times."""
@@ -326,50 +379,3 @@ class RemoteConversation(RemoteScope):
     async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
         """List what purges of conversations of this name removed, the latest first."""
         return PURGES.validate_json(await self._get("/receipts", limit=str(limit)))["receipts"]
-
-    def _talk(self) -> dict[str, Any]:
-        return self._scope() | {"conversation": self.conversation}
-
-    def _path(self, place: str = "") -> str:
-        return f"/v1/conversations/{quote(self.conversation, safe='')}{place}"
-
-    async def _get(self, place: str = "", **parameters: str) -> bytes:
-        return await self.client.send("GET", self._path(place), params=self._scope() | parameters)
-
-    async def _post(self, place: str) -> bytes:
-        return await self.client.send("POST", self._path(place), json=self._scope())
-
-
-def to_body(memory: NewMemory) -> dict[str, Any]:
-    """Turn a memory into what the server takes: an absent embedding travels as an empty list."""
-    body: dict[str, Any] = NEW_MEMORY.dump_python(memory, mode="json")
-    triple: dict[str, str] = body.pop("triple")
-    return body | {"embedding": body["embedding"] or []} | triple
-
-
-def to_cue_body(cue: Cue) -> dict[str, Any]:
-    """Turn a cue into what the server takes, its weighing among the other fields."""
-    body: dict[str, Any] = CUE.dump_python(cue, mode="json")
-    weighing = to_weighing_body(body.pop("weighing"))
-    return body | {"embedding": body["embedding"] or []} | weighing
-
-
-def to_weighing_body(weighing: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is left open."""
-    return {name: value for name, value in weighing.items() if value is not None}
-
-
-def to_message_body(message: NewMessage) -> dict[str, Any]:
-    """Turn a message into what the server takes: what is absent travels as empty."""
-    body: dict[str, Any] = NEW_MESSAGE.dump_python(message, mode="json")
-    for attachment in body["attachments"]:
-        attachment["side"] = attachment["side"] or ""
-    parent = "" if message.parent is None else body["parent"]
-    return body | {"parent": parent, "embedding": body["embedding"] or []}
-
-
-def to_window_body(window: Window) -> dict[str, Any]:
-    """Turn a window into what the server takes, its prefixes by name."""
-    body: dict[str, Any] = WINDOW.dump_python(window, mode="json")
-    user_prefix, assistant_prefix = body.pop("prefixes")
-    return body | {"leaf": body["leaf"] or "", "user_prefix": user_prefix, "assistant_prefix": assistant_prefix}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 class RecollectError(Exception):
     """The root: catch this to catch them all."""
@@ -79,6 +81,18 @@ class ChatModelError(RecollectError):
         self.answered = answered
         """True when the model was there and said something that is of no use: it may do better, or never."""
         self.away = not (lasting or answered)
+
+
+class BudgetError(RecollectError):
+    """A tenant's tokens of the day are used up; its enrichment waits, and nothing else does."""
+
+    code = "budget"
+    away = True
+
+    def __init__(self, message: str, until: datetime) -> None:
+        super().__init__(message)
+        self.until = until
+        """When it goes on: nothing is gained by trying before."""
 
 
 class SetupError(RecollectError):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.appends import Utterance, as_messages
@@ -38,10 +39,12 @@ from recollect.models import (
     Right,
     Scope,
     Shares,
+    Times,
     Triple,
     Tuning,
     Window,
 )
+from recollect.models.knowledge import StoredSegment
 from recollect.store.scopes import Place, locate
 from recollect.verbs.append import append
 from recollect.verbs.associate import associate, last_chat
@@ -49,6 +52,7 @@ from recollect.verbs.browse import browse, get
 from recollect.verbs.context import context
 from recollect.verbs.conversations import describe, get_conversation, list_conversations, list_leaves
 from recollect.verbs.converse import converse
+from recollect.verbs.enrich import close_segment, list_segments
 from recollect.verbs.feedback import feedback
 from recollect.verbs.forget import forget
 from recollect.verbs.history import history
@@ -62,6 +66,10 @@ from recollect.verbs.recall import recall, recall_each
 from recollect.verbs.reflect import Occasion, defer_reflection, reflect
 from recollect.verbs.remember import remember
 from recollect.verbs.tune import tune
+
+if TYPE_CHECKING:
+    from recollect.fading_view import FadingView
+    from recollect.knowledge_view import KnowledgeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +113,34 @@ class AgentView:
 
 
 @dataclass(frozen=True, slots=True)
-class Mind(AgentView):
-    """One caller's view of one scope."""
+class ScopeView(AgentView):
+    """One caller's view of one scope, and the ways to its parts."""
 
     located: list[Place] = field(default_factory=list[Place])
     """Where the scope lay when the caller was admitted: good for one recall, if nothing was written before it."""
+
+    def conversation(self, conversation: str) -> ConversationView:
+        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
+        return ConversationView(self.parts, self.caller, self.scope, self.deadline_seconds, conversation, self.located)
+
+    @property
+    def fading(self) -> FadingView:
+        """Give what fades in the scope, what has faded, and the way back."""
+        from recollect.fading_view import FadingView  # it is a view of an agent, too
+
+        return FadingView(self.parts, self.caller, self.scope, self.deadline_seconds)
+
+    @property
+    def knowledge(self) -> KnowledgeView:
+        """Give what is known in the scope: facts, and the entities that they speak of."""
+        from recollect.knowledge_view import KnowledgeView  # it is a view of an agent, too
+
+        return KnowledgeView(self.parts, self.caller, self.scope, self.deadline_seconds, self.located)
+
+
+@dataclass(frozen=True, slots=True)
+class Mind(ScopeView):
+    """Everything remembered in one scope: a method for each verb."""
 
     async def remember(
         self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
@@ -141,14 +172,16 @@ class Mind(AgentView):
             return await recall_each(self.parts, self.scope, asked, place, isolated=isolated)
 
     async def get(self, memory_id: UUID) -> Memory:
-        """Fetch one memory."""
+        """Fetch one memory, in whichever version has this id."""
         async with self._asking(Right.READ):
             return await get(self.parts, self.scope, memory_id)
 
-    async def browse(self, cursor: UUID | None = None, limit: int = 50) -> Page:
-        """Fetch one page of memories, oldest first."""
+    async def browse(
+        self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
+    ) -> Page:
+        """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
         async with self._asking(Right.READ):
-            return await browse(self.parts, self.scope, cursor, limit)
+            return await browse(self.parts, self.scope, cursor, limit, Times(as_of, at))
 
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
         """Delete memories and all that was derived from them."""
@@ -156,17 +189,24 @@ class Mind(AgentView):
             return await forget(self.parts, self.scope, ids)
 
     async def associate(
-        self, triples: Triple | Sequence[Triple], *, limit: int = 30, original: bool = False
+        self,
+        triples: Triple | Sequence[Triple],
+        *,
+        limit: int = 30,
+        original: bool = False,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
     ) -> list[Association]:
         """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
         perceived = [triples] if isinstance(triples, Triple) else triples
         async with self._asking(Right.READ):
-            return await associate(self.parts, self.scope, perceived, limit, original=original)
+            times = Times(as_of, at)
+            return await associate(self.parts, self.scope, perceived, limit, original=original, times=times)
 
-    async def last_chat(self, name: str) -> Memory | None:
+    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
         """Give back the newest chat with somebody, if there was one."""
         async with self._asking(Right.READ):
-            return await last_chat(self.parts, self.scope, name)
+            return await last_chat(self.parts, self.scope, name, Times(as_of, at))
 
     async def feedback(
         self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
@@ -193,10 +233,6 @@ class Mind(AgentView):
         """Say what the scope holds, in numbers."""
         async with self._asking(Right.READ):
             return await overview(self.parts, self.scope)
-
-    def conversation(self, conversation: str) -> ConversationView:
-        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
-        return ConversationView(self.parts, self.caller, self.scope, self.deadline_seconds, conversation, self.located)
 
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
@@ -264,6 +300,16 @@ class ConversationView(AgentView):
         """List where the conversation's threads end, newest first; each can be a history's leaf."""
         async with self._asking(Right.READ):
             return await list_leaves(self.parts, self.scope, self.conversation, limit)
+
+    async def segments(self, limit: int = 50, after: int = 0) -> list[StoredSegment]:
+        """List the conversation's segments in order, each on one topic; `after` is the number of a message."""
+        async with self._asking(Right.READ):
+            return await list_segments(self.parts, self.scope, self.conversation, after, limit)
+
+    async def close_segment(self) -> list[StoredSegment]:
+        """End the topic that is still running, as if another had come; list all segments."""
+        async with self._asking(Right.WRITE):
+            return await close_segment(self.parts, self.scope, self.conversation)
 
     async def read(self) -> Conversation:
         """Read the conversation's name, state and times."""

@@ -45,13 +45,27 @@ class Settings(BaseSettings):
     )
     chat_url: str = Field(
         default="",
-        description="Base URL of a chat endpoint, ending in /v1; it reflects and converses, nothing else needs it.",
+        description="Base URL of a chat endpoint, ending in /v1; it learns facts from talk, reflects and converses.",
     )
     chat_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the chat endpoint.")
     chat_model: str = Field(default="", description="Chat model to ask for.")
     chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Longest time to wait for one answer.")
     chat_characters: int = Field(
         default=24_000, ge=500, le=1_000_000, description="Most characters of memories in one prompt."
+    )
+    chat_prices: str = Field(
+        default="",
+        description="What a million tokens cost, as `model=prompt/completion`, for the ledger; several with blanks.",
+    )
+    tokens_per_day: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000_000_000,
+        description="Tokens that a tenant may use on a UTC day before its enrichment waits; 0 = no limit.",
+    )
+    steps: str = Field(
+        default="label segment summarise extract resolve link",
+        description="By which steps talk becomes knowledge; a step that is not named is not taken.",
     )
     tokenizers: str = Field(
         default="o200k_base cl100k_base",
@@ -66,6 +80,9 @@ class Settings(BaseSettings):
     )
     purge_after_days: float = Field(
         default=30, ge=0, le=36_500, description="Days between a conversation's deletion and its purge; 0 = never."
+    )
+    fading_days: float = Field(
+        default=0, ge=0, le=36_500, description="Days over which a memory fades that nobody recalls; 0 = never."
     )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")

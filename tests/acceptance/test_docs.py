@@ -27,12 +27,13 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.bodies import RecallBody, Receipts, RememberBody
 from recollect.doors.http.conversation_bodies import AppendBody, AppendedMessages, ContextBody, HistoryBody
 from recollect.doors.jsonl import Line
+from recollect.llm.configured import has_minilm
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Attachment, Part, PurgeReceipt, Spending
 from recollect.settings import Settings
 from recollect.store.account import find_programs
 from recollect.store.cluster import Cluster
-from recollect.wiring import Addresses, connected, has_minilm, prepare
+from recollect.wiring import Addresses, connected, prepare
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -67,7 +68,8 @@ def folder():
 @pytest.mark.parametrize(
     "name",
     [
-        *("README.md", "README.zh.md", "docs/explanation/conversations.md"),
+        *("README.md", "README.zh.md", "docs/explanation/conversations.md", "docs/explanation/graph.md"),
+        *("docs/explanation/facts.md", "docs/howto/time-travel.md"),
         *sorted(f"docs/tutorial/{page.name}" for page in TUTORIALS),
     ],
 )
@@ -208,7 +210,7 @@ def test_python_reference_names_everything_public():
     page = read("docs/reference/python.md")
     names = [f"`{name}`" for name in recollect.__all__ if name not in {"open", "Client"}]
     names += ["recollect.open(", "recollect.client.Client(", *(f"sync.{name}(" for name in ("open", "using"))]
-    owners = (recollect.Mind, recollect.ConversationView, recollect.Recollect, Client)
+    owners = (recollect.Mind, recollect.ConversationView, recollect.Recollect, Client, recollect.FadingView)
     methods = [name for owner in owners for name in methods_of(owner)]
     names += [f"`{name}" for name in methods]
     values = (recollect.NewMemory, recollect.Cue, recollect.Receipt, recollect.Hit, recollect.Recollection)

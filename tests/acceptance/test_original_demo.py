@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from folders import open_folder
-from recollect.wiring import has_minilm
+from recollect.llm.configured import has_minilm
 from saved_folder import read_saved_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "import-export.md"

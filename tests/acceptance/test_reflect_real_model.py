@@ -37,9 +37,9 @@ async def test_a_real_model_reflects_and_leaves_thoughts_with_evidence_or_nothin
         assert 1 <= len(thought.evidence) == len(set(thought.evidence))
         assert all(memories[source].kind is Kind.EVENT for source in thought.evidence)
         assert thought.depth == 1
-    assert chat.usage.requests >= 1 + len(reflection.questions)
-    assert chat.usage.prompt_tokens > 100 * chat.usage.requests
-    assert 0 < chat.usage.completion_tokens <= 400 * chat.usage.requests
+    assert chat.total.requests >= 1 + len(reflection.questions)
+    assert chat.total.prompt_tokens > 100 * chat.total.requests
+    assert 0 < chat.total.completion_tokens <= 400 * chat.total.requests
 
 
 async def reflect_patiently(mind, chat):
@@ -48,7 +48,7 @@ async def reflect_patiently(mind, chat):
         try:
             return await mind.reflect()
         except ChatModelError as problem:
-            print(problem, chat.usage)
+            print(problem, chat.total)
             assert problem.answered, problem
             assert len((await mind.browse()).memories) == number
             assert (await mind.overview()).unreflected_events == number

@@ -1,6 +1,6 @@
 """Twenty tenants with look-alike agents do what they like: nobody ever reads or touches another's memory or talk.
 
-RECOLLECT_STEPS sets how many operations run (2,000 unless told; `make isolation` runs 50,000).
+RECOLLECT_WALK sets how many operations run (2,000 unless told; `make isolation` runs 50,000).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from recollect.settings import Settings
 from recollect.store import db
 from recollect.wiring import Addresses, connected
 
-STEPS = int(os.environ.get("RECOLLECT_STEPS", "2000"))
+STEPS = int(os.environ.get("RECOLLECT_WALK", "2000"))
 STEPS_PER_RUN = 50
 TENANTS = 20
 SCOPES = [("a1", ""), ("a1", "u1"), ("A1", "u1"), ("a1", "U1"), ("u1", "a1"), ("a-1", "u1"), ("a1", "a1")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -26,15 +26,27 @@ ANSWERS = {
 
 
 @contextmanager
-def chatting(*, nonsense: bool = False) -> Iterator[str]:
-    """Serve for the length of the block; yield the URL."""
+def chatting(
+    *,
+    nonsense: bool = False,
+    first: Sequence[str] = (),
+    usage: object = None,
+    answering: Callable[[str, str], object] = lambda shape, _: ANSWERS[shape],
+) -> Iterator[str]:
+    """Serve for the length of the block, saying some things first; yield the URL.
+
+    `answering` is given the name of the asked shape and the prompt.
+    """
+    waiting = list(first)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             shape = question["response_format"]["json_schema"]["name"]
-            content = "I would rather not." if nonsense else json.dumps(ANSWERS[shape])
-            body = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
+            prompt = question["messages"][-1]["content"]
+            content = "I would rather not." if nonsense else json.dumps(answering(shape, prompt))
+            choice = {"message": {"content": waiting.pop(0) if waiting else content}, "finish_reason": "stop"}
+            body = json.dumps({"choices": [choice], "usage": usage}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -333,7 +333,7 @@ async def test_memories_are_fetched_by_their_key(mind, owner):
     owner.execute("vacuum analyze")
     owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
     owner.execute("set role recollect_service")
-    asked = {"agent": "ada", "user": "li", "ids": ids[:300:10], "cursor": memories.BEGINNING, "limit": 30}
+    asked = {"agent": "ada", "user": "li", **memories.choose(ids[:300:10], memories.PRESENT)}
     plan = "\n".join(line for (line,) in owner.execute(f"explain {memories.QUERIES['read']}", asked).fetchall())
     owner.execute("reset role")
     assert "using memories_pkey" in plan, plan

@@ -70,6 +70,13 @@ def test_remember_and_recall(run):
     assert re.search(r"text 0\.\d+", table)
 
 
+def test_recall_as_of_then_and_at_then(run):
+    run("remember", "--agent", "past", "Ann bought green apples")
+    for option in ("--as-of", "--at"):
+        assert "nothing found" in run("recall", "--agent", "past", "apples", option, "2020-01-31")
+        assert "green apples" in run("recall", "--agent", "past", "apples", option, "2900-01-31T12:00:00")
+
+
 def test_up_serves_http_with_the_key_that_it_printed(up):
     url, secret = re.search(r"http://[\d.:]+", up)[0], re.search(r"rec_[\w-]+", up)[0]
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}) as client:

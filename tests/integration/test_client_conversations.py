@@ -51,7 +51,20 @@ FULL = NewMessage(
     "e-1",
     {"a": [1, None]},
 )
-WINDOW = Window(77, uuid4(), "cl100k_base", Oversized.CUT, True, True, 5, NAMED, True, 9)
+WINDOW = Window(
+    77,
+    uuid4(),
+    "cl100k_base",
+    Oversized.CUT,
+    True,
+    True,
+    5,
+    NAMED,
+    True,
+    9,
+    datetime(2026, 2, 1, tzinfo=UTC),
+    datetime(2026, 3, 1, tzinfo=UTC),
+)
 
 
 def user(content, **more):
@@ -93,7 +106,8 @@ def test_a_window_travels_whole():
         assert HistoryBody.model_validate(scope | to_window_body(window)).to_window() == window
         unbound = {name: value for name, value in to_window_body(window).items() if name != "max_tokens"}
         bound = ContextBody.model_validate(scope | unbound).to_window()
-        assert replace(bound, max_tokens=window.max_tokens) == window
+        # A prompt has one moment, and its cue says which.
+        assert replace(bound, max_tokens=window.max_tokens, as_of=window.as_of, at=window.at) == window
 
 
 @pytest.mark.parametrize(("remote", "local"), [(RemoteConversation, ConversationView), (RemoteMind, Mind)])

@@ -261,7 +261,7 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
     assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
-    assert {state for task, state, _ in await recollect.job_counts() if task == "settle"} == {"succeeded"}
+    assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
 
 
 async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch):
@@ -282,8 +282,8 @@ async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(r
     await talk.archive()
     monkeypatch.setattr(lifecycle, "settle_chunk", as_the_sweep_comes)
     await recollect.work(until_empty=True)
-    assert [count for task, _, count in await recollect.job_counts() if task == "settle"] == [2]
-    assert {state for task, state, _ in await recollect.job_counts() if task == "settle"} == {"succeeded"}
+    assert [count for task, _, count in await recollect.jobs.counts() if task == "settle"] == [2]
+    assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
 
 
 async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):

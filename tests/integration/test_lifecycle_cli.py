@@ -62,6 +62,15 @@ def test_a_life_on_the_command_line(run, talks, owner):
     assert "2 messages" in run("conversations", "receipts", *SCOPE)
 
 
+def test_topics_on_the_command_line(run, talks):
+    assert "No topic has ended yet" in run("conversations", "segments", "cats", *SCOPE)
+    closed = run("conversations", "segments", "cats", *SCOPE, "--close")
+    assert "1-2" in closed
+    assert "asked" in closed
+    assert "not_found" in run("conversations", "segments", "birds", *SCOPE, fails=True)
+    assert "0.4" in run("profile", "--agent", "ada", "--topic-threshold", "0.4")
+
+
 def test_retention_and_scrubbing(run, talks, owner):
     assert "Nothing is due" in run("conversations", "retain", "--dry-run")
     owner.execute("update conversations set idle_since = idle_since - interval '11 days' where id = 'dogs'")

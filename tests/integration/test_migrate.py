@@ -34,7 +34,7 @@ async def test_schema_file_equals_all_migrations(empty, cluster):
 
 async def test_schema_file_can_be_applied_as_it_stands(empty):
     with psycopg.connect(empty, autocommit=True) as connection:
-        for extension in ("vector", "ltree", "btree_gist"):
+        for extension in ("vector", "ltree", "btree_gist", "pg_trgm"):
             connection.execute(f"create extension {extension}")
         connection.execute("set check_function_bodies = off")
         connection.execute(SCHEMA.read_text(encoding="utf-8"))
@@ -99,6 +99,29 @@ async def test_an_owner_who_is_no_superuser_can_migrate_and_serve(untouched):
         assert len(await recollect.operator.index_large_scopes(1)) == 1
     with psycopg.connect(addresses.owner, autocommit=True) as connection:
         assert connection.execute("select count(*) from memories").fetchone() == (0,), "the owner is bound too"
+
+
+async def test_old_talk_is_not_enriched_because_an_owner_who_is_no_superuser_upgrades(untouched, tmp_path, monkeypatch):
+    """Forced row-level security hides every row from such an owner: an update would pass over all of them."""
+    execute(untouched, "create role landlord login createrole")
+    execute(untouched, "create database owned owner landlord")
+    with psycopg.connect(untouched.dsn("owned"), autocommit=True) as connection:
+        connection.execute("create extension vector")
+    owner, steps = untouched.dsn("owned", "landlord"), module.own_migrations()
+    for step in steps:
+        if step.name < "0012":
+            (tmp_path / f"{step.name}.sql").write_text(step.text, encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "FOLDER", tmp_path)
+        await migrate(owner)
+    with psycopg.connect(untouched.dsn("owned"), autocommit=True) as connection:
+        connection.execute(
+            "insert into conversations (scope_id, id, last_number, created_at, updated_at, changed_at) "
+            "values (1, 'old', 7, now(), now(), now())"
+        )
+    assert await migrate(owner) == [step.name for step in steps if step.name >= "0012"]
+    with psycopg.connect(untouched.dsn("owned")) as connection:
+        assert connection.execute("select segmented_number, last_number from conversations").fetchall() == [(7, 7)]
 
 
 async def test_a_server_that_does_not_answer_is_named():

@@ -175,10 +175,10 @@ async def test_what_happens_while_it_thinks_goes_on_counting(ann, chat):
     started, go_on = asyncio.Event(), asyncio.Event()
     ask = chat.ask
 
-    async def dawdle(prompt: str, answer: type) -> object:
+    async def dawdle(prompt: str, answer: type, *noting: object) -> object:
         started.set()
         await go_on.wait()
-        return await ask(prompt, answer)
+        return await ask(prompt, answer, *noting)
 
     chat.ask = dawdle
     reflecting = asyncio.create_task(ann.reflect())
@@ -376,7 +376,7 @@ async def test_a_model_that_talks_nonsense_fails_the_job_for_all_to_see(ann, thi
     assert (failed.state, failed.jobs, failed.newest, failed.attempts) == ("failed", 1, job, 9)
     assert "nonsense" in failed.reason
     assert failed.failed_at is not None
-    assert ("reflect", "failed", 1) in await thinking.job_counts()
+    assert ("reflect", "failed", 1) in await thinking.jobs.counts()
     assert await thoughts_of(ann) == []
 
 

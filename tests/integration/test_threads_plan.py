@@ -104,7 +104,7 @@ def statistics(request, owner, talk):
 
 def asked(**more):
     window = {"leaf": None, "tokenizer": "o200k_base", "image_tokens": 0, "unanswered": False, "budget": 400}
-    bounds = {"states": ["active", "archived"], "before": None, "before_id": "", "limit": 20, "ids": []}
+    bounds = {"states": ["active", "archived"], "before": None, "before_id": "", "at": None, "limit": 20, "ids": []}
     return {"agent": "ada", "user": "li", "conversation": "long"} | window | bounds | more
 
 
@@ -239,6 +239,6 @@ async def test_opening_for_an_append_reads_the_newest_message_only(service, talk
 
 async def test_memories_are_read_with_their_conversation_and_not_the_others(service, talk, statistics):
     ids = [row[0] for row in service.execute(QUERIES["walk"], asked()).fetchall()][:20]
-    bounds = {"agent": "ada", "user": "li", "ids": ids, "cursor": memories.BEGINNING, "limit": 20}
+    bounds = {"agent": "ada", "user": "li", **memories.choose(ids, memories.PRESENT)}
     work = explain(service, memories.QUERIES["read"], bounds)
     assert_frugal(work, len(ids), each=2)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
-from recollect.core.forgetting import Grounds, Policy, Remembered, decide, rarity, score_event, score_working
-from recollect.models import Kind
+from recollect.core.forgetting import (
+    Policy,
+    Remembered,
+    complete_rules,
+    decide,
+    judge,
+    policy_by,
+    rarity,
+    score_event,
+    score_working,
+)
+from recollect.models import FadingRules, Grounds, Kind, Profile
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 INSTANT = timedelta(microseconds=1)
@@ -130,3 +142,42 @@ def test_waiting_never_saves_and_a_verdict_always_has_its_reason(kind, importanc
     assert later.forget >= now.forget
     assert now.reason.endswith(".")
     assert now.forget == (now.grounds in {Grounds.DECAYED, Grounds.AGED, Grounds.EXPIRED})
+
+
+def test_the_table_of_scores_on_the_page_is_what_the_formulas_give():
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "forgetting.md").read_text(encoding="utf-8")
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "|" in line]
+    [head] = [row for row in table if row[:2] == ["memory", "0"]]
+    rows = [row for row in table if re.match(r"(event|thought of)\b.*\baccesses$", row[0])]
+    assert len(rows) == 10
+    for name, *shown in rows:
+        accesses = int(re.findall(r"(\d+) accesses", name)[0])
+        importance = re.findall(r"importance (\d+)", name)
+        for days, cell in zip(head[1:], shown, strict=True):
+            kind, weight = (Kind.THOUGHT, float(importance[0])) if importance else (Kind.EVENT, 5.0)
+            verdict = decide(remembered(float(days), kind=kind, importance=weight, access_count=accesses), NOW)
+            assert cell == (f"**{verdict.score:.3f}**" if verdict.forget else f"{verdict.score:.3f}"), (name, days)
+
+
+def test_a_call_speaks_before_the_profile_and_the_profile_before_the_service():
+    profile = Profile(fading_days=10, fading_threshold=0.5)
+    assert complete_rules(FadingRules(), Profile(), 0) == FadingRules(0, 0.7, 0)
+    assert complete_rules(FadingRules(), profile, 30) == FadingRules(10, 0.5, 0)
+    assert complete_rules(FadingRules(days=0, fact_days=90), profile, 30) == FadingRules(0, 0.5, 90)
+    assert policy_by(FadingRules(0, 0.7, 90)) is None
+    assert policy_by(FadingRules(10, 0.5, 90)) == Policy(threshold=0.5, decay_days=10, fact_days=90)
+
+
+def test_without_a_policy_only_expiry_lets_anything_fade():
+    old = remembered(9_999, importance=1.0)
+    assert judge(old, NOW, None) == replace(
+        decide(old, NOW), forget=False, grounds=Grounds.KEPT, reason="Nothing fades here by itself."
+    )
+    assert judge(replace(old, expires_at=NOW), NOW, None).grounds is Grounds.EXPIRED
+    assert judge(old, NOW, Policy()).grounds is Grounds.DECAYED
+
+
+def test_what_belongs_to_a_conversation_goes_with_it_unless_it_expires():
+    held = remembered(9_999, importance=1.0, held=True)
+    assert (decide(held, NOW).forget, decide(held, NOW).grounds) == (False, Grounds.HELD)
+    assert decide(replace(held, expires_at=NOW), NOW).grounds is Grounds.EXPIRED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.fusion import FLOORS, Floor, default_weights, fuse
+from recollect.core.fusion import FLOORS, Floor, default_weights, fuse, join
 from recollect.models import Candidate, ChannelScore, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}
@@ -129,7 +129,7 @@ def test_huge_scores_do_not_overflow():
     ],
 )
 def test_embedder_has_a_say_only_in_scripts_it_reads(script, scripts, vector):
-    assert default_weights(script, scripts) == {"text": 0.5, "vector": vector, "stream": vector}
+    assert default_weights(script, scripts) == {"text": 0.5, "vector": vector, "stream": vector, "graph": 0.5}
 
 
 @given(proposed, weighed, st.integers(0, 15), st.randoms(use_true_random=False))
@@ -186,3 +186,17 @@ def _place(hits, wanted) -> int:
     """Count the hits ahead of a memory or level with it."""
     own = next((hit.score for hit in hits if hit.id == wanted), 0.0)
     return sum(hit.score > own - 1e-9 for hit in hits)
+
+
+def test_what_is_lent_stands_among_a_channels_own_and_is_cut_with_them():
+    own = {"vector": candidates((1, 0.9), (2, 0.5)), "text": candidates((1, 3.0)), "past": []}
+    lent = {"vector": candidates((7, 0.7), (8, 0.1))}
+    joined = join(own, lent, 3)
+    assert joined == own | {"vector": candidates((1, 0.9), (7, 0.7), (2, 0.5))}
+
+
+def test_a_unit_that_nobody_asked_for_counts_only_where_there_is_no_other():
+    lent = {"vector": candidates((7, 0.7)), "text": candidates((7, 2.0))}
+    assert join({"text": candidates((1, 3.0))}, lent, 10) == {"text": candidates((1, 3.0), (7, 2.0))}
+    assert join({"past": []}, lent, 10) == {"past": [], **lent}
+    assert join({"stream": candidates((1, 1.0))}, {}, 10) == {"stream": candidates((1, 1.0))}

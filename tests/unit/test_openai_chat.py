@@ -10,11 +10,12 @@ import httpx
 import pytest
 from pydantic import BaseModel, Field
 
+from recollect.core.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
 from recollect.llm.breaker import Breaker
-from recollect.llm.chat import ChatModel
+from recollect.llm.chat import ChatModel, Said, Usage
 from recollect.llm.fake import FakeChatModel
-from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel, Usage
+from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel, Total
 from recollect.llm.reply import unwrap
 
 SECRET, PROMPT = "sk-very-secret", "the user's private sentence"
@@ -95,7 +96,7 @@ async def test_the_schema_is_asked_for_and_shown():
     assert message["content"].startswith(PROMPT)
     assert "JSON" in message["content"]
     assert '"warmth"' in message["content"]
-    assert endpoint.model.usage == Usage(requests=1, prompt_tokens=7, completion_tokens=3)
+    assert endpoint.model.total == Total(requests=1, prompt_tokens=7, completion_tokens=3)
 
 
 @pytest.mark.parametrize("status", [400, 415, 422, 500, 501])
@@ -185,7 +186,7 @@ async def test_an_answer_of_no_use_is_repaired_once(said, complaint):
     assert second["messages"][0] == first["messages"][0]
     assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
     assert complaint in second["messages"][2]["content"]
-    assert endpoint.model.usage == Usage(2, 14, 6)
+    assert endpoint.model.total == Total(2, 14, 6)
 
 
 async def test_garbage_twice_is_the_models_fault_and_not_lasting():
@@ -282,3 +283,61 @@ async def test_the_fake_can_talk_nonsense_and_be_away():
     assert caught.value.away
     fake.recover()
     assert await fake.ask("?", Colour) == RED
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "whole"),
+    [
+        (GOOD, GOOD, True),
+        ("red, of course", "red, of course", True),
+        (say(GOOD[:12], "length"), GOOD[:12], False),
+        (say("", "length"), "", False),
+        (None, "", True),
+    ],
+)
+async def test_saying_gives_the_words_as_they_stand_and_asks_once(reply, text, whole):
+    endpoint = Endpoint(reply)
+    model: ChatModel = endpoint.model
+    assert await model.say(PROMPT, Colour) == Said(text, whole, Usage(7, 3))
+    assert endpoint.shapes() == ["json_schema"]
+    assert endpoint.questions[0]["messages"][0]["content"].startswith(PROMPT)
+
+
+async def test_saying_finds_the_shape_as_asking_does_and_fails_only_where_nothing_comes_back():
+    endpoint = Endpoint(refuse(400, "json_schema"))
+    assert (await endpoint.model.say(PROMPT, Colour)).text == GOOD
+    assert endpoint.shapes() == ["json_schema", "json_object"]
+    with pytest.raises(ChatModelError) as caught:
+        await Endpoint(httpx.Response(401)).model.say(PROMPT, Colour)
+    assert caught.value.lasting
+
+
+async def test_every_question_tells_what_it_cost():
+    noted: list[Usage] = []
+    await Endpoint(GOOD).model.ask(PROMPT, Colour, noted.append)
+    assert noted == [Usage(7, 3)]
+    with pytest.raises(ChatModelError):
+        await Endpoint("nonsense").model.ask(PROMPT, Colour, noted.append)
+    assert noted == [Usage(7, 3)] * 3
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0}, {"prompt_tokens": "7"}, {"prompt_tokens": 10**30}])
+async def test_what_the_endpoint_does_not_count_is_estimated(usage):
+    answer = {"choices": [{"message": {"content": GOOD}}], "usage": usage}
+    endpoint = Endpoint(httpx.Response(200, json=answer))
+    said = await endpoint.model.say(PROMPT, Colour)
+    [message] = endpoint.questions[0]["messages"]
+    assert said.usage == Usage(estimate(message["content"]), estimate(GOOD))
+
+
+async def test_the_fake_says_what_its_script_says_word_for_word():
+    fake = FakeChatModel({Colour: "half an ans"})
+    model: ChatModel = fake
+    assert await model.say("?", Colour) == Said("half an ans", True, Usage(estimate("?"), estimate("half an ans")))
+    fake.script = {Colour: Said(GOOD[:9], False, Usage(5, 2))}
+    assert await fake.say("?", Colour) == Said(GOOD[:9], False, Usage(5, 2))
+    with pytest.raises(ChatModelError) as caught:
+        await fake.ask("?", Colour)
+    assert caught.value.answered
+    fake.script = {Colour: RED}
+    assert Colour.model_validate_json((await fake.say("?", Colour)).text) == RED

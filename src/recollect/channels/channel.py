@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from recollect.core.cues import Reading
@@ -19,6 +19,8 @@ class Proposal:
     candidates: list[Candidate]
     method: str
     tally: Tally | None = None
+    lent: Mapping[str, list[Candidate]] = field(default_factory=dict[str, list[Candidate]])
+    """Candidates in the unit of another channel, to be weighed as if they were that channel's own."""
 
     @property
     def answered(self) -> bool:

@@ -52,8 +52,12 @@ class StreamChannel:
             "decay": settled.decay,
             "mode": settled.mode.value,
             "horizon": horizon(settled),
-            "limit": limit,
+            "at": reading.times.at,
+            "limit": limit if reading.times.at is None else None,
+            "most": limit,
         }
+        if reading.times.at is not None:
+            query = sql.SQL(QUERIES["then"]).format(ranking=query)
         answer = await connection.execute(query, parameters)
         return partial(read, answer, "near-exact" if method == "near" else "exact", place.memory_count)
 
@@ -63,7 +67,7 @@ def choose(place: Place, reading: Reading, settled: Settled) -> str:
     if settled.mode is not Mode.NEWEST or reading.min_trust > 0 or horizon(settled) > FARTHEST_HORIZON:
         return "whole"
     indexed = place.space is not None and place.approximate_space == place.space.id
-    return "near" if indexed and reading.before is None and horizon(settled) <= NEAR_HORIZON else "newest"
+    return "near" if indexed and not reading.times.past and horizon(settled) <= NEAR_HORIZON else "newest"
 
 
 async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> Proposal:

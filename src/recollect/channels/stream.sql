@@ -1,7 +1,7 @@
 -- name: newest
 select * from {rank}(
     %(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], %(before)s::uuid,
-    %(weights)s::double precision[], %(decay)s, %(horizon)s, %(limit)s
+    %(weights)s::double precision[], %(decay)s, %(horizon)s, %(limit)s::integer
 )
 
 -- name: near
@@ -13,5 +13,12 @@ select * from {rank}(
 -- name: whole
 select * from {rank}(
     %(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], %(min_trust)s::smallint, %(before)s::uuid,
-    %(weights)s::double precision[], %(decay)s, %(mode)s, %(limit)s
+    %(weights)s::double precision[], %(decay)s, %(mode)s, %(limit)s::integer
 )
+
+-- name: then
+-- Of all that was ranked, because how much of it had happened by then is not known before.
+select * from ({ranking}) as ranked
+where id in (select true_at(%(scope_id)s, %(at)s::timestamptz))
+order by score desc, id desc
+limit %(most)s

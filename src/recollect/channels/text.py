@@ -36,10 +36,13 @@ class TextChannel:
             "kinds": reading.kinds,
             "min_trust": reading.min_trust,
             "before": reading.before,
+            "as_of": reading.times.as_of,
+            "at": reading.times.at,
             "memory_count": place.memory_count,
             "limit": limit,
         }
-        return partial(read, await connection.execute(QUERIES["match"], parameters))
+        query = QUERIES["match_then" if reading.times.past else "match"]
+        return partial(read, await connection.execute(query, parameters))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

@@ -40,6 +40,7 @@ class VectorChannel:
             "kinds": reading.kinds,
             "min_trust": reading.min_trust,
             "before": reading.before,
+            "at": reading.times.at,
             "limit": limit,
         }
         if place.approximate_space != place.space.id or is_narrowed(reading):
@@ -55,7 +56,7 @@ class VectorChannel:
 
 def is_narrowed(reading: Reading) -> bool:
     """Tell whether a cue bars memories: an approximate index would give up before it found the few it allows."""
-    return reading.kinds is not None or reading.min_trust > 0 or reading.before is not None
+    return reading.kinds is not None or reading.min_trust > 0 or reading.times.past
 
 
 async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:

@@ -5,6 +5,7 @@ where scope_id = %(scope_id)s
   and (%(kinds)s::text[] is null or kind = any (%(kinds)s::text[]))
   and (%(min_trust)s::smallint = 0 or trust >= %(min_trust)s::smallint)
   and (%(before)s::uuid is null or id < %(before)s::uuid)
+  and (%(at)s::timestamptz is null or id in (select true_at(%(scope_id)s, %(at)s::timestamptz)))
 order by embedding <#> %(vector)s::{type}({dimensions})
 limit %(limit)s
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Embedding, NewMemory, Profile, Weighing
+from recollect.models import Cue, Embedding, NewMemory, Profile, Times, Weighing
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000
@@ -25,6 +25,8 @@ MOST_HITS = 200
 HEAVIEST = 1_000
 HIGHEST_THRESHOLD = 1_000_000
 MOST_DAYS = 36_500
+MOST_MINUTES = 525_600
+DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_days", "fading_fact_days")
 LARGEST_METADATA = 16_384
 DEEPEST_METADATA = 8
 MOST_DIMENSIONS = 4_096
@@ -79,7 +81,17 @@ def check_new_memory(memory: NewMemory) -> None:
         raise InvalidInputError(f"evidence must hold at most {MOST_EVIDENCE} items")
     if memory.occurred_at is not None:
         check_moment("occurred_at", memory.occurred_at)
+    check_expiry(memory)
     check_metadata(memory.metadata)
+
+
+def check_expiry(memory: NewMemory) -> None:
+    """Refuse a memory that would have expired before it happened."""
+    if memory.expires_at is None:
+        return
+    check_moment("expires_at", memory.expires_at)
+    if memory.occurred_at is not None and memory.expires_at <= memory.occurred_at:
+        raise InvalidInputError("expires_at must be after occurred_at")
 
 
 def check_cue(cue: Cue) -> None:
@@ -94,8 +106,14 @@ def check_cue(cue: Cue) -> None:
         check_moment("now", cue.now)
     if not 0 <= cue.min_trust <= 100:
         raise InvalidInputError("min_trust must be between 0 and 100")
-    if cue.as_of is not None:
-        check_moment("as_of", cue.as_of)
+    check_times(cue.times)
+
+
+def check_times(times: Times) -> None:
+    """Refuse moments that no read can be bound to."""
+    for field, moment in (("as_of", times.as_of), ("at", times.at)):
+        if moment is not None:
+            check_moment(field, moment)
 
 
 def check_weighing(weighing: Weighing) -> None:
@@ -117,13 +135,15 @@ def check_profile(profile: Profile) -> None:
         raise InvalidInputError("kinds must not name a kind twice")
     if profile.limit is not None:
         check_limit(profile.limit)
-    threshold = profile.reflection_threshold
-    if threshold is not None and not 0 <= threshold <= HIGHEST_THRESHOLD:
-        raise InvalidInputError(f"reflection_threshold must be between 0 and {HIGHEST_THRESHOLD}; 0 means never")
-    for field in ("archive_after_days", "delete_after_days", "purge_after_days"):
-        days = getattr(profile, field)
-        if days is not None and not 0 <= days <= MOST_DAYS:
-            raise InvalidInputError(f"{field} must be between 0 and {MOST_DAYS}; 0 means never")
+    for field in ("fading_threshold", "topic_threshold"):
+        share = getattr(profile, field)
+        if share is not None and not 0 <= share <= 1:
+            raise InvalidInputError(f"{field} must be between 0 and 1")
+    most = {"reflection_threshold": HIGHEST_THRESHOLD, "idle_minutes": MOST_MINUTES} | dict.fromkeys(DAYS, MOST_DAYS)
+    for field, highest in most.items():
+        value = getattr(profile, field)
+        if value is not None and not 0 <= value <= highest:
+            raise InvalidInputError(f"{field} must be between 0 and {highest}; 0 means never")
 
 
 def check_limit(limit: int) -> None:

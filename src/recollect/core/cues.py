@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recollect.core.identity import first_id_after
 from recollect.core.terms import analyse_cue, script_of
-from recollect.models import Cue, Script, Weighing
+from recollect.models import Cue, Script, Times, Weighing
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,9 @@ class Reading:
     weighing: Weighing
     without_vector: str = ""
     """Why there is no vector, where there is none."""
+    times: Times = field(default_factory=Times)
+    text: str = ""
+    """As it was given, for the channel that looks for names in it."""
 
 
 def read(cue: Cue, vector: NDArray[np.float32] | None, without_vector: str = "") -> Reading:
@@ -39,4 +42,6 @@ def read(cue: Cue, vector: NDArray[np.float32] | None, without_vector: str = "")
         before=first_id_after(cue.as_of) if cue.as_of else None,
         weighing=cue.weighing,
         without_vector=without_vector,
+        times=cue.times,
+        text=cue.text,
     )

@@ -109,6 +109,24 @@ def complete(known: Fact, seen: Span, now: datetime) -> Amendment | None:
     return Amendment((old,), (fresh,))
 
 
+def restate(known: Fact, seen: Span, contradicted: Iterable[Fact], now: datetime) -> Amendment | None:
+    """Take up a fact that is known already, where it says that others are not true; None if nothing changes."""
+    placed = place(seen, contradicted)
+    span = fill(known.span, Span(placed.span.valid_at, seen.invalid_at))
+    cut = placed.span.invalid_at
+    if cut is not None and cut != seen.invalid_at and (span.invalid_at is None or cut < span.invalid_at):
+        shorter = replace(span, invalid_at=cut)
+        span = span if _is_backwards(shorter) else shorter
+    pairs = [(closing.fact, replace(closing.fact.span, invalid_at=closing.invalid_at)) for closing in placed.closings]
+    if span != known.span:
+        pairs.append((known, span))
+    if not pairs:
+        return None
+    moment = max([now, *(fact.created_at for fact, _ in pairs)])
+    done = [_supersede(fact, changed, moment) for fact, changed in pairs]
+    return Amendment(tuple(old for old, _ in done), tuple(fresh for _, fresh in done))
+
+
 def fill(known: Span, seen: Span) -> Span:
     """Take from a second statement the dates that the first leaves open, if the two go together."""
     span = Span(known.valid_at or seen.valid_at, known.invalid_at or seen.invalid_at)

@@ -8,23 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
-from recollect.models import Kind
+from recollect.core.checks import MOST_DAYS
+from recollect.errors import InvalidInputError
+from recollect.models import Kind, Profile
+from recollect.models.fading import FadingRules, Grounds
 
 DAY = timedelta(days=1)
 PLACES = 9
 """Scores are rounded before they are compared: one that is exactly the threshold must not depend on how floats add."""
-
-
-class Grounds(StrEnum):
-    """Which rule decided."""
-
-    EXPIRED = "expired"
-    PROTECTED = "protected"
-    DECAYED = "decayed"
-    AGED = "aged"
-    KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +51,8 @@ class Remembered:
     last_accessed_at: datetime
     access_count: int = 0
     expires_at: datetime | None = None
+    held: bool = False
+    """Whether it is a part of a conversation, and goes where that goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +68,56 @@ class Verdict:
 USUAL = Policy()
 
 
+def check_rules(rules: FadingRules) -> None:
+    """Check how a caller wants memories to fade."""
+    for field, days in (("days", rules.days), ("fact_days", rules.fact_days)):
+        if days is not None and not 0 <= days <= MOST_DAYS:
+            raise InvalidInputError(f"{field} must be between 0 and {MOST_DAYS}; 0 means never")
+    if rules.threshold is not None and not 0 <= rules.threshold <= 1:
+        raise InvalidInputError("threshold must be between 0 and 1")
+
+
+def complete_rules(asked: FadingRules, profile: Profile, usual_days: float) -> FadingRules:
+    """Let a call speak before the agent's profile, and that before the service; facts may grow old if nobody speaks."""
+    return FadingRules(
+        first_of(asked.days, profile.fading_days, usual_days),
+        first_of(asked.threshold, profile.fading_threshold, USUAL.threshold),
+        first_of(asked.fact_days, profile.fading_fact_days, 0.0),
+    )
+
+
+def first_of(*values: float | None) -> float:
+    """Give the first value that somebody chose."""
+    return next((value for value in values if value is not None), 0.0)
+
+
+def policy_by(rules: FadingRules) -> Policy | None:
+    """Make a policy of complete rules; None where nothing fades but what expires."""
+    days, fact_days = first_of(rules.days), first_of(rules.fact_days)
+    if days <= 0:
+        return None
+    return Policy(threshold=first_of(rules.threshold, USUAL.threshold), decay_days=days, fact_days=fact_days)
+
+
+def judge(memory: Remembered, now: datetime, policy: Policy | None) -> Verdict:
+    """Decide on one memory by a policy; without one, only what its caller said can make it fade."""
+    verdict = decide(memory, now, policy or USUAL)
+    if policy is not None or verdict.grounds in {Grounds.EXPIRED, Grounds.HELD}:
+        return verdict
+    return Verdict(forget=False, score=verdict.score, reason="Nothing fades here by itself.", grounds=Grounds.KEPT)
+
+
 def decide(memory: Remembered, now: datetime, policy: Policy = USUAL) -> Verdict:
-    """Decide on one memory: expiry comes first because its caller set it, then protection, then decay or age."""
+    """Decide on one memory: expiry comes first because its caller set it, then what protects, then decay or age."""
     aging = memory.kind in policy.aging_kinds
     score = score_age(memory, now, policy) if aging else score_decay(memory, now, policy)
     if memory.expires_at is not None and memory.expires_at <= now:
         return Verdict(
             forget=True, score=score, reason=f"It expired at {memory.expires_at.isoformat()}.", grounds=Grounds.EXPIRED
         )
+    if memory.held:
+        reason = "It is a part of a conversation, and goes with it."
+        return Verdict(forget=False, score=score, reason=reason, grounds=Grounds.HELD)
     if memory.importance >= policy.protected_importance:
         least = policy.protected_importance
         reason = f"Importance {memory.importance:g} is at least {least:g}: it is protected."

@@ -27,6 +27,7 @@ TEXT_WEIGHT = 0.5
 VECTOR_WEIGHT = 0.5
 STREAM_WEIGHT = 0.5
 """Even weights are the compromise: no other pair is better on every set that bench/quality.py measures."""
+GRAPH_WEIGHT = 0.5
 USUAL_CHANNELS = ("text", "vector")
 """Asked where a cue names no channels."""
 
@@ -38,7 +39,23 @@ def default_weights(script: Script, embedder_scripts: frozenset[Script]) -> dict
         "text": TEXT_WEIGHT,
         "vector": VECTOR_WEIGHT if readable else 0.0,
         "stream": STREAM_WEIGHT if readable else 0.0,
+        "graph": GRAPH_WEIGHT,
     }
+
+
+def join(
+    proposals: Mapping[str, Sequence[Candidate]], lent: Mapping[str, Sequence[Candidate]], most: int
+) -> dict[str, Sequence[Candidate]]:
+    """Let candidates that are scored in a channel's unit stand among that channel's own, as many as it may propose.
+
+    What is in the unit of a channel that nobody asked counts only where no channel with such a unit was asked.
+    """
+    asked = lent.keys() & proposals.keys() or lent.keys()
+    joined = dict(proposals)
+    for channel in sorted(asked):
+        both = [*proposals.get(channel, ()), *lent[channel]]
+        joined[channel] = sorted(both, key=lambda candidate: candidate.score, reverse=True)[:most]
+    return joined
 
 
 def fuse(proposals: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float], limit: int) -> list[Ranked]:

@@ -47,6 +47,8 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
             None if memory.embedding is None else [float(number) for number in memory.embedding],
             memory.embedding_text,
             memory.metadata,
+            # Only where it is said: a body without it is recognised by what an older version made of it.
+            *([memory.expires_at.astimezone(UTC).isoformat()] if memory.expires_at else []),
         ]
         line = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
         digest.update(line.encode() + b"\n")

@@ -38,13 +38,13 @@ _CJK = (
     "\u30fc-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_UNSPACED = _CJK + "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
+UNSPACED = _CJK + "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
 """Thai, Lao, Burmese and Khmer leave no space between words either."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 """Vowel signs and accents, which `\\w` leaves out although they stand inside words."""
-_LETTERS = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
+_LETTERS = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])+"
 _ASCII_WORDS = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
-_RUNS = re.compile(rf"([{_UNSPACED}]+)|({_LETTERS}(?:'{_LETTERS})*)")
+_RUNS = re.compile(rf"([{UNSPACED}]+)|({_LETTERS}(?:'{_LETTERS})*)")
 _CJK_LETTER = re.compile(f"[{_CJK}]")
 _QUESTION_PHRASE = re.compile("|".join(QUESTION_PHRASES))
 _ACCENT = re.compile("[\u0300-\u036f]")

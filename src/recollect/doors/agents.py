@@ -19,7 +19,9 @@ Perceived = Annotated[
     typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="What is perceived; '' for a part that is missing."),
 ]
 WEIGHINGS = tuple(field.name for field in fields(Weighing))
+FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
+TOPICS = ("topic_threshold", "idle_minutes")
 
 
 @with_options(
@@ -33,6 +35,11 @@ RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
     archive_after_days=Annotated[float | None, typer.Option(help="Days without use before archiving; 0 for never.")],
     delete_after_days=Annotated[float | None, typer.Option(help="Days without use before deleting; 0 for never.")],
     purge_after_days=Annotated[float | None, typer.Option(help="Days from deleting to purging; 0 for never.")],
+    fading_days=Annotated[float | None, typer.Option(help="Days over which what is unused fades; 0 for never.")],
+    fading_threshold=Annotated[float | None, typer.Option(help="What scores above it fades.")],
+    fading_fact_days=Annotated[float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.")],
+    topic_threshold=Annotated[float | None, typer.Option(help="Cosine below which a topic changes.")],
+    idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
 )
 def profile(
     agent: Agent,
@@ -60,7 +67,7 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
         weighing=replace(before.weighing, **weighing),
         limit=chosen.get("limit", before.limit),
         reflection_threshold=chosen.get("threshold", before.reflection_threshold),
-        **{name: value for name, value in chosen.items() if name in RETENTION},
+        **{name: value for name, value in chosen.items() if name in (*RETENTION, *FADING, *TOPICS)},
     )
 
 
@@ -68,7 +75,7 @@ def tabulate(profile: Profile) -> Table:
     """Show a profile; what it leaves open is as usual."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
-    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION):
+    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS):
         value = values[name]
         table.add_row(name, "usual" if value in {None, ()} else str(value))
     return table

@@ -19,7 +19,20 @@ except ImportError:  # the extra is not installed
 
 from pydantic import ValidationError
 
-from recollect.doors import agents, carry, chat, conversations, later, recalled, timing
+from recollect.doors import (
+    agents,
+    carry,
+    chat,
+    conversations,
+    costs,
+    enrich,
+    fading,
+    graph,
+    knowledge,
+    later,
+    recalled,
+    timing,
+)
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
 from recollect.errors import RecollectError, UnavailableError
 from recollect.models import Cue, Kind, NewMemory, Right, Status
@@ -41,6 +54,13 @@ app.command()(agents.overview)
 app.command()(agents.profile)
 app.command()(agents.tune)
 app.add_typer(conversations.app, name="conversations")
+app.command()(fading.fade)
+app.command()(knowledge.facts)
+app.command()(knowledge.entities)
+app.add_typer(graph.app, name="graph")
+app.command()(enrich.enrich)
+app.command()(costs.ledger)
+app.add_typer(costs.tenants_app, name="tenants")
 app.command()(conversations.scrub)
 
 
@@ -137,6 +157,9 @@ def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
 
 
 @app.command()
+@with_options(
+    expires_at=Annotated[datetime | None, typer.Option(help="When to recall it no more, in UTC.", show_default="never")]
+)
 def remember(
     content: Annotated[str, typer.Argument(help="What to remember.")],
     agent: Agent,
@@ -144,9 +167,11 @@ def remember(
     kind: Annotated[Kind, typer.Option(help="What sort of thing it is.")] = Kind.EVENT,
     importance: Annotated[float, typer.Option(help="1 to 10.")] = 5.0,
     tenant: Tenant = "default",
+    **clock: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Remember one thing."""
-    memory = NewMemory(content, kind, importance=importance)
+    expiry = clock["expires_at"].replace(tzinfo=UTC) if clock["expires_at"] else None
+    memory = NewMemory(content, kind, importance=importance, expires_at=expiry)
     receipts = with_mind(agent, user, tenant, lambda mind: mind.remember(memory))
     out.print(f"{receipts[0].id} {receipts[0].state}", highlight=False)
 
@@ -155,6 +180,8 @@ def remember(
 @with_options(
     now=Annotated[datetime | None, typer.Option(help="The moment of the recall, in UTC.", show_default="now")],
     no_touch=Annotated[bool | None, typer.Option("--no-touch", help="Do not count the hits as accessed.")],
+    as_of=Annotated[datetime | None, typer.Option(help="By what was believed then, in UTC.", show_default="now")],
+    at=Annotated[datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")],
 )
 def recall(
     text: Annotated[str, typer.Argument(help="What to be reminded of.")],
@@ -162,14 +189,15 @@ def recall(
     user: User = "",
     limit: Annotated[int | None, typer.Option(help="Most hits to show.", show_default="10")] = None,
     channel: Annotated[
-        list[str] | None, typer.Option(help="text, vector or stream; repeat for more.", show_default="text, vector")
+        list[str] | None,
+        typer.Option(help="text, vector, stream or graph; repeat for more.", show_default="text, vector"),
     ] = None,
     tenant: Tenant = "default",
     **clock: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Show what a cue reminds of, best first, and why."""
-    moment = clock["now"].replace(tzinfo=UTC) if clock["now"] else None
-    cue = Cue(text, limit=limit, channels=tuple(channel or ()), now=moment, touch=not clock["no_touch"])
+    times = {name: clock[name].replace(tzinfo=UTC) for name in ("now", "as_of", "at") if clock[name]}
+    cue = Cue(text, limit=limit, channels=tuple(channel or ()), touch=not clock["no_touch"], **times)
     recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
     if recollection.status is Status.ERROR:
         raise UnavailableError(f"No channel could look. {recollection.message}")

@@ -14,8 +14,9 @@ from rich.table import Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
 from recollect.errors import UnavailableError
-from recollect.mind import ConversationView
+from recollect.mind import ConversationView, Mind
 from recollect.models import Conversation, ConversationState, PurgeReceipt
+from recollect.models.knowledge import StoredSegment
 from recollect.wiring import Recollect
 
 app = typer.Typer(help="Look after conversations, from the first word to the last.", no_args_is_help=True)
@@ -54,6 +55,28 @@ def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "de
     table.add_row("last message", f"{found.updated_at:%F %T}")
     table.add_row("metadata", escape(json.dumps(dict(found.metadata), ensure_ascii=False)))
     out.print(table)
+
+
+@app.command()
+def segments(
+    conversation: Name,
+    agent: Agent,
+    user: User = "",
+    close: Annotated[bool, typer.Option("--close", help="End the topic that is still running.")] = False,  # noqa: FBT002
+    tenant: Tenant = "default",
+) -> None:
+    """Show where a conversation's topics ended, and what became of each."""
+
+    async def work(mind: Mind) -> list[StoredSegment]:
+        talk = mind.conversation(conversation)
+        return await (talk.close_segment() if close else talk.segments())
+
+    table = Table("messages", "label", "ended by", "state", "closed")
+    for each in with_mind(agent, user, tenant, work):
+        state = f"{each.state}: {each.reason}" if each.reason else each.state
+        numbers = f"{each.first_number}-{each.last_number}"
+        table.add_row(numbers, escape(each.label), each.ending, escape(state), f"{each.closed_at:%F %R}")
+    out.print(table if table.row_count else "No topic has ended yet.")
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -75,20 +75,25 @@ def to_value(line: Line, renamed: dict[UUID, UUID]) -> NewMemory:
 
 async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
     """Write every memory of a scope to a file that `import_lines` reads."""
-    total, cursor = 0, None
+    written: set[UUID] = set()
+    cursor = None
     with path.open("w", encoding="utf-8") as file:
         while True:
             page = await mind.browse(cursor, 200)
-            file.writelines(to_line(memory) + "\n" for memory in page.memories)
-            total += len(page.memories)
+            for memory in page.memories:
+                file.write(to_line(memory, written) + "\n")
+                written.add(memory.id)
             report(len(page.memories))
             cursor = page.next_cursor
             if cursor is None:
-                return total
+                return len(written)
 
 
-def to_line(memory: Memory) -> str:
-    """Write one memory as a line."""
+def to_line(memory: Memory, written: Collection[UUID]) -> str:
+    """Write one memory as a line that names as evidence only what the lines before it hold.
+
+    Past versions stay out of the file, and no import could find them.
+    """
     line = Line(
         id=memory.id,
         content=memory.content,
@@ -101,7 +106,8 @@ def to_line(memory: Memory) -> str:
         idle=memory.idle if memory.triple != Triple() else memory.idle or None,
         keywords=list(memory.keywords),
         occurred_at=memory.occurred_at,
-        evidence=list(memory.evidence),
+        expires_at=memory.expires_at,
+        evidence=[source for source in memory.evidence if source in written],
         embedding_text=memory.embedding_text,
         metadata=dict(memory.metadata),
     )

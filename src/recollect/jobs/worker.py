@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
@@ -18,8 +19,11 @@ from procrastinate.middleware import AsyncCallNext, TaskMiddleware
 from procrastinate.worker import Worker
 
 from recollect.core.retention import Rules
-from recollect.errors import EmbedderError, LeaseLostError, RecollectError
+from recollect.core.segments import USUAL
+from recollect.errors import BudgetError, EmbedderError, LeaseLostError, RecollectError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.enrich import Enriching, close_silent, embed_first
+from recollect.jobs.fade import Pass, defer_passes
 from recollect.jobs.fence import FencedJobManager, lease_of
 from recollect.jobs.progress import telling
 from recollect.jobs.rederive import Rederiving, rederive_scope
@@ -27,14 +31,16 @@ from recollect.jobs.reflect import Reflecting, reflect_scope
 from recollect.jobs.retain import retain
 from recollect.jobs.settle import settle_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store import accesses, jobs, leases, lifecycle, memories, scopes, spaces
+from recollect.store import accesses, fading, jobs, leases, lifecycle, memories, past, scopes, segments, spaces
 from recollect.store.db import AWAY, PATIENCE, Database, commit_at_once
 
 LONGEST_WAIT_SECONDS = 30
+SPREAD_SECONDS = 300
 MOST_ATTEMPTS = 8
 KEYS_KEPT = "2 days"
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
+STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
 LOG = logging.getLogger("recollect.worker")
 
 
@@ -56,6 +62,10 @@ class Patience(BaseRetryStrategy):
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         """Decide when a failed job runs again; a model or database that is away is waited for without end."""
+        if isinstance(exception, BudgetError):
+            # All that waited for the day must not begin in the same second.
+            spread = timedelta(seconds=random.uniform(0, SPREAD_SECONDS))  # noqa: S311
+            return RetryDecision(retry_at=exception.until + spread)
         away = isinstance(exception, RecollectError) and exception.away
         if not away and job.attempts >= MOST_ATTEMPTS:
             return None
@@ -71,6 +81,9 @@ class Duties:
     rederiving: Rederiving | None = None
     rules: Rules = field(default_factory=Rules)
     pulse: Pulse = USUAL_PULSE
+    fading_days: float = 0.0
+    """Over how many days memories fade where an agent's profile says nothing else; 0 is never."""
+    enriching: Enriching | None = None
 
 
 IDLE = Duties()
@@ -91,6 +104,20 @@ class Tasks:
         remaining = partial(spaces.count_pending, self.database, scope_id)
         async with telling(self.database, lease_of(context), remaining) as counter:
             await embed_pending(self.database, self._embedder(), self.batch, scope_id, counter.reach)
+
+    async def enrich(self, context: JobContext, scope_id: int) -> None:
+        """Cut a scope's talk into segments, and learn from those that have closed."""
+        if self.duties.enriching is None:
+            return
+        await embed_first(self.database, self.embedder, self.batch, scope_id)
+        remaining = partial(segments.count_closed, self.database, scope_id)
+        async with telling(self.database, lease_of(context), remaining) as counter:
+            await self.duties.enriching(scope_id, lease_of(context), counter.reach)
+
+    async def close_silent(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
+        """Find conversations that have fallen silent, and segments that wait without a job."""
+        if self.duties.enriching is not None:
+            await close_silent(self.database, USUAL.idle_minutes)
 
     async def fill(self, context: JobContext, space_id: int) -> None:
         """Fill the active space with what was remembered before it."""
@@ -118,6 +145,14 @@ class Tasks:
         """Make anew what lost some of its evidence in a scope."""
         await rederive_scope(self.duties.rederiving, scope_id)
 
+    async def fade(self, context: JobContext, scope_id: int) -> None:
+        """Let a scope's memories fade that may."""
+        await Pass(self.database, scope_id).run(self.duties.fading_days, lease_of(context))
+
+    async def fade_daily(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
+        """Look once a day into every scope whose agent lets memories fade."""
+        await defer_passes(self.database, self.duties.fading_days)
+
     async def retain(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Move conversations on that nobody used for long."""
         await retain(self.database, self.duties.rules)
@@ -141,8 +176,10 @@ class Tasks:
         for tenant_id in await scopes.list_tenants(self.database):
             await leases.forget_effects(self.database, tenant_id)
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
+            await past.withhold_ended(self.database, tenant_id)
             await spaces.revive_pending(self.database, tenant_id)
             await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)
+            await fading.defer_expiry(self.database, tenant_id)
             for scope_id in await accesses.list_unfolded(self.database, tenant_id):
                 await accesses.fold(self.database, scope_id)
 
@@ -176,6 +213,8 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
     leased: dict[str, Callable[..., Awaitable[None]]] = {
         "embed": tasks.embed,
+        "enrich": tasks.enrich,
+        "fade": tasks.fade,
         "fill": tasks.fill,
         "reflect": tasks.reflect,
         "settle": tasks.settle,
@@ -187,6 +226,8 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     schedule(app, "retain", "41 * * * *", tasks.retain)
+    schedule(app, "close_silent", "*/5 * * * *", tasks.close_silent)
+    schedule(app, "fade_daily", "23 3 * * *", tasks.fade_daily)
     return app
 
 
@@ -219,7 +260,8 @@ async def run_worker(
                     update_heartbeat_interval=pulse.heartbeat_seconds,
                     stalled_worker_timeout=pulse.stalled_seconds,
                     fetch_job_polling_interval=1.0,
-                    shutdown_graceful_timeout=10,
+                    # One that stops when nothing is left to begin must not call off what it has begun.
+                    shutdown_graceful_timeout=STOP_SECONDS if until is None else DAY_SECONDS,
                 )
             if until is not None:
                 if await until():

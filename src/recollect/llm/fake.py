@@ -7,17 +7,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from recollect.errors import ChatModelError, EmbedderError
-from recollect.llm.chat import Answer
+from recollect.llm.chat import Answer, Said, Spent, Usage, spend_unseen
 from recollect.llm.embedder import check_vectors
+from recollect.llm.reply import UnusableError, count_missing, read_value
 from recollect.models import Script
 
 WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5
+NONSENSE = "colourless green ideas"
+Line: TypeAlias = BaseModel | str | Said
+"""A value, or what was said word for word, or that with its end and its cost."""
+Lines: TypeAlias = Mapping[type[BaseModel], Line] | Callable[[str, type[BaseModel]], Line]
 
 
 class FakeEmbedder:
@@ -65,17 +71,15 @@ class FakeEmbedder:
 
 
 class FakeChatModel:
-    """Answer by a script: one value for each type, or a function of prompt and type; faults can be switched on."""
+    """Answer by a script: one line for each type, or a function of prompt and type; faults can be switched on."""
 
     model = "fake-chat@1"
 
-    def __init__(
-        self, script: Mapping[type[BaseModel], BaseModel] | Callable[[str, type[BaseModel]], BaseModel]
-    ) -> None:
+    def __init__(self, script: Lines) -> None:
         self.script = script
         self.characters = 24_000
         self.prompts: list[str] = []
-        self._faults: list[ChatModelError] = []
+        self._garbled = 0
         self._outage: ChatModelError | None = None
 
     @property
@@ -83,22 +87,35 @@ class FakeChatModel:
         """Count what was asked."""
         return len(self.prompts)
 
-    async def ask(self, prompt: str, answer: type[Answer]) -> Answer:
-        """Return what the script says, unless a fault is due."""
+    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
+        """Return what the script says, unless a fault is due; it is not asked twice."""
+        said = await self.say(prompt, answer)
+        spent(said.usage)
+        try:
+            return read_value(said, answer)
+        except UnusableError:
+            raise ChatModelError("the fake chat model talks nonsense", answered=True) from None
+
+    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+        """Return the script's line as it stands, and count its tokens by an estimate."""
         self.prompts.append(prompt)
         if self._outage is not None:
             raise self._outage
-        if self._faults:
-            raise self._faults.pop(0)
-        said = self.script[answer] if isinstance(self.script, Mapping) else self.script(prompt, answer)
-        return answer.model_validate(said.model_dump())
+        if self._garbled:
+            self._garbled -= 1
+            return count_missing(Said(NONSENSE, whole=True, usage=Usage()), [prompt])
+        line = self.script[answer] if isinstance(self.script, Mapping) else self.script(prompt, answer)
+        if isinstance(line, BaseModel):
+            line = line.model_dump_json()
+        said = Said(line, whole=True, usage=Usage()) if isinstance(line, str) else line
+        return count_missing(said, [prompt])
 
     async def close(self) -> None:
         """Do nothing: there is nothing to give back."""
 
     def garble(self, times: int = 1) -> None:
         """Answer the next calls with nothing usable."""
-        self._faults += [ChatModelError("the fake chat model talks nonsense", answered=True)] * times
+        self._garbled += times
 
     def fail(self, *, lasting: bool = False) -> None:
         """Be away from now on."""

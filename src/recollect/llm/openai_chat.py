@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from recollect.errors import ChatModelError, SetupError
 from recollect.llm.breaker import Breaker
-from recollect.llm.chat import Answer
+from recollect.llm.chat import Answer, Said, Spent, spend_unseen
 from recollect.llm.line import AwayError, Line, Reach, RefusedError
-from recollect.llm.reply import Reply, UnusableError, read_reply, read_value
+from recollect.llm.reply import UnusableError, count_missing, read_reply, read_value
 
 RUNGS = ("json_schema", "json_object", "text")
 """How an answer's shape is asked for, from the strictest to what every endpoint understands."""
@@ -52,8 +52,8 @@ class ChatEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What was asked of an endpoint so far, as it counts itself."""
+class Total:
+    """What was asked of an endpoint so far, and what it cost."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -73,43 +73,48 @@ class OpenAIChatModel:
             raise SetupError("set RECOLLECT_CHAT_MODEL for the endpoint")
         self.model = endpoint.model
         self.characters = endpoint.characters
-        self.usage = Usage()
+        self.total = Total()
         self._endpoint = endpoint
         self._line = Line(_reach(endpoint), breaker, transport=transport)
         self._rung, self._limit = 0, 0
         self._proven = False
 
-    async def ask(self, prompt: str, answer: type[Answer]) -> Answer:
+    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
         """Return a valid value, after one repair if need be, or raise ChatModelError."""
-        schema = answer.model_json_schema()
-        request = prompt + ASK_FOR_JSON.format(schema=json.dumps(schema, ensure_ascii=False))
-        messages: list[Message] = [{"role": "user", "content": request}]
-        reply = await self._talk(messages, answer)
+        messages = _pose(prompt, answer)
+        said = await self._talk(messages, answer)
+        spent(said.usage)
         try:
-            return read_value(reply, answer)
+            return read_value(said, answer)
         except UnusableError as problem:
             again = ASK_AGAIN.format(problem=problem)
         messages += [
-            {"role": "assistant", "content": reply.text[:MOST_REPEATED]},
+            {"role": "assistant", "content": said.text[:MOST_REPEATED]},
             {"role": "user", "content": again},
         ]
+        said = await self._talk(messages, answer)
+        spent(said.usage)
         try:
-            return read_value(await self._talk(messages, answer), answer)
+            return read_value(said, answer)
         except UnusableError as problem:
             message = f"the chat model gave no usable {answer.__name__}, asked twice. {problem}"
             raise ChatModelError(message, answered=True) from None
+
+    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+        """Return what is said to one question as it stands, or raise ChatModelError where nothing comes back."""
+        return await self._talk(_pose(prompt, answer), answer)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._line.close()
 
-    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> Reply:
+    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> Said:
         """Ask in the way that worked last, and in the next one where that is refused."""
         rung, limit = self._rung, self._limit
         while True:
             limited = {LIMITS[limit]: self._endpoint.answer_tokens} if LIMITS[limit] else {}
             try:
-                reply = await self._request({"messages": messages} | limited, answer, rung)
+                said = await self._request(messages, limited, answer, rung)
             except RefusedError as error:
                 if LIMITS[limit] and any(name in error.detail for name in filter(None, LIMITS)):
                     limit += 1
@@ -119,25 +124,32 @@ class OpenAIChatModel:
                     raise ChatModelError(str(error), lasting=True) from None
             else:
                 self._rung, self._limit, self._proven = rung, limit, True
-                return reply
+                return said
 
-    async def _request(self, asked: dict[str, Any], answer: type[BaseModel], rung: int) -> Reply:
-        question = {"model": self.model, **asked, **_shape(RUNGS[rung], answer)}
+    async def _request(
+        self, messages: list[Message], limited: dict[str, int], answer: type[BaseModel], rung: int
+    ) -> Said:
+        question = {"model": self.model, "messages": messages, **limited, **_shape(RUNGS[rung], answer)}
         # Some servers fall over a shape that they do not know; once one has worked, a 500 is trouble like any other.
         refusals = frozenset({501}) if self._proven or rung + 1 == len(RUNGS) else frozenset({500, 501})
         try:
             async with self._line.calling(self._endpoint.seconds) as until:
-                said = await self._line.post("/chat/completions", question, MOST_BYTES, until, refusals)
+                answered = await self._line.post("/chat/completions", question, MOST_BYTES, until, refusals)
         except AwayError as error:
             raise ChatModelError(str(error)) from None
-        reply = read_reply(said)
-        self.usage = replace(
-            self.usage,
-            requests=self.usage.requests + 1,
-            prompt_tokens=self.usage.prompt_tokens + reply.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens + reply.completion_tokens,
+        said = count_missing(read_reply(answered), (message["content"] for message in messages))
+        self.total = replace(
+            self.total,
+            requests=self.total.requests + 1,
+            prompt_tokens=self.total.prompt_tokens + said.usage.prompt_tokens,
+            completion_tokens=self.total.completion_tokens + said.usage.completion_tokens,
         )
-        return reply
+        return said
+
+
+def _pose(prompt: str, answer: type[BaseModel]) -> list[Message]:
+    schema = json.dumps(answer.model_json_schema(), ensure_ascii=False)
+    return [{"role": "user", "content": prompt + ASK_FOR_JSON.format(schema=schema)}]
 
 
 def _shape(rung: str, answer: type[BaseModel]) -> dict[str, Any]:

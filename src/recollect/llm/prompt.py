@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from string import Template
 
@@ -18,3 +19,9 @@ def fill_prompt(name: str, **places: str | int) -> str:
 def load_prompt(name: str) -> Template:
     """Read a prompt, once."""
     return Template((FOLDER / f"{name}.md").read_text(encoding="utf-8").strip())
+
+
+@cache
+def version_of(name: str) -> str:
+    """Name a prompt together with its words: whoever changes these changes the version."""
+    return f"{name}@{blake2b(load_prompt(name).template.encode(), digest_size=4).hexdigest()}"

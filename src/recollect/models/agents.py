@@ -27,6 +27,16 @@ class Profile:
     """After how many days without use a conversation is deleted; as the service has it if None, never if 0."""
     purge_after_days: float | None = None
     """How many days after its deletion a conversation is purged; as the service has it if None, never if 0."""
+    fading_days: float | None = None
+    """Over how many days a memory fades that nobody recalls; as the service has it if None, never if 0."""
+    fading_threshold: float | None = None
+    """What scores above it fades; 0.7 if None."""
+    fading_fact_days: float | None = None
+    """How old a fact may grow; any age if None or 0."""
+    topic_threshold: float | None = None
+    """How near what the user says must come to a segment, as a cosine, to belong to it; 0.7 if None."""
+    idle_minutes: float | None = None
+    """After how many minutes without a word a segment ends; 60 if None, never if 0."""
 
 
 @dataclass(frozen=True, slots=True)

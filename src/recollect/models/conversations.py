@@ -200,6 +200,10 @@ class Window:
     """Whether to walk and to prune as Dify does, its mistakes included."""
     message_limit: int | None = None
     """How many turns Dify would fetch; read only with `upstream`."""
+    as_of: datetime | None = None
+    """Only what was stored by then; a context takes it from its cue."""
+    at: datetime | None = None
+    """Only what was said by then; a context takes it from its cue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,16 @@ class Ending(StrEnum):
     """Somebody wanted it closed: the conversation ended, or is read to its end."""
 
 
+class SegmentState(StrEnum):
+    """How far a segment has come."""
+
+    CLOSED = "closed"
+    """It waits for what can be learned from it."""
+    ENRICHED = "enriched"
+    FAILED = "failed"
+    """No model could make anything of it; it has a summary of its own sentences."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """When something is true in the world: from `valid_at` until just before `invalid_at`."""
@@ -77,6 +87,50 @@ class Fact:
     superseded_at: datetime | None = None
     """When we stopped believing this version; None while we believe it."""
     version: int = 1
+    memory_id: UUID | None = None
+    """The memory that this version is, where it was read from the store."""
+    subject_name: str = ""
+    object_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """A fact as a caller states it, before anybody knows whether it is a new one."""
+
+    subject: FactEnd
+    """A name, or the id of an entity."""
+    predicate: str
+    object: FactEnd
+    text: str = ""
+    """The fact in one sentence; subject, predicate and object one after the other if left out."""
+    subject_type: EntityType | None = None
+    """None = whatever is called so; a new entity is of the type `other`."""
+    object_type: EntityType | None = None
+    valid_at: datetime | None = None
+    """From when it is true; if left out, from `occurred_at` on, unless it was over by then."""
+    invalid_at: datetime | None = None
+    occurred_at: datetime | None = None
+    """When it was said; now if None."""
+    replaces: tuple[UUID, ...] = ()
+    """The facts that it contradicts, by the id of the fact or of any version of it."""
+    evidence: tuple[UUID, ...] = ()
+    importance: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One page of facts in the order in which they were written, and where the next one begins."""
+
+    facts: tuple[Fact, ...]
+    next_cursor: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """One page of entities in the order in which they were first spoken of, and where the next one begins."""
+
+    entities: tuple[Entity, ...]
+    next_cursor: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +152,27 @@ class Segment:
     ending: Ending
     similarity: float | None = None
     """How near the turn came that ended it, where another topic did."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A segment of a conversation as it is kept: from which message to which, why it ended, and what became of it."""
+
+    id: UUID
+    conversation: str
+    first_number: int
+    last_number: int
+    ending: Ending
+    similarity: float | None
+    """How near the turn came that ended it, where another topic did."""
+    label: str
+    state: SegmentState
+    reason: str
+    """Why it failed, if it did."""
+    closed_at: datetime
+    enriched_at: datetime | None = None
+    summary_id: UUID | None = None
+    """The memory that sums it up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,14 @@ class Role(StrEnum):
 
 
 class MemoryState(StrEnum):
-    """How far a memory has come: searchable by text at once, by vector when embedded; failed if it waits in vain."""
+    """How far a memory has come: searchable by text at once, by vector when embedded; failed if it waits in vain.
+
+    A message is enriched when what can be learned from its segment is known.
+    """
 
     STORED = "stored"
     EMBEDDED = "embedded"
+    ENRICHED = "enriched"
     FAILED = "failed"
 
 
@@ -72,6 +76,8 @@ class NewMemory:
     embedding_text: str = ""
     """What is embedded instead of speaker and content."""
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    expires_at: datetime | None = None
+    """From when on it is not recalled any more; never if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,14 @@ class Memory:
     conversation: str = ""
     """Where it was said, if it is a message of a conversation."""
     role: Role | None = None
+    expires_at: datetime | None = None
+    """From when on it is not recalled any more, if that was said."""
+    valid_at: datetime | None = None
+    """Since when a fact is true in the world; None where nobody said, and for all that is no fact."""
+    invalid_at: datetime | None = None
+    """When a fact ceased to be true, or will."""
+    superseded_at: datetime | None = None
+    """When this version of a fact or a summary was taken over by another; None while it is believed."""
     state: MemoryState | None = field(default=None, compare=False)
     """How far it has come, where it was read by its id; elsewhere nobody looks."""
 

@@ -52,6 +52,21 @@ class Weighing:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """The two times of a read: what was believed as of a moment, and what was true in the world at one."""
+
+    as_of: datetime | None = None
+    """What was stored by then, in the versions that were believed; now if None."""
+    at: datetime | None = None
+    """What was true then, or had happened; if None, what was not over as of the other time."""
+
+    @property
+    def past(self) -> bool:
+        """Tell whether either time is named, so that versions which left the indexes are to be read, too."""
+        return self.as_of is not None or self.at is not None
+
+
+@dataclass(frozen=True, slots=True)
 class Cue:
     """What triggers a recall."""
 
@@ -61,6 +76,7 @@ class Cue:
     kinds: tuple[Kind, ...] = ()
     min_trust: int = 0
     as_of: datetime | None = None
+    """Answer by what was stored by then, in the versions that were believed; now if None."""
     channels: tuple[str, ...] = ()
     """Which ways of recalling to use; the usual ones if empty."""
     weighing: Weighing = Weighing()
@@ -68,6 +84,13 @@ class Cue:
     """Whether the hits count as accessed."""
     now: datetime | None = None
     """The moment of the recall, for simulations with a clock of their own."""
+    at: datetime | None = None
+    """Answer by what was true in the world then, or had happened; by what is not over if None."""
+
+    @property
+    def times(self) -> Times:
+        """Say which times are to be read."""
+        return Times(self.as_of, self.at)
 
 
 @dataclass(frozen=True, slots=True)

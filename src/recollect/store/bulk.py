@@ -65,6 +65,7 @@ def encode_memories(heading: Heading, rows: Sequence[Row]) -> bytes:
             copyformat.smallint(row.depth), copyformat.texts(row.keywords), source,
             copyformat.smallint(row.trust), copyformat.timestamp(row.occurred_at), created,
             row.memory.embedding_text.encode(), copyformat.jsonb(row.memory.metadata),
+            copyformat.timestamp(row.memory.expires_at) if row.memory.expires_at else None,
         )
         for row in rows
     )  # fmt: skip

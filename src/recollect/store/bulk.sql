@@ -10,7 +10,7 @@ create temporary table staged_vectors (like {vectors}) on commit drop
 -- name: copy_memories
 copy staged_memories
     (scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords,
-     origin, trust, occurred_at, created_at, embedding_text, metadata)
+     origin, trust, occurred_at, created_at, embedding_text, metadata, expires_at)
 from stdin (format binary)
 
 -- name: copy_terms

@@ -28,8 +28,10 @@ from recollect.models import (
     PartType,
     Role,
     Scope,
+    Times,
     Window,
 )
+from recollect.store import memories
 from recollect.store.db import Connection, Database
 from recollect.store.memories import names
 from recollect.store.sql import load_queries
@@ -168,15 +170,19 @@ async def walk(database: Database, scope: Scope, conversation: str, window: Wind
         "image_tokens": price_image(window),
         "unanswered": window.unanswered,
         "budget": window.max_tokens,
+        **memories.bind(Times(window.as_of, window.at)),
     }
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["walk"], parameters)
     return [to_read(row, tokenizer) for row in await found.fetchall()]
 
 
-async def read_turns(database: Database, scope: Scope, conversation: str, limit: int, tokenizer: str) -> list[Read]:
+async def read_turns(
+    database: Database, scope: Scope, conversation: str, limit: int, window: Window, tokenizer: str
+) -> list[Read]:
     """Read the newest questions of a conversation with their answers, whatever thread they are of."""
-    parameters = {**names(scope), "conversation": conversation, "limit": limit}
+    times = memories.bind(Times(window.as_of, window.at))
+    parameters = {**names(scope), "conversation": conversation, "limit": limit, **times}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["turns"], parameters)
     return [to_read(row, tokenizer) for row in await found.fetchall()]
@@ -193,10 +199,12 @@ async def list_leaves(database: Database, scope: Scope, conversation: str, limit
     ]
 
 
-async def find_summary(database: Database, scope: Scope, conversation: str) -> UUID | None:
-    """Find the id of a conversation's running summary."""
+async def find_summary(database: Database, scope: Scope, conversation: str, times: Times) -> UUID | None:
+    """Find the id of a conversation's running summary, or of the one that it was."""
+    query = QUERIES["summary_then" if times.past else "summary"]
+    parameters = {**names(scope), "conversation": conversation, **memories.bind(times)}
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["summary"], {**names(scope), "conversation": conversation})
+        found = await connection.execute(query, parameters)
     row = await found.fetchone()
     return row["summary_id"] if row else None
 

@@ -110,6 +110,8 @@ with recursive talk as materialized (
     select coalesce(%(leaf)s::uuid, (
         select messages.id from messages
         where messages.scope_id = (select scope_id from talk) and conversation_id = (select id from talk)
+          and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
+          and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
         order by number desc limit 1
     ))
 ), leaf as (
@@ -120,6 +122,8 @@ with recursive talk as materialized (
         order by messages.id limit 1
     ) message
     where message.conversation_id = (select id from talk)
+      and (%(before)s::uuid is null or message.id < %(before)s::uuid)
+      and (%(at)s::timestamptz is null or message.occurred_at <= %(at)s::timestamptz)
 ), walked as (
     select leaf.id, leaf.parent_id, leaf.turn_id, leaf.number, leaf.role, leaf.status, leaf.occurred_at, leaf.tokens,
            leaf.images, leaf.parts, leaf.attachments, leaf.external_id, judged.counts,
@@ -193,6 +197,8 @@ with talk as materialized (
 ), head as materialized (
     select messages.* from messages
     where scope_id = (select scope_id from talk) and conversation_id = (select id from talk) and role = 'user'
+      and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
+      and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
     order by occurred_at desc, number desc
     limit %(limit)s
 ), answer as (
@@ -200,6 +206,8 @@ with talk as materialized (
     from head cross join lateral (
         select messages.* from messages
         where scope_id = (select scope_id from talk) and parent_id between head.id and head.id and role = 'assistant'
+          and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
+          and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
         order by parent_id, number desc limit 1
     ) newest
 ), shown as (
@@ -254,3 +262,23 @@ select summary_id from conversations
 where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
   and id between %(conversation)s and %(conversation)s and summary_id is not null
 order by id limit 1
+
+-- name: summary_then
+-- The newest that was made of the conversation's messages by then, and was believed.
+select evidence.memory_id as summary_id from evidence
+join memories on memories.scope_id = evidence.scope_id and memories.id = evidence.memory_id
+left join beliefs on beliefs.scope_id = evidence.scope_id and beliefs.id = evidence.memory_id
+where evidence.scope_id = (select id from scopes
+                           where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and evidence.source_id = any (array(
+      select messages.id from messages
+      where messages.scope_id = (select id from scopes
+                                 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+        and messages.conversation_id = %(conversation)s
+  ))
+  and memories.kind = 'summary'
+  and (%(before)s::uuid is null or evidence.memory_id < %(before)s::uuid)
+  and (%(at)s::timestamptz is null or memories.occurred_at <= %(at)s::timestamptz)
+  and (beliefs.superseded_at is null or beliefs.superseded_at > %(as_of)s::timestamptz)
+order by evidence.memory_id desc
+limit 1

@@ -19,15 +19,19 @@ MICROSECOND = timedelta(microseconds=1)
 TEXT_OID, BIGINT_OID = 25, 20
 LENGTH = struct.Struct(">i")
 LENGTHS = [LENGTH.pack(length) for length in range(1_024)]
+NULL = LENGTH.pack(-1)
 NO_JSON = b"\x01{}"
 
 
-def stream(rows: Iterable[Sequence[bytes]]) -> bytes:
-    """Lay out rows of encoded fields as one COPY stream."""
+def stream(rows: Iterable[Sequence[bytes | None]]) -> bytes:
+    """Lay out rows of encoded fields as one COPY stream; None is a null."""
     parts = [HEADER]
     for row in rows:
         parts.append(struct.pack(">h", len(row)))
         for field in row:
+            if field is None:
+                parts.append(NULL)
+                continue
             length = len(field)
             parts += (LENGTHS[length] if length < len(LENGTHS) else LENGTH.pack(length), field)
     parts.append(TRAILER)

@@ -36,6 +36,8 @@ AWAY = (
 
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
+    "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
+    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it anew, then try again.",
 }
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
 PATIENCE: dict[str, Any] = {
@@ -198,7 +200,7 @@ def translated_errors() -> Iterator[None]:
         yield
     except AWAY as problem:
         raise UnavailableError(f"The database is not available ({describe(problem)}); try again.") from None
-    except errors.UniqueViolation as problem:
+    except (errors.UniqueViolation, errors.ExclusionViolation) as problem:
         raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
     except psycopg.DataError as problem:
         raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None

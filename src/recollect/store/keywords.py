@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from recollect.models import Kind, Scope
+from recollect.models import Kind, Scope, Times
 from recollect.store.db import Database
-from recollect.store.memories import names
+from recollect.store.memories import bind, names
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
 
 
 async def associate(
-    database: Database, scope: Scope, asked: Sequence[Sequence[str]], limit: int, *, newest: bool
+    database: Database, scope: Scope, asked: Sequence[Sequence[str]], limit: int, *, newest: bool, times: Times
 ) -> Mapping[tuple[int, Kind], list[UUID]]:
     """Find, for each list of keywords, the events and thoughts filed under any of them: best first, or newest first.
 
@@ -29,15 +29,16 @@ async def associate(
         "keywords": [keyword for _, keyword in pairs],
         "limit": limit,
         "newest": newest,
+        **bind(times),
     }
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["associate"], parameters)
     return {(row["position"], Kind(row["kind"])): row["ids"] for row in await found.fetchall()}
 
 
-async def find_last_chat(database: Database, scope: Scope, keyword: str) -> UUID | None:
+async def find_last_chat(database: Database, scope: Scope, keyword: str, times: Times) -> UUID | None:
     """Find the newest chat filed under a keyword."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["last_chat"], {**names(scope), "keyword": keyword})
+        found = await connection.execute(QUERIES["last_chat"], {**names(scope), "keyword": keyword, **bind(times)})
     row = await found.fetchone()
     return row["id"] if row else None

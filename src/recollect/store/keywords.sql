@@ -34,6 +34,12 @@ with place as materialized (
     from sets cross join lateral (
         select id from memory_keywords filed
         where scope_id = (select id from place) and keyword = keywords[1] and filed.kind = sets.kind
+          and (%(before)s::uuid is null or filed.id < %(before)s::uuid)
+          and (%(at)s::timestamptz is null or (
+              select memories.occurred_at from memories
+              where memories.scope_id = (select id from place) and memories.id between filed.id and filed.id
+              order by memories.id limit 1
+          ) <= %(at)s::timestamptz)
           -- A limit keeps each of these a look into the index: as a join, it would read the whole list.
           and (matched < 2 or (
               select true from memory_keywords second
@@ -70,6 +76,12 @@ with place as materialized (
 )
 select id from memory_keywords
 where scope_id = (select id from place) and keyword = %(keyword)s and kind = 'chat'
+  and (%(before)s::uuid is null or id < %(before)s::uuid)
+  and (%(at)s::timestamptz is null or (
+      select memories.occurred_at from memories
+      where memories.scope_id = (select id from place) and memories.id between memory_keywords.id and memory_keywords.id
+      order by memories.id limit 1
+  ) <= %(at)s::timestamptz)
   -- The newest that may be shown: one that goes with a deleted conversation stays filed for a moment.
   and (
       not (select exists (

@@ -13,7 +13,7 @@ from recollect.core.erasure import decide
 from recollect.core.profiles import to_profile
 from recollect.core.retention import Rules, Standing, find_due, move, rules_for
 from recollect.models import ConversationState, Due, PurgeReceipt, Scope
-from recollect.store import jobs, memories
+from recollect.store import jobs, memories, segments
 from recollect.store.db import Connection, Database
 from recollect.store.memories import names
 from recollect.store.spaces import tenant_of
@@ -23,6 +23,7 @@ QUERIES = load_queries(__file__)
 CHUNK = 500
 """So many messages are moved in one transaction: writers of the scope wait that long, and no longer."""
 PAGE = 1000
+IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,9 @@ async def settle_chunk(
         else:
             number = rows[-1]["number"] if rows else found["settled_number"]
             await connection.execute(QUERIES["advance"], {**place, "number": number, "settled": settled})
+        if settled and state in IN_SIGHT:
+            # Nothing of it was learned from while only some of it was there.
+            await segments.defer_enrichment(connection, scope_id)
         if settled and rederive:
             await defer_rederiving(connection, scope_id)
         return Step(found["id"], len(rows), settled)

@@ -12,14 +12,16 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.core.identity import first_id_after
 from recollect.core.terms import slot, within_scope
-from recollect.models import Kind, Memory, MemoryState, NewMemory, Role, Scope, Triple
+from recollect.models import Kind, Memory, MemoryState, NewMemory, Role, Scope, Times, Triple
 from recollect.store import accesses
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
 BEGINNING = UUID(int=0)
+PRESENT = Times()
 SEPARATOR = "\x1f"
 SLOTS = 1_000_000_000
 HEAVY_TERMS = 20_000
@@ -112,6 +114,7 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
         "moments": [row.occurred_at for row in rows],
         "embedding_texts": [row.memory.embedding_text for row in rows],
         "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
+        "expiries": [row.memory.expires_at for row in rows],
     }
     await connection.execute(QUERIES["store_memories"], wide)
     await store_terms(connection, scope_id, rows)
@@ -187,15 +190,66 @@ def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dic
     return sorted(hashes), dict(zip(map(slot, hashes), weights.values(), strict=True))
 
 
-async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Fetch whole memories by id; ids that are not of this scope are simply absent."""
-    found = await read(database, scope, {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids)})
-    return {memory.id: memory for memory in found}
+async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], times: Times = PRESENT) -> dict[UUID, Memory]:
+    """Fetch whole memories by id; ids that are not of this scope, or do not stand at these times, are absent."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], {**names(scope), **choose(ids, times)})
+    return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
+
+
+async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Fetch whole memories by id whatever their time: every version, and what has expired."""
+    bounds = {**choose(ids, PRESENT), "expired": True, **bind(PRESENT, every=True)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
+    return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
+
+
+async def fetch_each(
+    database: Database, scope: Scope, asked: Mapping[Times, Sequence[UUID]]
+) -> dict[Times, dict[UUID, Memory]]:
+    """Fetch whole memories by id as they stood at several times, in one round trip."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await ask_each(connection, scope, asked)
+    return await read_each(found)
+
+
+async def ask_each(
+    connection: Connection, scope: Scope, asked: Mapping[Times, Sequence[UUID]]
+) -> dict[Times, AsyncCursor[DictRow]]:
+    """Send the questions of `fetch_each`."""
+    return {
+        times: await connection.execute(QUERIES["read"], {**names(scope), **choose(ids, times)})
+        for times, ids in asked.items()
+    }
+
+
+async def read_each(found: Mapping[Times, AsyncCursor[DictRow]]) -> dict[Times, dict[UUID, Memory]]:
+    """Read the answers to `ask_each`."""
+    return {
+        times: {memory.id: memory for memory in map(to_memory, await rows.fetchall())} for times, rows in found.items()
+    }
+
+
+def choose(ids: Sequence[UUID], times: Times) -> dict[str, object]:
+    """Give the parameters by which `read` fetches memories for a recall."""
+    return {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids), "expired": False, **bind(times)}
+
+
+def bind(times: Times, *, every: bool = False) -> dict[str, object]:
+    """Give the parameters by which `read` knows which versions to show: those of two times, or every one."""
+    return {
+        "as_of": times.as_of,
+        "at": times.at,
+        "before": first_id_after(times.as_of) if times.as_of else None,
+        "past": times.past or every,
+        "every": every,
+    }
 
 
 async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory | None:
     """Fetch a whole memory and how far it has come, in one round trip; None if it is not of this scope."""
-    bounds = {**names(scope), "ids": [memory_id], "cursor": BEGINNING, "limit": 1}
+    bounds = {**names(scope), **choose([memory_id], PRESENT), "expired": True, **bind(PRESENT, every=True)}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["read"], bounds)
         stands = await connection.execute(QUERIES["state"], {**names(scope), "id": memory_id})
@@ -203,13 +257,9 @@ async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory
     return replace(to_memory(row), state=MemoryState(state["state"])) if row and state else None
 
 
-async def page(database: Database, scope: Scope, cursor: UUID, limit: int) -> list[Memory]:
+async def page(database: Database, scope: Scope, cursor: UUID, limit: int, times: Times = PRESENT) -> list[Memory]:
     """Fetch memories after a cursor, oldest first."""
-    return await read(database, scope, {"ids": None, "cursor": cursor, "limit": limit})
-
-
-async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -> list[Memory]:
-    """Read whole memories of a scope in the order of writing."""
+    bounds = {"ids": None, "cursor": cursor, "limit": limit, "expired": True, **bind(times)}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
     return [to_memory(row) for row in await found.fetchall()]
@@ -219,16 +269,14 @@ async def fetch_accessed(
     database: Database,
     scope: Scope,
     scope_id: int,
-    ids: Sequence[UUID],
+    asked: Mapping[Times, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[UUID, Memory], frozenset[UUID]]:
+) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
     """Fetch whole memories and record the access to some, by moment, in one round trip; tell which are on record."""
-    bounds = {**names(scope), "ids": list(ids), "cursor": BEGINNING, "limit": len(ids)}
     async with database.transaction(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["read"], bounds)
+        found = await ask_each(connection, scope, asked)
         recorded = [await accesses.record(connection, scope_id, some, moment) for moment, some in touched.items()]
-    read = [to_memory(row) for row in await found.fetchall()]
-    return {memory.id: memory for memory in read}, await accesses.read_recorded(recorded)
+    return await read_each(found), await accesses.read_recorded(recorded)
 
 
 async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
@@ -255,6 +303,7 @@ def names(scope: Scope) -> dict[str, str]:
 
 def to_memory(row: DictRow) -> Memory:
     """Turn a row of `read` into a memory."""
+    valid_at, invalid_at, superseded_at = row["belief"] or (None, None, None)
     return Memory(
         id=row["id"],
         kind=Kind(row["kind"]),
@@ -275,4 +324,8 @@ def to_memory(row: DictRow) -> Memory:
         metadata=row["metadata"],
         conversation=row["conversation"] or "",
         role=Role(row["role"]) if row["role"] else None,
+        expires_at=row["expires_at"],
+        valid_at=valid_at,
+        invalid_at=invalid_at,
+        superseded_at=superseded_at,
     )

@@ -1,7 +1,7 @@
 -- name: sources
 select id, trust, depth from memories
 where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and id = any (%(ids)s) and (withheld is null or withheld = 'archived')
+  and id = any (%(ids)s) and (withheld is null or withheld in ('archived', 'faded', 'past'))
   and (
       not (select exists (
           select from conversations
@@ -25,17 +25,17 @@ where scope_id = %(scope_id)s and key = %(key)s
 -- name: store_memories
 insert into memories
     (scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords,
-     origin, trust, occurred_at, created_at, embedding_text, metadata)
+     origin, trust, occurred_at, created_at, embedding_text, metadata, expires_at)
 select %(scope_id)s, id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
        coalesce(string_to_array(nullif(keywords, ''), %(separator)s), '{}'),
-       %(origin)s, trust, occurred_at, %(created_at)s, embedding_text, metadata
+       %(origin)s, trust, occurred_at, %(created_at)s, embedding_text, metadata, expires_at
 from unnest(
     %(ids)s::uuid[], %(kinds)s::text[], %(contents)s::text[], %(speakers)s::text[], %(importances)s::real[],
     %(subjects)s::text[], %(predicates)s::text[], %(objects)s::text[], %(idles)s::boolean[], %(depths)s::smallint[],
     %(keywords)s::text[], %(trusts)s::smallint[], %(moments)s::timestamptz[], %(embedding_texts)s::text[],
-    %(metadata)s::jsonb[]
+    %(metadata)s::jsonb[], %(expiries)s::timestamptz[]
 ) as given (id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
-            keywords, trust, occurred_at, embedding_text, metadata)
+            keywords, trust, occurred_at, embedding_text, metadata, expires_at)
 
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights)
@@ -83,8 +83,9 @@ with place as (
     group by touched.id
 )
 select id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, origin, trust,
-       occurred_at, created_at, embedding_text, metadata,
+       occurred_at, created_at, expires_at, embedding_text, metadata,
        said.conversation_id as conversation, said.role,
+       case when kind in ('fact', 'summary') then belief_of(scope_id, id) end as belief,
        greatest(
            occurred_at,
            (select last_accessed_at from accesses where accesses.scope_id = memories.scope_id
@@ -107,7 +108,15 @@ where scope_id = (select scope_id from place)
   -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
   and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
   and id > %(cursor)s
-  and (withheld is null or withheld = 'archived')
+  and (%(before)s::uuid is null or id < %(before)s::uuid)
+  -- What has expired is out of recall at once; the indexes follow with the next pass of fading.
+  and (%(expired)s or expires_at is null or expires_at > now())
+  and (withheld is null or withheld in ('archived', 'faded') or (withheld = 'past' and %(past)s))
+  -- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow.
+  and (%(every)s or case
+      when kind in ('fact', 'summary') then stands(scope_id, id, occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz)
+      else %(at)s::timestamptz is null or occurred_at <= %(at)s::timestamptz
+  end)
   -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
   and (
       not (select exists (

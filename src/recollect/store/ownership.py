@@ -56,6 +56,17 @@ async def find_tenant(dsn: str, name: str) -> int | None:
         return row["id"] if row else None
 
 
+async def set_budget(dsn: str, name: str, tokens: int | None) -> int | None:
+    """Set a tenant's tokens a day, and wake what waits for more; return its number, None if there is no such tenant."""
+    async with owning(dsn) as connection, connection.transaction():
+        row = await (await connection.execute(QUERIES["set_budget"], {"name": name, "tokens": tokens})).fetchone()
+        if row is None:
+            return None
+        await connection.execute(QUERIES["wake"], {"tenant_id": row["id"]})
+        number: int = row["id"]
+        return number
+
+
 async def ensure_space(
     dsn: str, model: str, dimensions: int, *, precision: str = "half", activate: bool = True
 ) -> EmbeddingSpace:

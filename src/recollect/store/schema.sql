@@ -36,6 +36,23 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION public.belief_of(asked_scope bigint, asked_id uuid) RETURNS timestamp with time zone[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return (select array[valid_at, invalid_at, superseded_at] from beliefs
+            where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1);
+end $$;
+
+CREATE FUNCTION public.bring_back(asked_scope bigint, asked_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update memories set withheld = 'archived'
+    where scope_id = asked_scope and id = any (asked_ids) and withheld = 'past';
+    perform restore_memories(asked_scope, asked_ids);
+end $$;
+
 CREATE FUNCTION public.count_in(asked_scope bigint, kinds text[], terms bigint) RETURNS void
     LANGUAGE sql
     AS $$
@@ -125,6 +142,35 @@ CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURN
     )
     select id from derived
 $$;
+
+CREATE FUNCTION public.drop_stale_facts() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    dropped uuid[];
+    poorer uuid[];
+begin
+    if not exists (select from memories where scope_id = new.scope_id and id = new.id and withheld = 'stale') then
+        return null;
+    end if;
+    dropped := array(
+        select memories.id from memories
+        join beliefs on beliefs.scope_id = new.scope_id and beliefs.id = memories.id
+        where memories.scope_id = new.scope_id and withheld = 'stale' and subject_id is not null);
+    perform learn_again(new.scope_id, dropped);
+    while cardinality(dropped) > 0 loop
+        with lost as (
+            delete from evidence where scope_id = new.scope_id and source_id = any (dropped) returning memory_id
+        )
+        select array_agg(distinct memory_id) into poorer from lost;
+        delete from memories where scope_id = new.scope_id and id = any (dropped);
+        dropped := array(
+            select id from memories
+            where scope_id = new.scope_id and id = any (poorer) and withheld = 'stale'
+              and not exists (select from evidence where evidence.scope_id = new.scope_id and memory_id = memories.id));
+    end loop;
+    return null;
+end $$;
 
 CREATE FUNCTION public.equip_space(space integer) RETURNS void
     LANGUAGE plpgsql
@@ -342,6 +388,21 @@ end $$
 $create$, 'rank_near_' || space, type, vectors, width);
 end $_$;
 
+CREATE FUNCTION public.erase_digested() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+begin
+    for each in
+        select scope_id, array_agg(segment_id) as ids from forgotten
+        where applied_at is not null or run_id = '00000000-0000-0000-0000-000000000000' group by scope_id
+    loop
+        delete from mentions where scope_id = each.scope_id and source_id = any (each.ids);
+    end loop;
+    return null;
+end $$;
+
 CREATE FUNCTION public.erase_keywords() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -448,6 +509,47 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.erase_segments() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    touched uuid[];
+    emptied uuid[];
+    asked_scope bigint;
+begin
+    for asked_scope in select distinct scope_id from gone loop
+        touched := array(
+            select distinct segment.id from gone cross join lateral (
+                select segments.id, segments.last_number from segments
+                where segments.scope_id = gone.scope_id and segments.conversation_id = gone.conversation_id
+                  and segments.first_number <= gone.number
+                order by segments.first_number desc limit 1
+            ) segment
+            where gone.scope_id = asked_scope and segment.last_number >= gone.number);
+        continue when cardinality(touched) = 0;
+        emptied := array(
+            select id from segments where scope_id = asked_scope and id = any (touched) and not exists (
+                select from messages
+                where messages.scope_id = asked_scope and messages.conversation_id = segments.conversation_id
+                  and messages.number between segments.first_number and segments.last_number
+            ));
+        delete from digests where scope_id = asked_scope and segment_id = any (touched);
+        delete from segments where scope_id = asked_scope and id = any (emptied);
+        update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
+        where scope_id = asked_scope and id = any (touched);
+    end loop;
+    return null;
+end $$;
+
+CREATE FUNCTION public.erase_segments_of() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    delete from segments using gone
+    where segments.scope_id = gone.scope_id and segments.conversation_id = gone.id;
+    return null;
+end $$;
+
 CREATE FUNCTION public.erase_vectors() RETURNS trigger
     LANGUAGE plpgsql
     AS $_$
@@ -476,6 +578,69 @@ begin
     end loop;
     return null;
 end $_$;
+
+CREATE FUNCTION public.fade_memories(asked_scope bigint, asked_ids uuid[], scores double precision[], grounds text[], reasons text[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+declare
+    taken uuid[] := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
+                            and withheld is null order by id for update);
+begin
+    perform withhold_memories(asked_scope, taken, 'faded');
+    update withheld_memories side
+    set faded_at = clock_timestamp(), fading_score = given.score, fading_grounds = given.ground,
+        fading_reason = given.reason
+    from unnest(asked_ids, scores, grounds, reasons) as given (id, score, ground, reason)
+    where side.scope_id = asked_scope and side.id = any (taken) and side.id = given.id;
+    return taken;
+end $$;
+
+CREATE FUNCTION public.find_named(asked_scope bigint, names text[], firsts integer[], lasts integer[], most integer) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    known text[] := array(
+        select each.name from (select distinct unnest(names)) as each (name)
+        cross join lateral (
+            -- Between, here and below: in the order of a range only one index is.
+            select from mentions where scope_id = asked_scope and normalised between each.name and each.name
+            order by normalised, entity_id limit 1
+        ) mentioned);
+begin
+    return array(
+        with recursive called (name, entity_id) as (
+            select each.name, first.entity_id from unnest(known) as each (name)
+            cross join lateral (
+                select mentions.entity_id from mentions
+                where mentions.scope_id = asked_scope and mentions.normalised between each.name and each.name
+                order by mentions.normalised, mentions.entity_id limit 1
+            ) first
+            union all
+            -- From entity to entity: one that is often spoken of is mentioned by the same name a thousand times.
+            select called.name, next.entity_id from called
+            cross join lateral (
+                select mentions.entity_id from mentions
+                where mentions.scope_id = asked_scope and mentions.normalised between called.name and called.name
+                  and mentions.entity_id > called.entity_id
+                order by mentions.normalised, mentions.entity_id limit 1
+            ) next
+        ), spotted as materialized (
+            select asked.first, asked.last, called.entity_id
+            from unnest(names, firsts, lasts) as asked (name, first, last) join called on called.name = asked.name
+            where is_mentioned(asked_scope, called.entity_id, called.name)
+        )
+        select spotted.entity_id from spotted
+        where not exists (
+            select from spotted longer
+            where longer.first <= spotted.first and longer.last >= spotted.last
+              and longer.last - longer.first > spotted.last - spotted.first
+        )
+        group by spotted.entity_id
+        order by max(spotted.last - spotted.first) desc, spotted.entity_id
+        limit most);
+end $$;
 
 CREATE FUNCTION public.first_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -510,6 +675,129 @@ CREATE FUNCTION public.fold_importance(embedding public.halfvec, importance real
 CREATE FUNCTION public.fold_importance(embedding public.vector, importance real) RETURNS public.vector
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (embedding OPERATOR(public.||) (ARRAY[(importance * (0.1)::real), ((sqrt(((100)::double precision - (importance * importance))))::real * (0.1)::real)])::public.vector);
+
+CREATE FUNCTION public.follow_memory() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.withheld_for := (
+        select memories.withheld from memories
+        where memories.scope_id = new.scope_id and memories.id between new.id and new.id order by memories.id limit 1
+    );
+    return new;
+end $$;
+
+CREATE FUNCTION public.follow_withholding() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update beliefs set withheld_for = new.withheld where scope_id = new.scope_id and id between new.id and new.id;
+    return null;
+end $$;
+
+CREATE FUNCTION public.forget_names() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform tidy_entities(scope_id, array_agg(distinct entity_id)) from forgotten group by scope_id;
+    return null;
+end $$;
+
+CREATE FUNCTION public.heal_lineages() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+    until timestamptz;
+begin
+    for each in
+        select kept.*, gone.last_end
+        from (
+            select scope_id, lineage, array_agg(created_at) as starts, max(version) as last_version,
+                   (array_agg(superseded_at order by version desc))[1] as last_end
+            from forgotten group by scope_id, lineage
+        ) gone
+        join beliefs kept on kept.scope_id = gone.scope_id and kept.lineage = gone.lineage
+            and kept.superseded_at = any (gone.starts) and kept.version < gone.last_version
+    loop
+        until := (
+            select created_at from beliefs
+            where scope_id = each.scope_id and lineage = each.lineage and version > each.version
+            order by version limit 1);
+        if until is null then
+            until := each.last_end;
+            -- What another fact says by now is not said twice.
+            continue when until is null and exists (
+                select from beliefs other
+                where other.scope_id = each.scope_id and other.subject_id = each.subject_id
+                  and other.object_id = each.object_id and other.predicate = each.predicate
+                  and other.superseded_at is null
+                  and tstzrange(other.valid_at, other.invalid_at) && tstzrange(each.valid_at, each.invalid_at));
+        end if;
+        update beliefs set superseded_at = until where scope_id = each.scope_id and id = each.id;
+        if until is null and (each.invalid_at is null or each.invalid_at > clock_timestamp()) then
+            perform bring_back(each.scope_id, array[each.id]);
+        end if;
+    end loop;
+    perform tidy_entities(scope_id, array_agg(ends.id))
+    from forgotten, unnest(array[subject_id, object_id]) as ends (id)
+    where ends.id is not null group by scope_id;
+    return null;
+end $$;
+
+CREATE FUNCTION public.inherit_vectors(asked_scope bigint, heirs uuid[], elders uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    space record;
+    waiting uuid[] := '{}';
+begin
+    for space in select id, state from embedding_spaces loop
+        execute format(
+            'insert into %1$I (scope_id, id, kind, trust, idle, importance, embedding) '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, '
+            'coalesce(hot.embedding, side.embedding::%2$s) '
+            'from unnest($2, $3) as given (heir, elder) '
+            'join (select id, kind, trust, idle, importance from memories '
+            'where scope_id = $1 and id = any ($2) offset 0) memories on memories.id = given.heir '
+            'left join %1$I hot on hot.scope_id = $1 and hot.id = given.elder '
+            'left join withheld_vectors side on side.scope_id = $1 and side.id = given.elder and side.space_id = $4 '
+            'where hot.id is not null or side.id is not null '
+            'on conflict (scope_id, id) do nothing',
+            'vectors_' || space.id,
+            (select format_type(atttypid, atttypmod) from pg_attribute
+             where attrelid = ('vectors_' || space.id)::regclass and attname = 'embedding'))
+            using asked_scope, heirs, elders, space.id;
+        if space.state = 'active' then
+            execute format(
+                'select array(select heir from unnest($2) as given (heir) where not exists ('
+                'select from %I vectors where vectors.scope_id = $1 and vectors.id = given.heir))',
+                'vectors_' || space.id)
+                into waiting using asked_scope, heirs;
+        end if;
+    end loop;
+    return waiting;
+end $_$;
+
+CREATE FUNCTION public.is_mentioned(asked_scope bigint, asked_entity uuid, asked_name text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    source uuid;
+begin
+    for source in
+        select source_id from mentions
+        where scope_id = asked_scope and entity_id = asked_entity and (asked_name is null or normalised = asked_name)
+        order by mentioned_at desc
+    loop
+        if source_in_sight(asked_scope, source) then
+            return true;
+        end if;
+    end loop;
+    return false;
+end $$;
 
 CREATE FUNCTION public.last_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -557,10 +845,12 @@ CREATE TABLE public.memories (
     embedding_text text DEFAULT ''::text NOT NULL,
     metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
     withheld text,
+    expires_at timestamp with time zone,
+    revived_at timestamp with time zone,
     CONSTRAINT memories_importance_check CHECK (((importance >= (1)::double precision) AND (importance <= (10)::double precision))),
     CONSTRAINT memories_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'event'::text, 'chat'::text, 'thought'::text, 'fact'::text, 'summary'::text]))),
     CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
-    CONSTRAINT memories_withheld_check CHECK ((withheld = ANY (ARRAY['archived'::text, 'deleted'::text, 'stale'::text])))
+    CONSTRAINT memories_withheld_check CHECK ((withheld = ANY (ARRAY['archived'::text, 'deleted'::text, 'stale'::text, 'past'::text, 'faded'::text])))
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
 ALTER TABLE ONLY public.memories ALTER COLUMN content SET STATISTICS 0;
@@ -607,6 +897,45 @@ CREATE FUNCTION public.latest_accesses(asked_scope bigint, asked_kinds text[], b
           LIMIT latest_accesses.most) newest;
 END;
 
+CREATE FUNCTION public.learn_again(asked_scope bigint, asked_facts uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    reopened uuid[];
+begin
+    with closed as (
+        update segments set state = 'closed', attempts = 0, enriched_at = null
+        where scope_id = asked_scope and state = 'enriched'
+          and id = any (array(
+              select segment.id
+              from (select distinct source_id from evidence
+                    where scope_id = asked_scope and memory_id = any (asked_facts)) source
+              join messages on messages.scope_id = asked_scope and messages.id = source.source_id
+              cross join lateral (
+                  select id, last_number from segments
+                  where segments.scope_id = asked_scope and segments.conversation_id = messages.conversation_id
+                    and first_number <= messages.number
+                  order by first_number desc limit 1
+              ) segment
+              where segment.last_number >= messages.number))
+          and (
+              select content ? 'said' from digests
+              where digests.scope_id = asked_scope and segment_id = segments.id and applied_at is not null
+              order by applied_at desc limit 1
+          )
+        returning id
+    )
+    select array_agg(id) into reopened from closed;
+    -- Where a run has taken over, what it said is what is said again.
+    insert into digests (scope_id, segment_id, model, prompt_version, content, made_at)
+    select distinct on (segment_id) scope_id, segment_id, model, prompt_version, content, made_at from digests
+    where scope_id = asked_scope and segment_id = any (reopened) and applied_at is not null
+    order by segment_id, applied_at desc
+    on conflict (scope_id, segment_id, run_id) do update
+    set model = excluded.model, prompt_version = excluded.prompt_version, content = excluded.content,
+        made_at = excluded.made_at;
+end $$;
+
 CREATE FUNCTION public.locate(asked_agent text, asked_user text) RETURNS public.place
     LANGUAGE sql STABLE
     AS $$
@@ -618,6 +947,28 @@ CREATE FUNCTION public.locate(asked_agent text, asked_user text) RETURNS public.
     left join agents on agents.tenant_id = caller.tenant_id and agents.agent = asked_agent
     left join embedding_spaces space on space.state = 'active'
 $$;
+
+CREATE FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) RETURNS TABLE(number integer, id uuid, alike real)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    -- Without a tenant the comparison is null: only what is true may go on.
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select asked.number::integer, nearest.id, nearest.alike
+    from unnest(asked_names, thresholds) with ordinality as asked (name, threshold, number)
+    cross join lateral (
+        select entities.id, similarity(entities.normalised, asked.name) as alike from entities
+        where entities.scope_id = asked_scope
+        order by entities.normalised <-> asked.name
+        limit most
+    ) nearest
+    where nearest.alike >= asked.threshold;
+end $$;
 
 CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -669,6 +1020,100 @@ begin
     limit hit_limit;
 end $$;
 
+CREATE FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) RETURNS TABLE(id uuid, score double precision, past boolean)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    -- Without a tenant the comparison is null: only what is true may go on.
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    with candidates as materialized (
+        select t.id, t.weights, false as past
+        from memory_terms t
+        where t.scope_id = asked_scope and t.terms && asked_terms
+          and (kinds is null or t.kind = any (kinds))
+          and t.trust >= min_trust
+          and (before is null or t.id < before)
+        union all
+        select w.id, w.weights, true
+        from withheld_memories w
+        where w.scope_id = asked_scope and w.id = any (past_ids) and w.terms && asked_terms
+    ),
+    volume as materialized (
+        select count(*) as amount, greatest(1, count(*) * cardinality(asked_slots) / 2000) as stride from candidates
+    ),
+    sample as materialized (
+        select c.weights from candidates c
+        where (select stride from volume) = 1 or uuid_hash(c.id) % (select stride from volume) = 0
+    ),
+    asked as materialized (
+        select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
+        from (select distinct unnest(asked_slots) as slot) slots
+    ),
+    counted as materialized (
+        select slot, (select count(*) from sample where sample.weights <#> asked.one < 0) as seen from asked
+    ),
+    containing as (
+        select slot, case when stride = 1 then seen else least(amount, (seen + 0.5::float8) * stride) end as memories
+        from counted, volume
+    ),
+    query as (
+        select ('{' || string_agg(slot || ':' ||
+            ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)), ',' order by slot)
+            || '}/1000000000')::sparsevec as weights
+        from containing
+    )
+    select c.id, -(c.weights <#> q.weights), c.past
+    from candidates c, query q;
+end $$;
+
+CREATE FUNCTION public.page_facts(asked_scope bigint, after uuid, as_of timestamp with time zone, at timestamp with time zone, hidden text[], most integer) RETURNS SETOF uuid
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    unsettled boolean := exists (
+        select from conversations
+        where scope_id = asked_scope and not settled and state in ('deleted', 'purging'));
+begin
+    return query
+    select fact.id from beliefs fact
+    where fact.scope_id = asked_scope and fact.id > after and fact.subject_id is not null
+      and fact.created_at <= as_of and (fact.superseded_at is null or fact.superseded_at > as_of)
+      and (fact.valid_at is null or fact.valid_at <= at) and (fact.invalid_at is null or fact.invalid_at > at)
+      and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
+      and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+    order by fact.id
+    limit most;
+end $$;
+
+CREATE FUNCTION public.past_among(asked_scope bigint, asked_ids uuid[]) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    AS $$
+    select id from beliefs
+    where scope_id = asked_scope and id = any (asked_ids)
+      and (superseded_at is not null or invalid_at <= clock_timestamp())
+$$;
+
+CREATE FUNCTION public.past_versions(asked_scope bigint, as_of timestamp with time zone, at timestamp with time zone, kinds text[], min_trust smallint) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    AS $$
+    select memories.id from memories
+    join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
+    where memories.scope_id = asked_scope and memories.withheld in ('past', 'faded')
+      and (kinds is null or memories.kind = any (kinds)) and memories.trust >= min_trust
+      and (as_of is null or beliefs.created_at <= as_of)
+      and (beliefs.superseded_at is null or beliefs.superseded_at > as_of)
+      and (beliefs.invalid_at is null or beliefs.invalid_at > coalesce(at, as_of, now()))
+      and (at is null or case when memories.kind = 'fact' then coalesce(beliefs.valid_at <= at, true)
+                              else memories.occurred_at <= at end)
+$$;
+
 CREATE FUNCTION public.presented_key() RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN decode(NULLIF(current_setting('recollect.key'::text, true), ''::text), 'hex'::text);
@@ -686,36 +1131,7 @@ begin
     execute format('grant select, insert, update, delete on %s to recollect_service', protected);
 end $$;
 
-CREATE FUNCTION public.restore_derived(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
-    LANGUAGE plpgsql
-    AS $$
-declare
-    hidden uuid[] := array(
-        select id from memories where scope_id = asked_scope and withheld = 'deleted'
-          and id = any (array(select derived_from(asked_scope, asked_ids))));
-    ready uuid[];
-    waiting uuid[] := '{}';
-begin
-    loop
-        ready := array(
-            select each.id from unnest(hidden) as each (id)
-            where not exists (
-                select from evidence join memories source
-                    on source.scope_id = asked_scope and source.id = evidence.source_id
-                left join messages on messages.scope_id = asked_scope and messages.id = source.id
-                left join conversations
-                    on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
-                where evidence.scope_id = asked_scope and evidence.memory_id = each.id
-                  and (source.withheld in ('deleted', 'stale') or conversations.state in ('deleted', 'purging'))
-            ));
-        exit when cardinality(ready) = 0;
-        waiting := waiting || restore_memories(asked_scope, ready);
-        hidden := array(select unnest(hidden) except select unnest(ready));
-    end loop;
-    return waiting;
-end $$;
-
-CREATE FUNCTION public.restore_memories(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
+CREATE FUNCTION public.put_back_memories(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $_$
 declare
@@ -784,6 +1200,92 @@ begin
     return waiting;
 end $_$;
 
+CREATE FUNCTION public.read_relations(asked_scope bigint, asked_ids uuid[]) RETURNS TABLE(place bigint, id uuid, lineage uuid, version integer, subject_id uuid, predicate text, object_id uuid, valid_at timestamp with time zone, invalid_at timestamp with time zone, created_at timestamp with time zone, superseded_at timestamp with time zone, content text, subject_name text, subject_type text, object_name text, object_type text)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
+    AS $$
+begin
+    return query
+    select each.place, fact.id, fact.lineage, fact.version, fact.subject_id, fact.predicate, fact.object_id,
+           fact.valid_at, fact.invalid_at, fact.created_at, fact.superseded_at, said.content,
+           subject.name, subject.type, object.name, object.type
+    from unnest(asked_ids) with ordinality as each (id, place)
+    cross join lateral (
+        select beliefs.* from beliefs
+        where beliefs.scope_id = asked_scope and beliefs.id between each.id and each.id order by beliefs.id limit 1
+    ) fact
+    cross join lateral (
+        select memories.content from memories
+        where memories.scope_id = asked_scope and memories.id between each.id and each.id order by memories.id limit 1
+    ) said
+    cross join lateral (
+        select entities.name, entities.type from entities
+        where entities.scope_id = asked_scope and entities.id between fact.subject_id and fact.subject_id
+        order by entities.id limit 1
+    ) subject
+    cross join lateral (
+        select entities.name, entities.type from entities
+        where entities.scope_id = asked_scope and entities.id between fact.object_id and fact.object_id
+        order by entities.id limit 1
+    ) object;
+end $$;
+
+CREATE FUNCTION public.restore_derived(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+declare
+    hidden uuid[] := array(
+        select id from memories where scope_id = asked_scope and withheld = 'deleted'
+          and id = any (array(select derived_from(asked_scope, asked_ids))));
+    ready uuid[];
+    waiting uuid[] := '{}';
+begin
+    loop
+        ready := array(
+            select each.id from unnest(hidden) as each (id)
+            where not exists (
+                select from evidence join memories source
+                    on source.scope_id = asked_scope and source.id = evidence.source_id
+                left join messages on messages.scope_id = asked_scope and messages.id = source.id
+                left join conversations
+                    on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
+                where evidence.scope_id = asked_scope and evidence.memory_id = each.id
+                  and (source.withheld in ('deleted', 'stale') or conversations.state in ('deleted', 'purging'))
+            ));
+        exit when cardinality(ready) = 0;
+        waiting := waiting || restore_memories(asked_scope, ready);
+        hidden := array(select unnest(hidden) except select unnest(ready));
+    end loop;
+    return waiting;
+end $$;
+
+CREATE FUNCTION public.restore_memories(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update memories set withheld = 'faded'
+    where scope_id = asked_scope and withheld in ('archived', 'deleted')
+      and id = any (array(
+          select id from withheld_memories
+          where scope_id = asked_scope and id = any (asked_ids) and faded_at is not null
+          except select past_among(asked_scope, asked_ids)
+      ));
+    -- Which leaves nothing of them to restore: only what is archived or deleted is.
+    return restore_unfaded(asked_scope, asked_ids);
+end $$;
+
+CREATE FUNCTION public.restore_unfaded(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update memories set withheld = 'past'
+    where scope_id = asked_scope and withheld in ('archived', 'deleted')
+      and id = any (array(select past_among(asked_scope, asked_ids)));
+    -- Which leaves nothing of them to put back: only what is archived or deleted is.
+    return put_back_memories(asked_scope, asked_ids);
+end $$;
+
 CREATE FUNCTION public.rests_on_deleted(asked_scope bigint, asked_id uuid) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
@@ -803,6 +1305,78 @@ CREATE FUNCTION public.rests_on_deleted(asked_scope bigint, asked_id uuid) RETUR
     )
 $$;
 
+CREATE FUNCTION public.revive_memories(asked_scope bigint, asked_ids uuid[], OUT revived uuid[], OUT waiting uuid[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+begin
+    revived := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
+                       and withheld = 'faded' order by id for update);
+    update withheld_memories set faded_at = null where scope_id = asked_scope and id = any (revived);
+    update memories
+    set withheld = 'archived', revived_at = clock_timestamp(),
+        expires_at = case when expires_at > clock_timestamp() then expires_at end
+    where scope_id = asked_scope and id = any (revived);
+    waiting := restore_unfaded(asked_scope, revived);
+    -- What is past by now is so still.
+    revived := array(select id from memories where scope_id = asked_scope and id = any (revived)
+                       and withheld is null order by id);
+end $$;
+
+CREATE FUNCTION public.segment_state(asked_scope bigint, asked_id uuid) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select segment.state
+    from (
+        select conversation_id, number from messages
+        where scope_id = asked_scope and id between asked_id and asked_id
+        order by id limit 1
+    ) said
+    cross join lateral (
+        select state, last_number from segments
+        where scope_id = asked_scope and conversation_id = said.conversation_id and first_number <= said.number
+        order by first_number desc limit 1
+    ) segment
+    where segment.last_number >= said.number
+$$;
+
+CREATE FUNCTION public.source_in_sight(asked_scope bigint, asked_source uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    select exists (
+        select from segments
+        join conversations on conversations.scope_id = asked_scope and conversations.id = segments.conversation_id
+        where segments.scope_id = asked_scope and segments.id = asked_source
+          and conversations.state not in ('deleted', 'purging')
+    ) or exists (
+        select from memories
+        where memories.scope_id = asked_scope and memories.id = asked_source
+          and (withheld is null or withheld in ('archived', 'past', 'faded'))
+          and not rests_on_deleted(asked_scope, asked_source)
+    )
+$$;
+
+CREATE FUNCTION public.stands(asked_scope bigint, asked_id uuid, occurred_at timestamp with time zone, as_of timestamp with time zone, at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    version record;
+begin
+    select valid_at, invalid_at, superseded_at, subject_id is not null or valid_at is not null as bounded into version
+    from beliefs where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1;
+    return coalesce(version.superseded_at > as_of, version.superseded_at is null)
+        and (version.invalid_at is null or version.invalid_at > coalesce(at, as_of, now()))
+        and (at is null or case when version.bounded then coalesce(version.valid_at <= at, true)
+                                else occurred_at <= at end);
+end $$;
+
+CREATE FUNCTION public.stay_cut() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.state := 'cut';
+    return new;
+end $$;
+
 CREATE FUNCTION public.switch_embedding_space(new_space integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -815,31 +1389,7 @@ begin
     end if;
 end $$;
 
-CREATE FUNCTION public.unfile(asked_scope bigint, filed_keywords text[], filed_kinds text[], filed_ids uuid[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-    with unfiled as (
-        delete from memory_keywords side
-        using unnest(filed_keywords, filed_kinds, filed_ids) as filed (keyword, kind, id)
-        where side.scope_id = asked_scope and side.keyword = filed.keyword
-          and side.kind = filed.kind and side.id = filed.id
-        returning side.kind, side.keyword, side.counted
-    ), gone as (
-        select kind, keyword, count(*) as times from unfiled where counted group by 1, 2
-    ), weakened as (
-        update keyword_strengths side set strength = side.strength - gone.times
-        from gone
-        where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
-          and side.strength > gone.times
-        returning side.kind, side.keyword
-    )
-    delete from keyword_strengths side using gone
-    where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
-      and not exists (select from weakened where weakened.kind = side.kind and weakened.keyword = side.keyword);
-end $$;
-
-CREATE FUNCTION public.withhold_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
+CREATE FUNCTION public.take_out_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
     LANGUAGE plpgsql
     AS $_$
 declare
@@ -889,6 +1439,238 @@ begin
     return cardinality(taken);
 end $_$;
 
+CREATE FUNCTION public.tidy_entities(asked_scope bigint, asked_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+    chosen record;
+begin
+    delete from entities
+    where scope_id = asked_scope and id = any (asked_ids)
+      and not exists (select from mentions where mentions.scope_id = asked_scope and entity_id = entities.id)
+      and not exists (select from beliefs where beliefs.scope_id = asked_scope and subject_id = entities.id)
+      and not exists (select from beliefs where beliefs.scope_id = asked_scope and object_id = entities.id);
+    for each in
+        select id, normalised, type from entities
+        where scope_id = asked_scope and id = any (asked_ids)
+          and not exists (
+              select from mentions where mentions.scope_id = asked_scope and entity_id = entities.id
+                and mentions.normalised = entities.normalised and mentions.name = entities.name
+          )
+        order by id
+    loop
+        select called.name, called.normalised,
+               exists (
+                   select from entities other where other.scope_id = asked_scope and other.id <> each.id
+                     and other.normalised = called.normalised and other.type = each.type
+               ) as taken
+        into chosen
+        from (
+            select mentions.name, mentions.normalised, mentioned_at from mentions
+            where mentions.scope_id = asked_scope and entity_id = each.id
+            union all
+            -- Of an entity that only facts are left of, what they call it.
+            select named.name, left(lower(named.name), 400), 'infinity'
+            from beliefs
+            join memories on memories.scope_id = asked_scope and memories.id = beliefs.id
+            cross join lateral (
+                select case when subject_id = each.id then memories.subject else memories.object end as name
+            ) named
+            where beliefs.scope_id = asked_scope and named.name <> ''
+              and beliefs.id in (
+                  select id from beliefs where scope_id = asked_scope and subject_id = each.id
+                  union all
+                  select id from beliefs where scope_id = asked_scope and object_id = each.id
+              )
+        ) called
+        order by called.normalised <> each.normalised, taken, mentioned_at, called.normalised, called.name
+        limit 1;
+        update entities
+        set name = coalesce(chosen.name, '?'),
+            normalised = case
+                when chosen.name is null then '? (' || each.id || ')'
+                when chosen.taken then left(chosen.normalised, 400) || ' (' || each.id || ')'
+                else chosen.normalised
+            end
+        where scope_id = asked_scope and id = each.id;
+    end loop;
+end $$;
+
+CREATE FUNCTION public.true_at(asked_scope bigint, moment timestamp with time zone) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    AS $$
+    select id from memories
+    where scope_id = asked_scope and kind = any ('{message,event,chat,thought,summary}') and occurred_at <= moment
+      and withheld is null
+    union all
+    select memories.id from memories
+    left join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
+    where memories.scope_id = asked_scope and memories.kind = 'fact' and memories.withheld is null
+      and case when beliefs.id is null then memories.occurred_at <= moment
+               else (beliefs.valid_at is null or beliefs.valid_at <= moment)
+                   and (beliefs.invalid_at is null or beliefs.invalid_at > moment) end
+$$;
+
+CREATE FUNCTION public.unfile(asked_scope bigint, filed_keywords text[], filed_kinds text[], filed_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    with unfiled as (
+        delete from memory_keywords side
+        using unnest(filed_keywords, filed_kinds, filed_ids) as filed (keyword, kind, id)
+        where side.scope_id = asked_scope and side.keyword = filed.keyword
+          and side.kind = filed.kind and side.id = filed.id
+        returning side.kind, side.keyword, side.counted
+    ), gone as (
+        select kind, keyword, count(*) as times from unfiled where counted group by 1, 2
+    ), weakened as (
+        update keyword_strengths side set strength = side.strength - gone.times
+        from gone
+        where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
+          and side.strength > gone.times
+        returning side.kind, side.keyword
+    )
+    delete from keyword_strengths side using gone
+    where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
+      and not exists (select from weakened where weakened.kind = side.kind and weakened.keyword = side.keyword);
+end $$;
+
+CREATE FUNCTION public.versions_of_run(asked_scope bigint, asked_segments uuid[]) RETURNS TABLE(id uuid, lineage uuid, stands boolean, valid_at timestamp with time zone, invalid_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    SET enable_nestloop TO 'off'
+    AS $$
+    with recursive inside as materialized (
+        select said.id from unnest(asked_segments) as asked (id)
+        cross join lateral (
+            select conversation_id, first_number, last_number from segments
+            where scope_id = asked_scope and segments.id between asked.id and asked.id order by segments.id limit 1
+        ) segment
+        cross join lateral (
+            select messages.id from messages
+            where scope_id = asked_scope and conversation_id = segment.conversation_id
+              and number between segment.first_number and segment.last_number
+            offset 0
+        ) said
+    ), resting as materialized (
+        select memory_id, source_id from evidence where scope_id = asked_scope
+    ), versions as materialized (
+        select beliefs.id, beliefs.lineage, version, superseded_at, subject_id, predicate, object_id, beliefs.valid_at,
+               beliefs.invalid_at
+        from beliefs where scope_id = asked_scope and subject_id is not null
+    ), touched (id) as (
+        select resting.memory_id from inside join resting on resting.source_id = inside.id
+        union
+        select resting.memory_id from touched join resting on resting.source_id = touched.id
+    ), learned as materialized (
+        select versions.* from touched join versions on versions.id = touched.id
+        join memories on memories.scope_id = asked_scope and memories.id = touched.id and memories.origin = 'enrich'
+    ), causes as materialized (
+        -- What a version was made from, beside the version before it.
+        select learned.id, resting.source_id from learned
+        join resting on resting.memory_id = learned.id
+        left join versions own on own.id = resting.source_id
+        where own.lineage is distinct from learned.lineage
+    ), others (id) as (
+        (
+            select learned.id from learned where not exists (select from causes where causes.id = learned.id)
+            union
+            select causes.id from causes
+            where not exists (select from inside where inside.id = causes.source_id)
+              and not exists (select from learned where learned.id = causes.source_id)
+        )
+        union
+        select causes.id from others join causes on causes.source_id = others.id
+    ), of_run as materialized (
+        select learned.* from learned where not exists (select from others where others.id = learned.id)
+    ), standing as materialized (
+        select distinct on (of_run.id) of_run.id as place, earlier.* from of_run
+        join versions earlier on earlier.lineage = of_run.lineage and earlier.version < of_run.version
+        where not exists (select from of_run own where own.id = earlier.id)
+        order by of_run.id, earlier.version desc
+    )
+    select of_run.id, of_run.lineage, standing.id is not null, standing.valid_at, standing.invalid_at
+    from of_run left join standing on standing.place = of_run.id
+    where of_run.superseded_at is null
+      -- What another fact says by now is not said twice.
+      and not exists (
+          select from versions other
+          where other.subject_id = standing.subject_id and other.object_id = standing.object_id
+            and other.predicate = standing.predicate and other.lineage <> standing.lineage
+            and other.superseded_at is null and not exists (select from of_run own where own.id = other.id)
+            and tstzrange(other.valid_at, other.invalid_at) && tstzrange(standing.valid_at, standing.invalid_at)
+      )
+$$;
+
+CREATE FUNCTION public.walk_facts(asked_scope bigint, starts uuid[], hops integer, beam integer, as_of timestamp with time zone, at timestamp with time zone, hidden text[]) RETURNS TABLE(hop integer, place bigint, id uuid, source uuid, target uuid)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    -- A deleted conversation, and what was made from it, is out of sight at once; the rows follow one by one.
+    unsettled boolean := exists (
+        select from conversations
+        where scope_id = asked_scope and not settled and state in ('deleted', 'purging'));
+begin
+    return query
+    with recursive walk (hop, frontier, behind, facts, sources, targets) as (
+        select 0, starts, '{}'::uuid[], '{}'::uuid[], '{}'::uuid[], '{}'::uuid[]
+        union all
+        select walk.hop + 1,
+               array(select distinct reached.id from unnest(followed.targets) as reached (id)
+                     where reached.id <> all (walk.frontier)),
+               walk.behind || walk.frontier, followed.facts, followed.sources, followed.targets
+        from walk cross join lateral (
+            select array_agg(best.id order by best.id desc) as facts,
+                   array_agg(best.source order by best.id desc) as sources,
+                   array_agg(best.target order by best.id desc) as targets
+            from (
+                select distinct on (touching.id) touching.id, each.id as source, touching.target
+                from unnest(walk.frontier) as each (id) cross join lateral (
+                    (select fact.id, fact.object_id as target from beliefs fact
+                     where fact.scope_id = asked_scope and fact.subject_id = each.id
+                       and fact.created_at <= as_of and (fact.superseded_at is null or fact.superseded_at > as_of)
+                       and (fact.valid_at is null or fact.valid_at <= at)
+                       and (fact.invalid_at is null or fact.invalid_at > at)
+                       and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
+                       and fact.object_id <> all (walk.behind)
+                       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+                     order by fact.id desc
+                     limit greatest(10, beam / cardinality(walk.frontier)))
+                    union all
+                    (select fact.id, fact.subject_id from beliefs fact
+                     where fact.scope_id = asked_scope and fact.object_id = each.id
+                       and fact.created_at <= as_of and (fact.superseded_at is null or fact.superseded_at > as_of)
+                       and (fact.valid_at is null or fact.valid_at <= at)
+                       and (fact.invalid_at is null or fact.invalid_at > at)
+                       and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
+                       and fact.subject_id <> all (walk.behind)
+                       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+                     order by fact.id desc
+                     limit greatest(10, beam / cardinality(walk.frontier)))
+                ) touching
+                order by touching.id desc, each.id
+                limit beam
+            ) best
+        ) followed
+        where walk.hop < hops and cardinality(walk.frontier) > 0 and followed.facts is not null
+    )
+    select walk.hop, step.place, step.id, step.source, step.target
+    from walk, unnest(walk.facts, walk.sources, walk.targets) with ordinality as step (id, source, target, place);
+end $$;
+
+CREATE FUNCTION public.withhold_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if reason = 'past' then
+        asked_ids := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
+                             and withheld is distinct from 'deleted');
+    end if;
+    return take_out_memories(asked_scope, asked_ids, reason);
+end $$;
+
 ALTER TABLE public.access_log ALTER COLUMN number ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME public.access_log_number_seq
     START WITH 1
@@ -923,6 +1705,28 @@ CREATE TABLE public.api_keys (
 
 ALTER TABLE ONLY public.api_keys FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.beliefs (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    lineage uuid NOT NULL,
+    version integer NOT NULL,
+    subject_id uuid,
+    predicate text DEFAULT ''::text NOT NULL,
+    object_id uuid,
+    valid_at timestamp with time zone,
+    invalid_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    superseded_at timestamp with time zone,
+    withheld_for text,
+    CONSTRAINT beliefs_check CHECK ((invalid_at > valid_at)),
+    CONSTRAINT beliefs_check1 CHECK ((superseded_at >= created_at)),
+    CONSTRAINT beliefs_check2 CHECK (((subject_id IS NULL) = (object_id IS NULL))),
+    CONSTRAINT beliefs_version_check CHECK ((version > 0))
+);
+ALTER TABLE ONLY public.beliefs ALTER COLUMN predicate SET STATISTICS 0;
+
+ALTER TABLE ONLY public.beliefs FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.conversations (
     scope_id bigint NOT NULL,
     id text NOT NULL,
@@ -937,6 +1741,7 @@ CREATE TABLE public.conversations (
     updated_at timestamp with time zone NOT NULL,
     changed_at timestamp with time zone NOT NULL,
     idle_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    segmented_number bigint DEFAULT 0 NOT NULL,
     CONSTRAINT conversations_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text, 'deleted'::text, 'purging'::text])))
 )
 WITH (fillfactor='70');
@@ -944,6 +1749,21 @@ ALTER TABLE ONLY public.conversations ALTER COLUMN name SET STATISTICS 0;
 ALTER TABLE ONLY public.conversations ALTER COLUMN metadata SET STATISTICS 0;
 
 ALTER TABLE ONLY public.conversations FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.digests (
+    scope_id bigint NOT NULL,
+    segment_id uuid NOT NULL,
+    run_id uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    model text NOT NULL,
+    prompt_version text NOT NULL,
+    content jsonb NOT NULL,
+    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    applied_at timestamp with time zone,
+    summary_id uuid
+);
+ALTER TABLE ONLY public.digests ALTER COLUMN content SET STATISTICS 0;
+
+ALTER TABLE ONLY public.digests FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.embedding_spaces (
     id integer NOT NULL,
@@ -970,6 +1790,21 @@ ALTER TABLE public.embedding_spaces ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE public.entities (
+    scope_id bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    name text NOT NULL,
+    normalised text NOT NULL,
+    type text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT entities_normalised_check CHECK (((length(normalised) >= 1) AND (length(normalised) <= 500))),
+    CONSTRAINT entities_type_check CHECK ((type = ANY (ARRAY['person'::text, 'place'::text, 'organization'::text, 'product'::text, 'skill'::text, 'activity'::text, 'event'::text, 'emotion'::text, 'thing'::text, 'other'::text])))
+);
+ALTER TABLE ONLY public.entities ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ONLY public.entities ALTER COLUMN normalised SET STATISTICS 0;
+
+ALTER TABLE ONLY public.entities FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.evidence (
     scope_id bigint NOT NULL,
@@ -1043,6 +1878,33 @@ CREATE TABLE public.keyword_strengths (
 
 ALTER TABLE ONLY public.keyword_strengths FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.ledger (
+    scope_id bigint NOT NULL,
+    tenant_id bigint GENERATED ALWAYS AS ((scope_id >> 40)) STORED NOT NULL,
+    number bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    step text NOT NULL,
+    model text DEFAULT ''::text NOT NULL,
+    prompt_version text DEFAULT ''::text NOT NULL,
+    prompt_tokens bigint DEFAULT 0 NOT NULL,
+    completion_tokens bigint DEFAULT 0 NOT NULL,
+    price double precision,
+    milliseconds double precision NOT NULL,
+    outcome text NOT NULL,
+    source_id uuid
+);
+
+ALTER TABLE ONLY public.ledger FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.ledger ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.ledger_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.memory_keywords (
     scope_id bigint NOT NULL,
     keyword text NOT NULL,
@@ -1065,6 +1927,22 @@ WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_thr
 ALTER TABLE ONLY public.memory_terms ALTER COLUMN weights SET STATISTICS 0;
 
 ALTER TABLE ONLY public.memory_terms FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.mentions (
+    scope_id bigint NOT NULL,
+    source_id uuid NOT NULL,
+    entity_id uuid NOT NULL,
+    normalised text NOT NULL,
+    name text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    mentioned_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT mentions_normalised_check CHECK (((length(normalised) >= 1) AND (length(normalised) <= 500)))
+);
+ALTER TABLE ONLY public.mentions ALTER COLUMN normalised SET STATISTICS 0;
+ALTER TABLE ONLY public.mentions ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ONLY public.mentions ALTER COLUMN description SET STATISTICS 0;
+
+ALTER TABLE ONLY public.mentions FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.messages (
     scope_id bigint NOT NULL,
@@ -1111,6 +1989,20 @@ CREATE TABLE public.purge_receipts (
 
 ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.runs (
+    scope_id bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    model text NOT NULL,
+    since timestamp with time zone,
+    state text DEFAULT 'building'::text NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    switched_at timestamp with time zone,
+    prompt_version text DEFAULT ''::text NOT NULL,
+    CONSTRAINT runs_state_check CHECK ((state = ANY (ARRAY['building'::text, 'switched'::text, 'abandoned'::text])))
+);
+
+ALTER TABLE ONLY public.runs FORCE ROW LEVEL SECURITY;
+
 CREATE SEQUENCE public.scope_numbers
     START WITH 1
     INCREMENT BY 1
@@ -1138,11 +2030,35 @@ WITH (fillfactor='70');
 
 ALTER TABLE ONLY public.scopes FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.segments (
+    scope_id bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    conversation_id text NOT NULL,
+    first_number bigint NOT NULL,
+    last_number bigint NOT NULL,
+    ending text NOT NULL,
+    similarity real,
+    label text DEFAULT ''::text NOT NULL,
+    state text DEFAULT 'closed'::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    closed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    enriched_at timestamp with time zone,
+    attempts smallint DEFAULT 0 NOT NULL,
+    CONSTRAINT segments_check CHECK ((last_number >= first_number)),
+    CONSTRAINT segments_ending_check CHECK ((ending = ANY (ARRAY['topic'::text, 'idle'::text, 'length'::text, 'asked'::text]))),
+    CONSTRAINT segments_state_check CHECK ((state = ANY (ARRAY['closed'::text, 'enriched'::text, 'failed'::text, 'cut'::text])))
+);
+ALTER TABLE ONLY public.segments ALTER COLUMN label SET STATISTICS 0;
+
+ALTER TABLE ONLY public.segments FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.tenants (
     id integer NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT tenants_id_check CHECK (((id >= 1) AND (id <= 8388607)))
+    tokens_per_day bigint,
+    CONSTRAINT tenants_id_check CHECK (((id >= 1) AND (id <= 8388607))),
+    CONSTRAINT tenants_tokens_per_day_check CHECK ((tokens_per_day >= 0))
 );
 
 ALTER TABLE public.tenants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1162,7 +2078,11 @@ CREATE TABLE public.withheld_memories (
     counted boolean NOT NULL,
     term_count bigint NOT NULL,
     last_accessed_at timestamp with time zone,
-    access_count integer
+    access_count integer,
+    faded_at timestamp with time zone,
+    fading_score double precision,
+    fading_grounds text,
+    fading_reason text
 );
 ALTER TABLE ONLY public.withheld_memories ALTER COLUMN terms SET STATISTICS 0;
 ALTER TABLE ONLY public.withheld_memories ALTER COLUMN weights SET STATISTICS 0;
@@ -1194,14 +2114,35 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hash_key UNIQUE (secret_hash);
 
+ALTER TABLE ONLY public.beliefs
+    ADD CONSTRAINT beliefs_one_at_a_time EXCLUDE USING gist (scope_id WITH =, lineage WITH =, tstzrange(created_at, superseded_at) WITH &&);
+
+ALTER TABLE ONLY public.beliefs
+    ADD CONSTRAINT beliefs_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.beliefs
+    ADD CONSTRAINT beliefs_said_once EXCLUDE USING gist (scope_id WITH =, subject_id WITH =, predicate WITH =, object_id WITH =, tstzrange(valid_at, invalid_at) WITH &&) WHERE (((superseded_at IS NULL) AND (subject_id IS NOT NULL)));
+
+ALTER TABLE ONLY public.beliefs
+    ADD CONSTRAINT beliefs_scope_id_lineage_version_key UNIQUE (scope_id, lineage, version);
+
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.digests
+    ADD CONSTRAINT digests_pkey PRIMARY KEY (scope_id, segment_id, run_id);
 
 ALTER TABLE ONLY public.embedding_spaces
     ADD CONSTRAINT embedding_spaces_model_dimensions_key UNIQUE (model, dimensions);
 
 ALTER TABLE ONLY public.embedding_spaces
     ADD CONSTRAINT embedding_spaces_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.entities
+    ADD CONSTRAINT entities_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.entities
+    ADD CONSTRAINT entities_scope_id_normalised_type_key UNIQUE (scope_id, normalised, type);
 
 ALTER TABLE ONLY public.evidence
     ADD CONSTRAINT evidence_pkey PRIMARY KEY (scope_id, memory_id, source_id);
@@ -1224,6 +2165,9 @@ ALTER TABLE ONLY public.job_progress
 ALTER TABLE ONLY public.keyword_strengths
     ADD CONSTRAINT keyword_strengths_pkey PRIMARY KEY (scope_id, kind, keyword);
 
+ALTER TABLE ONLY public.ledger
+    ADD CONSTRAINT ledger_pkey PRIMARY KEY (scope_id, number);
+
 ALTER TABLE ONLY public.memories
     ADD CONSTRAINT memories_pkey PRIMARY KEY (scope_id, id);
 
@@ -1232,6 +2176,9 @@ ALTER TABLE ONLY public.memory_keywords
 
 ALTER TABLE ONLY public.memory_terms
     ADD CONSTRAINT memory_terms_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.mentions
+    ADD CONSTRAINT mentions_pkey PRIMARY KEY (scope_id, source_id, entity_id, normalised);
 
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (scope_id, id);
@@ -1245,11 +2192,20 @@ ALTER TABLE ONLY public.pending_embeddings
 ALTER TABLE ONLY public.purge_receipts
     ADD CONSTRAINT purge_receipts_pkey PRIMARY KEY (scope_id, id);
 
+ALTER TABLE ONLY public.runs
+    ADD CONSTRAINT runs_pkey PRIMARY KEY (scope_id, id);
+
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_tenant_id_agent_user_key UNIQUE (tenant_id, agent, "user");
+
+ALTER TABLE ONLY public.segments
+    ADD CONSTRAINT segments_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.segments
+    ADD CONSTRAINT segments_scope_id_conversation_id_first_number_key UNIQUE (scope_id, conversation_id, first_number);
 
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_name_key UNIQUE (name);
@@ -1265,21 +2221,45 @@ ALTER TABLE ONLY public.withheld_vectors
 
 CREATE INDEX accesses_by_time ON public.accesses USING btree (scope_id, kind, last_accessed_at DESC, id DESC);
 
+CREATE INDEX beliefs_believed ON public.beliefs USING btree (scope_id, subject_id, object_id) WHERE ((superseded_at IS NULL) AND (subject_id IS NOT NULL));
+
+CREATE INDEX beliefs_by_object ON public.beliefs USING btree (scope_id, object_id, id DESC) INCLUDE (subject_id, valid_at, invalid_at, created_at, superseded_at, withheld_for) WHERE (object_id IS NOT NULL);
+
+CREATE INDEX beliefs_by_subject ON public.beliefs USING btree (scope_id, subject_id, id DESC) INCLUDE (object_id, valid_at, invalid_at, created_at, superseded_at, withheld_for) WHERE (subject_id IS NOT NULL);
+
+CREATE INDEX beliefs_ending ON public.beliefs USING btree (scope_id, invalid_at) WHERE ((superseded_at IS NULL) AND (invalid_at IS NOT NULL));
+
 CREATE INDEX conversations_by_idleness ON public.conversations USING btree (scope_id, state, idle_since);
+
+CREATE INDEX conversations_by_summary ON public.conversations USING btree (scope_id, summary_id) WHERE (summary_id IS NOT NULL);
 
 CREATE INDEX conversations_by_time ON public.conversations USING btree (scope_id, updated_at DESC, id);
 
+CREATE INDEX conversations_running ON public.conversations USING btree (scope_id, idle_since) WHERE (segmented_number < last_number);
+
 CREATE INDEX conversations_unsettled ON public.conversations USING btree (scope_id) WHERE (NOT settled);
+
+CREATE INDEX entities_by_trigram ON public.entities USING gist (scope_id, normalised public.gist_trgm_ops);
 
 CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source_id, memory_id);
 
 CREATE INDEX feedback_of_memory ON public.feedback USING btree (scope_id, memory_id);
 
+CREATE INDEX ledger_by_time ON public.ledger USING btree (tenant_id, at) INCLUDE (prompt_tokens, completion_tokens);
+
 CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, occurred_at DESC, id DESC) INCLUDE (idle) WHERE (withheld IS NULL);
+
+CREATE INDEX memories_expiring ON public.memories USING btree (scope_id, expires_at) WHERE ((expires_at IS NOT NULL) AND (withheld IS NULL));
 
 CREATE INDEX memories_stale ON public.memories USING btree (scope_id, id) WHERE (withheld = 'stale'::text);
 
+CREATE INDEX memories_withheld_in_time ON public.memories USING btree (scope_id, withheld, id) WHERE (withheld = ANY (ARRAY['past'::text, 'faded'::text]));
+
 CREATE INDEX memory_terms_by_term ON public.memory_terms USING gin (terms) WITH (gin_pending_list_limit='256');
+
+CREATE INDEX mentions_by_name ON public.mentions USING btree (scope_id, normalised, entity_id) INCLUDE (source_id);
+
+CREATE INDEX mentions_of_entity ON public.mentions USING btree (scope_id, entity_id, mentioned_at DESC);
 
 CREATE UNIQUE INDEX messages_by_external_id ON public.messages USING btree (scope_id, conversation_id, external_id) WHERE (external_id <> ''::text);
 
@@ -1291,7 +2271,15 @@ CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (sta
 
 CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
 
+CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
+
+CREATE CONSTRAINT TRIGGER drop_stale_facts AFTER UPDATE OF withheld ON public.memories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.withheld = 'stale'::text) AND (old.withheld IS DISTINCT FROM 'stale'::text) AND (new.kind = 'fact'::text))) EXECUTE FUNCTION public.drop_stale_facts();
+
 CREATE TRIGGER erase_accesses AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('accesses', 'id');
+
+CREATE TRIGGER erase_beliefs AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('beliefs', 'id');
+
+CREATE TRIGGER erase_digested AFTER DELETE ON public.digests REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_digested();
 
 CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('evidence', 'memory_id');
 
@@ -1301,9 +2289,17 @@ CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TA
 
 CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
 
+CREATE TRIGGER erase_mentions AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('mentions', 'source_id');
+
+CREATE TRIGGER erase_mentions AFTER DELETE ON public.segments REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('mentions', 'source_id');
+
 CREATE TRIGGER erase_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_messages();
 
 CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('pending_embeddings', 'id');
+
+CREATE TRIGGER erase_segments AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments_of();
+
+CREATE TRIGGER erase_segments AFTER DELETE ON public.messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments();
 
 CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_vectors();
 
@@ -1311,11 +2307,33 @@ CREATE TRIGGER erase_withheld_memories AFTER DELETE ON public.memories REFERENCI
 
 CREATE TRIGGER erase_withheld_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_vectors', 'id');
 
+CREATE TRIGGER follow_memory BEFORE INSERT ON public.beliefs FOR EACH ROW EXECUTE FUNCTION public.follow_memory();
+
+CREATE TRIGGER follow_withholding AFTER UPDATE OF withheld ON public.memories FOR EACH ROW WHEN (((new.kind = 'fact'::text) AND (new.withheld IS DISTINCT FROM old.withheld))) EXECUTE FUNCTION public.follow_withholding();
+
+CREATE TRIGGER forget_names AFTER DELETE ON public.mentions REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.forget_names();
+
+CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.heal_lineages();
+
+CREATE TRIGGER stay_cut BEFORE UPDATE OF state ON public.segments FOR EACH ROW WHEN (((old.state = 'cut'::text) AND (new.state = 'closed'::text))) EXECUTE FUNCTION public.stay_cut();
+
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
+
+ALTER TABLE ONLY public.beliefs
+    ADD CONSTRAINT beliefs_scope_id_object_id_fkey FOREIGN KEY (scope_id, object_id) REFERENCES public.entities(scope_id, id);
+
+ALTER TABLE ONLY public.beliefs
+    ADD CONSTRAINT beliefs_scope_id_subject_id_fkey FOREIGN KEY (scope_id, subject_id) REFERENCES public.entities(scope_id, id);
+
+ALTER TABLE ONLY public.digests
+    ADD CONSTRAINT digests_scope_id_segment_id_fkey FOREIGN KEY (scope_id, segment_id) REFERENCES public.segments(scope_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.mentions
+    ADD CONSTRAINT mentions_scope_id_entity_id_fkey FOREIGN KEY (scope_id, entity_id) REFERENCES public.entities(scope_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
@@ -1328,7 +2346,13 @@ ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.beliefs ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.conversations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.digests ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.entities ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 
@@ -1340,15 +2364,23 @@ ALTER TABLE public.job_effects ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.keyword_strengths ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.ledger ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.memories ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memory_keywords ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memory_terms ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.mentions ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.messages ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY of_matcher ON public.entities FOR SELECT TO recollect_matcher USING (true);
+
 CREATE POLICY of_matcher ON public.memory_terms FOR SELECT TO recollect_matcher USING (true);
+
+CREATE POLICY of_matcher ON public.withheld_memories FOR SELECT TO recollect_matcher USING (true);
 
 CREATE POLICY of_presenter ON public.api_keys FOR SELECT USING ((secret_hash = ( SELECT public.presented_key() AS presented_key)));
 
@@ -1360,7 +2392,13 @@ CREATE POLICY of_tenant ON public.agents USING ((tenant_id = ( SELECT public.cur
 
 CREATE POLICY of_tenant ON public.api_keys USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
+CREATE POLICY of_tenant ON public.beliefs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.digests TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.entities TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -1372,11 +2410,15 @@ CREATE POLICY of_tenant ON public.job_effects TO recollect_service USING (((scop
 
 CREATE POLICY of_tenant ON public.keyword_strengths TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.ledger TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.memory_keywords TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.memory_terms TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.mentions TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -1384,7 +2426,11 @@ CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING 
 
 CREATE POLICY of_tenant ON public.purge_receipts TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.runs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.scopes USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+
+CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -1394,7 +2440,11 @@ ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.purge_receipts ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.runs ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.scopes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.segments ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.withheld_memories ENABLE ROW LEVEL SECURITY;
 
@@ -1413,8 +2463,14 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.accesses TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memories TO recollect_service;
 
+REVOKE ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 
@@ -1426,7 +2482,11 @@ GRANT SELECT,INSERT ON TABLE public.api_keys TO recollect_service;
 
 GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.beliefs TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.conversations TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.digests TO recollect_service;
 
 GRANT SELECT ON TABLE public.embedding_spaces TO recollect_service;
 
@@ -1435,6 +2495,9 @@ GRANT UPDATE(filled_scope) ON TABLE public.embedding_spaces TO recollect_service
 GRANT UPDATE(filled_id) ON TABLE public.embedding_spaces TO recollect_service;
 
 GRANT UPDATE(filled_count) ON TABLE public.embedding_spaces TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.entities TO recollect_service;
+GRANT SELECT ON TABLE public.entities TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.evidence TO recollect_service;
 
@@ -1450,16 +2513,22 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.job_progress TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.keyword_strengths TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.ledger TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_keywords TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
 GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.runs TO recollect_service;
 
 GRANT USAGE ON SEQUENCE public.scope_numbers TO recollect_service;
 
@@ -1481,8 +2550,13 @@ GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.segments TO recollect_service;
+
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
 
+GRANT SELECT(tokens_per_day) ON TABLE public.tenants TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withheld_memories TO recollect_service;
+GRANT SELECT ON TABLE public.withheld_memories TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withheld_vectors TO recollect_service;

@@ -114,6 +114,12 @@ async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
     )
 
 
+async def open_scope(database: Database, scope: Scope) -> int:
+    """Return a scope's number, making the scope if it is new."""
+    async with database.transaction(scope.tenant_id) as connection:
+        return (await read_opening(await ask_opening(connection, scope))).scope_id
+
+
 async def close_writing(connection: Connection, scope_id: int, counts: Counts, written_at: datetime) -> None:
     """Count what was written to a scope, in the transaction of the write."""
     parameters = {"scope_id": scope_id, "written_at": written_at, **asdict(counts)}

@@ -70,3 +70,8 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
     await memories.store_terms(connection, scope_id, [row])
     await memories.store_links(connection, scope_id, [row])
     await connection.execute(QUERIES["count"], parameters)
+
+
+async def keep_past(connection: Connection, scope_id: int, memory_id: UUID) -> None:
+    """Take a memory that was made anew out of recall again if it is a version that is over."""
+    await connection.execute(QUERIES["keep_past"], {"scope_id": scope_id, "id": memory_id})

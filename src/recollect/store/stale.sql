@@ -1,10 +1,16 @@
 -- name: next
--- The next that can be made anew: all that is left of its evidence is in sight.
+-- The next that can be made anew: all that is left of its evidence is in sight. Facts that join entities are not among
+-- them: they go as soon as they are stale.
 select id, kind, importance, depth, occurred_at,
        array(select source_id from evidence
              where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id) as evidence
 from memories
 where scope_id = %(scope_id)s and withheld = 'stale' and id > %(after)s
+  -- A summary that is not believed any more stays blank.
+  and not exists (
+      select from beliefs
+      where beliefs.scope_id = %(scope_id)s and beliefs.id = memories.id and superseded_at is not null
+  )
   and exists (select from evidence where evidence.scope_id = %(scope_id)s and evidence.memory_id = memories.id)
   and not exists (
       select from evidence join memories source on source.scope_id = %(scope_id)s and source.id = evidence.source_id
@@ -41,3 +47,6 @@ where scope_id = %(scope_id)s and id = %(id)s
 
 -- name: count
 select count_in(%(scope_id)s, array[%(kind)s], %(terms)s)
+
+-- name: keep_past
+select withhold_memories(%(scope_id)s, array(select past_among(%(scope_id)s, array[%(id)s::uuid])), 'past')

@@ -20,7 +20,7 @@ from recollect.core.checks import check_idempotency_key
 from recollect.core.messages import count_tokens
 from recollect.llm.tokens import Tokenizer
 from recollect.models import LEGACY, Appended, Caller, ConversationState, NewMessage, Scope
-from recollect.store import conversations, lifecycle
+from recollect.store import conversations, lifecycle, segments
 from recollect.store.db import Connection
 from recollect.store.memories import Row
 from recollect.verbs.parts import Parts
@@ -49,7 +49,7 @@ async def append(
         vectors,
         key,
         fingerprint_messages(conversation, new) if key else b"",
-        store_beside(scope, conversation, new, counted, linked),
+        store_beside(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
     )
     async with parts.database.transaction(scope.tenant_id) as connection:
         receipts = await perform(parts, connection, write)
@@ -74,7 +74,13 @@ def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Cou
 
 
 def store_beside(
-    scope: Scope, conversation: str, new: Sequence[NewMessage], counted: Counts, linked: list[Linked]
+    scope: Scope,
+    conversation: str,
+    new: Sequence[NewMessage],
+    counted: Counts,
+    linked: list[Linked],
+    *,
+    enriching: bool,
 ) -> AskBeside:
     """Prepare what is written beside the memories; `linked` holds it when it is done."""
     named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
@@ -90,6 +96,8 @@ def store_beside(
             if opened.state is not ConversationState.ACTIVE:
                 # The next word brings an archived conversation back: its memories follow by a job.
                 await lifecycle.defer_settling(connection, scope_id)
+            if enriching:
+                await segments.defer_enrichment(connection, scope_id)
 
         return store
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from recollect.core.associations import read_as_original, read_triple
-from recollect.core.checks import LONGEST_PART, check_line
+from recollect.core.checks import LONGEST_PART, check_line, check_times
 from recollect.core.keywords import normalise_keyword
 from recollect.errors import InvalidInputError
-from recollect.models import Association, Kind, Memory, Scope, Triple
+from recollect.models import Association, Kind, Memory, Scope, Times, Triple
 from recollect.store import keywords, memories
 from recollect.verbs.parts import Parts
 
@@ -20,18 +20,19 @@ MOST_MEMORIES = 10_000
 
 
 async def associate(
-    parts: Parts, scope: Scope, triples: Sequence[Triple], limit: int, *, original: bool
+    parts: Parts, scope: Scope, triples: Sequence[Triple], limit: int, *, original: bool, times: Times
 ) -> list[Association]:
     """Give back, for each triple, the events and the thoughts it reminds of; nothing counts as accessed.
 
     In the manner of the original, limit does not count, and what is newest comes first.
     """
     check_triples(triples, limit)
+    check_times(times)
     most = MOST_MEMORIES // len(triples) if original else limit
     asked = [read_as_original(triple) if original else read_triple(triple) for triple in triples]
-    ranked = await keywords.associate(parts.database, scope, asked, most, newest=original)
+    ranked = await keywords.associate(parts.database, scope, asked, most, newest=original, times=times)
     ids = sorted({memory_id for listed in ranked.values() for memory_id in listed})
-    found = await memories.fetch(parts.database, scope, ids) if ids else {}
+    found = await memories.fetch(parts.database, scope, ids, times) if ids else {}
     return [
         Association(
             triple,
@@ -47,11 +48,12 @@ def pick(found: Mapping[UUID, Memory], ids: Sequence[UUID]) -> tuple[Memory, ...
     return tuple(found[memory_id] for memory_id in ids if memory_id in found)
 
 
-async def last_chat(parts: Parts, scope: Scope, name: str) -> Memory | None:
+async def last_chat(parts: Parts, scope: Scope, name: str, times: Times) -> Memory | None:
     """Give back the newest chat filed under a name."""
     check_line("name", name, LONGEST_PART)
-    chat = await keywords.find_last_chat(parts.database, scope, normalise_keyword(name))
-    return (await memories.fetch(parts.database, scope, [chat])).get(chat) if chat else None
+    check_times(times)
+    chat = await keywords.find_last_chat(parts.database, scope, normalise_keyword(name), times)
+    return (await memories.fetch(parts.database, scope, [chat], times)).get(chat) if chat else None
 
 
 def check_triples(triples: Sequence[Triple], limit: int) -> None:

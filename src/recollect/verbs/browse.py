@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from recollect.core.checks import check_limit
+from recollect.core.checks import check_limit, check_times
 from recollect.errors import NotFoundError
-from recollect.models import Memory, Page, Scope
+from recollect.models import Memory, Page, Scope, Times
 from recollect.store import memories
 from recollect.verbs.parts import Parts
 
 
 async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
-    """Fetch one memory; a foreign id is as unknown as a made-up one."""
+    """Fetch one memory, in any of its versions; a foreign id is as unknown as a made-up one."""
     found = await memories.fetch_one(parts.database, scope, memory_id)
     if found is None:
         raise NotFoundError("There is no such memory in this scope.")
     return found
 
 
-async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int) -> Page:
-    """Fetch one page, oldest first."""
+async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, times: Times) -> Page:
+    """Fetch one page as it stood at these times, oldest first."""
     check_limit(limit)
-    rows = await memories.page(parts.database, scope, cursor or memories.BEGINNING, limit + 1)
+    check_times(times)
+    rows = await memories.page(parts.database, scope, cursor or memories.BEGINNING, limit + 1, times)
     return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)

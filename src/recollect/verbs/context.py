@@ -91,7 +91,8 @@ def check(wanted: Wanted) -> Wanted:
     check_text("text", wanted.cue.text, LONGEST_MESSAGE)
     check_cue(shorten_cue(wanted.cue))
     check_shares(wanted.shares)
-    window = replace(wanted.window, max_tokens=wanted.budget)
+    # One moment for the whole prompt: what is recalled, what was said, and what it came to.
+    window = replace(wanted.window, max_tokens=wanted.budget, as_of=wanted.cue.as_of, at=wanted.cue.at)
     check_window(window)
     return replace(wanted, window=window)
 
@@ -143,10 +144,13 @@ def find_asked(path: Sequence[Read], wanted: Wanted) -> tuple[Message, ...]:
 
 async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: Wanted) -> Memory | None:
     """Read the running summary, unless it is withheld, forgotten, or trusted less than was asked for."""
-    summary = await conversations.find_summary(parts.database, scope, conversation) if wanted.shares.summary else None
+    if not wanted.shares.summary:
+        return None
+    times = wanted.cue.times
+    summary = await conversations.find_summary(parts.database, scope, conversation, times)
     if summary is None:
         return None
-    memory = (await memories.fetch(parts.database, scope, [summary])).get(summary)
+    memory = (await memories.fetch(parts.database, scope, [summary], times)).get(summary)
     return memory if memory is not None and memory.trust >= wanted.cue.min_trust else None
 
 

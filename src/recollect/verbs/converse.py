@@ -10,13 +10,16 @@ from recollect.core.checks import UNSTORABLE
 from recollect.core.insights import Shape
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
-from recollect.llm.prompt import fill_prompt
+from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models import Caller, Context, NewMessage, Reply, Role, Scope
+from recollect.store.scopes import locate, open_scope
 from recollect.verbs.append import append
 from recollect.verbs.context import context
-from recollect.verbs.parts import Parts
+from recollect.verbs.ledger import metered
+from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.prompt import Wanted
-from recollect.verbs.reflect import require_chat_model
+
+STEP, PROMPT = "converse", "utterance"
 
 
 class Utterance(Shape):
@@ -29,9 +32,12 @@ async def converse(
     parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: Wanted, report: Callable[[Context], None]
 ) -> Reply:
     """Answer what a user says; the question and the answer are appended, or neither is."""
-    chat = require_chat_model(parts)
-    made = await context(parts, scope, conversation, wanted, None)
+    require_chat_model(parts)
+    place = await locate(parts.database, scope)
+    made = await context(parts, scope, conversation, wanted, place)
     report(made)
+    scope_id = place.scope_id or await open_scope(parts.database, scope)
+    chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     answer = await ask(chat, made)
     said = turn(made, wanted, answer)
     appended = await append(parts, caller, scope, conversation, said)
@@ -41,7 +47,7 @@ async def converse(
 async def ask(chat: ChatModel, made: Context) -> str:
     """Ask for the assistant's next message; as JSON, no message can pass for another."""
     messages = json.dumps([dict(message) for message in made.messages], ensure_ascii=False, indent=1)
-    answer = await chat.ask(fill_prompt("utterance", messages=messages), Utterance)
+    answer = await chat.ask(fill_prompt(PROMPT, messages=messages), Utterance)
     text = UNSTORABLE.sub("", answer.text).strip()[:LONGEST_MESSAGE]
     if not text:
         raise ChatModelError("the chat model said nothing", answered=True)

@@ -8,12 +8,13 @@ from uuid import UUID
 
 from recollect.core.appends import check_conversation
 from recollect.core.budget import Fitted, cost, fit, fit_upstream, price_image, shorten
+from recollect.core.checks import check_times
 from recollect.core.messages import to_prompt, to_text
 from recollect.core.threads import Node, bound_fetch, walk_upstream
 from recollect.core.tokens import find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import LEGACY, Conversation, History, MessageStatus, Oversized, Role, Scope, Window
+from recollect.models import LEGACY, Conversation, History, MessageStatus, Oversized, Role, Scope, Times, Window
 from recollect.store import conversations
 from recollect.store.conversations import EVERY_STATE, IN_SIGHT, Read
 from recollect.verbs.parts import Parts
@@ -41,6 +42,7 @@ def check_window(window: Window) -> None:
     for field, value in (("max_tokens", window.max_tokens), ("image_tokens", window.image_tokens)):
         if not 0 <= value <= MOST_TOKENS:
             raise InvalidInputError(f"{field} must be between 0 and {MOST_TOKENS}")
+    check_times(Times(window.as_of, window.at))
 
 
 def choose_tokenizer(parts: Parts, name: str) -> Tokenizer:
@@ -55,7 +57,7 @@ async def read_path(parts: Parts, scope: Scope, conversation: str, window: Windo
     """Read the messages to choose from, newest first."""
     if window.upstream:
         limit = bound_fetch(window.message_limit)
-        reads = await conversations.read_turns(parts.database, scope, conversation, limit, tokenizer.name)
+        reads = await conversations.read_turns(parts.database, scope, conversation, limit, window, tokenizer.name)
         return follow_upstream(reads, tokenizer.frame)
     return await conversations.walk(parts.database, scope, conversation, window, tokenizer.name)
 

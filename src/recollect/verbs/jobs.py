@@ -52,6 +52,10 @@ class JobDesk:
         await jobs.retry_failed(self.database, caller.tenant_id, Wanted(found.id))
         return await self._find(caller.tenant_id, found.id)
 
+    async def counts(self) -> list[tuple[str, str, int]]:
+        """Count the jobs of all tenants by task and status, as an operator."""
+        return await jobs.count_jobs(self.database)
+
     async def show(self, job_id: int) -> Job:
         """Read a job of any scope, as an operator."""
         tenant_id = await jobs.find_tenant(self.database, job_id) if job_id <= LARGEST else None

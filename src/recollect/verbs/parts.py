@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
-from recollect.errors import EmbedderError
+from recollect.core.costs import Price
+from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import Tokenizer
 from recollect.store.db import Database
+
+if TYPE_CHECKING:
+    from recollect.verbs.steps.draft import Step
+
+NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,14 @@ class Parts:
     chat: ChatModel | None = None
     tokenizers: Sequence[Tokenizer] = ()
     """By which every message is counted; the first one is the usual one."""
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """What models cost, by their names."""
+    tokens_per_day: int = 0
+    """How many a tenant may use where the operator says nothing else; 0 is no limit."""
+    fading_days: float = 0.0
+    """Over how many days memories fade where an agent's profile says nothing else; 0 is never."""
+    steps: Mapping[str, Step] = field(default_factory=dict[str, "Step"])
+    """By which talk becomes knowledge, each by its name and in their order."""
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means that the work goes on without vectors."""
@@ -39,3 +54,10 @@ class Parts:
                 return await self.embedder.embed(texts)
         except (EmbedderError, TimeoutError):
             return None
+
+
+def require_chat_model(parts: Parts) -> ChatModel:
+    """Give the chat model, or say that one is needed; calls go through the ledger, not to it directly."""
+    if parts.chat is None:
+        raise InvalidInputError(NO_CHAT_MODEL)
+    return parts.chat

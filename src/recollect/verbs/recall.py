@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from recollect.channels.channel import Channel, Proposal
 from recollect.core.checks import check_cue, unit_vector
 from recollect.core.cues import Reading, read
-from recollect.core.fusion import USUAL_CHANNELS, default_weights, fuse
+from recollect.core.fusion import USUAL_CHANNELS, default_weights, fuse, join
 from recollect.core.terms import script_of
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.embedder import serves
-from recollect.models import Cue, Embedding, Hit, Memory, Ranked, Recollection, Scope, Script, Status
+from recollect.models import Cue, Embedding, Hit, Memory, Ranked, Recollection, Scope, Script, Status, Times
 from recollect.store import memories
 from recollect.store.scopes import Place
 from recollect.store.spaces import tenant_of
@@ -32,6 +32,8 @@ MOST_CUES = 64
 RECORDING_SHARE = 0.25
 """So much of the deadline may be spent on noting accesses; an answer without them is better than none."""
 EVERY_SCRIPT = frozenset(Script)
+PAST = "past"
+"""Asked beside the usual channels where a cue names a time; the others know of no versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,10 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
     known = {channel.name: channel for channel in parts.channels}
     if unknown := sorted(set(cue.channels) - known.keys()):
         raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
-    return [known[name] for name in dict.fromkeys(cue.channels or USUAL_CHANNELS) if name in known]
+    named = [*(cue.channels or USUAL_CHANNELS)]
+    if cue.times.past and not set(named).isdisjoint(USUAL_CHANNELS):
+        named.append(PAST)
+    return [known[name] for name in dict.fromkeys(named) if name in known]
 
 
 async def find_vectors(parts: Parts, cues: Sequence[Cue], place: Place) -> list[tuple[NDArray[np.float32] | None, str]]:
@@ -124,8 +129,11 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[Asked]
     rankings = [rank(asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
     found, accessed = await fetch(parts, scope, place, step, rankings)
     milliseconds = (time.perf_counter() - started) * 1000
+    untouched: frozenset[UUID] = frozenset()
     return [
-        conclude(ranking, proposed, found, accessed if asked.cue.touch else frozenset(), milliseconds)
+        conclude(
+            ranking, proposed, found.get(asked.cue.times, {}), accessed if asked.cue.touch else untouched, milliseconds
+        )
         for asked, ranking, proposed in zip(step, rankings, proposals, strict=True)
     ]
 
@@ -142,27 +150,30 @@ async def ask_channels(parts: Parts, place: Place, step: Sequence[Asked]) -> lis
 
 def rank(asked: Asked, proposals: Mapping[str, Proposal]) -> list[Ranked]:
     """Fuse what the channels propose."""
-    candidates = {name: proposal.candidates for name, proposal in proposals.items()}
+    own = {name: proposal.candidates for name, proposal in proposals.items()}
+    lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
+    candidates = join(own, lent, asked.depth)
     # A vector is here only if whoever made it reads the cue's script: see explain_absence.
     return fuse(candidates, default_weights(asked.reading.script, EVERY_SCRIPT), asked.limit)
 
 
 async def fetch(
     parts: Parts, scope: Scope, place: Place, step: Sequence[Asked], rankings: Iterable[Sequence[Ranked]]
-) -> tuple[dict[UUID, Memory], frozenset[UUID]]:
+) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
     """Fetch the winners and note their access; where nothing can be written, an answer is still an answer."""
-    ids: dict[UUID, None] = {}
+    ids: dict[Times, list[UUID]] = {}
     touched: dict[datetime | None, list[UUID]] = {}
     for asked, ranking in zip(step, rankings, strict=True):
         found = [hit.id for hit in ranking]
-        ids |= dict.fromkeys(found)
+        if found:
+            ids.setdefault(asked.cue.times, []).extend(found)
         if asked.cue.touch and found:
             touched.setdefault(asked.cue.now, []).extend(found)
     if touched:
         with suppress(UnavailableError, TimeoutError):
             async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
-                return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, list(ids), touched)
-    return await memories.fetch(parts.database, scope, list(ids)) if ids else {}, frozenset()
+                return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
+    return await memories.fetch_each(parts.database, scope, ids) if ids else {}, frozenset()
 
 
 def conclude(

@@ -10,21 +10,22 @@ from recollect.core.keywords import is_idle, strengthens
 from recollect.core.terms import average_length, weigh
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
-from recollect.llm.prompt import fill_prompt
+from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models import Caller, Memory, NewMemory, Scope
 from recollect.store import memories, reflections, scopes, stale
 from recollect.store.memories import BEGINNING, Row
 from recollect.store.stale import Stale
+from recollect.verbs.ledger import metered
 from recollect.verbs.parts import Parts
-from recollect.verbs.reflect import require_chat_model
 from recollect.verbs.remember import Prepared, Write, embed_missing, place_vectors, prepare, store_vectors
 
+STEP, PROMPT = "rederive", "restatement"
 MAKER = Caller(0, frozenset(), "rederive", 100)
 
 
 async def rederive(parts: Parts, scope_id: int) -> int:
     """Make anew whatever can be in a scope, sources before what was made from them; return how many were."""
-    chat = require_chat_model(parts)
+    chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     scope = await reflections.find_scope(parts.database, scope_id)
     made, after, refused = 0, BEGINNING, None
     while scope is not None and (each := await stale.find_next(parts.database, scope_id, after)):
@@ -43,7 +44,7 @@ async def rederive(parts: Parts, scope_id: int) -> int:
 
 async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: Stale) -> bool:
     """Ask for one statement from what is left, and store it in place of the old one; tell whether it was."""
-    found = await memories.fetch(parts.database, scope, each.evidence)
+    found = await memories.fetch_every(parts.database, scope, each.evidence)
     sources = [found[source] for source in each.evidence if source in found]
     if len(sources) < len(each.evidence):
         return False
@@ -59,13 +60,14 @@ async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, 
         row = to_row(each, prepared, min(source.trust for source in sources), average_length(term_count, memory_count))
         await stale.write(connection, scope_id, row, sum(prepared.counts.values()))
         await store_vectors(connection, scope_id, place.space, [row], place_vectors(parts, write, place.space))
+        await stale.keep_past(connection, scope_id, each.id)
     return True
 
 
 async def ask(chat: ChatModel, scope: Scope, each: Stale, sources: Sequence[Memory]) -> NewMemory:
     """Ask what the notes say together."""
     notes = number_notes(fit_notes(sources, chat.characters))
-    answer = await chat.ask(fill_prompt("restatement", agent=scope.agent, notes=notes), Restatement)
+    answer = await chat.ask(fill_prompt(PROMPT, agent=scope.agent, notes=notes), Restatement)
     memory = restate(answer, each.kind, each.importance, each.occurred_at)
     if memory is None:
         raise ChatModelError("the chat model said nothing of the notes that it was shown", answered=True)

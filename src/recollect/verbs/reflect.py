@@ -18,20 +18,21 @@ from recollect.core.insights import (
     number_notes,
     to_thoughts,
 )
-from recollect.errors import ChatModelError, ConflictError, InvalidInputError, UnavailableError
+from recollect.errors import ChatModelError, ConflictError, UnavailableError
 from recollect.llm.chat import ChatModel
-from recollect.llm.prompt import fill_prompt
+from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models import Caller, Cue, Kind, Memory, NewMemory, Receipt, Reflection, Scope
 from recollect.store import reflections
 from recollect.store.scopes import Place, locate
-from recollect.verbs.parts import Parts
+from recollect.verbs.ledger import metered
+from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.recall import explain_absence, recall_each
 from recollect.verbs.remember import remember
 
 STREAM = "stream"
+STEP = "reflect"
 MOST_HITS = 30
 PLAIN_WORD = "memory"
-NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Occasion:
 
 async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion) -> Reflection:
     """Think about what has gathered; every thought is written, with its evidence, or none is."""
-    chat = require_chat_model(parts)
+    require_chat_model(parts)
     if occasion.now is not None:
         check_moment("now", occasion.now)
     if occasion.key and (written := await reflections.find_written(parts.database, scope, occasion.key)) is not None:
@@ -61,9 +62,9 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     place = await locate(parts.database, scope)
     await check_embedder(parts, place, newest[0])
     occasion.report("asking what matters")
-    questions = await find_questions(chat, scope, newest)
+    questions = await find_questions(ask_for(parts, place, "questions"), scope, newest)
     recalled = await recall_for(parts, scope, place, questions, occasion.now)
-    thoughts = []
+    thoughts, chat = [], ask_for(parts, place, "insights")
     for question, memories in zip(questions, recalled, strict=True):
         occasion.report(question)
         thoughts += await find_insights(chat, scope, question, memories, occasion.now)
@@ -85,11 +86,9 @@ async def defer_reflection(parts: Parts, scope: Scope) -> int:
     return await reflections.defer(parts.database, scope)
 
 
-def require_chat_model(parts: Parts) -> ChatModel:
-    """Give the chat model, or say that one is needed."""
-    if parts.chat is None:
-        raise InvalidInputError(NO_CHAT_MODEL)
-    return parts.chat
+def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:
+    """Give the chat model as one who reflects in a scope; what is not there yet holds nothing to reflect upon."""
+    return metered(parts, place.scope_id or 0, STEP, prompt_version=version_of(prompt))
 
 
 async def find_questions(chat: ChatModel, scope: Scope, newest: Sequence[Memory]) -> list[str]:

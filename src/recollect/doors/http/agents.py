@@ -45,6 +45,21 @@ class ProfileBody(WeighingBody):
     purge_after_days: Days | None = Field(
         None, description="Days between a conversation's deletion and its purge; 0 means never."
     )
+    fading_days: Days | None = Field(
+        None, description="Days over which a memory fades that nobody recalls; 0 means never."
+    )
+    fading_threshold: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        None, description="What scores above it fades; 0.7 if left out."
+    )
+    fading_fact_days: Days | None = Field(
+        None, description="How many days old a fact may grow; any age if left out or 0."
+    )
+    topic_threshold: Factor | None = Field(
+        None, description="Below which cosine to a segment what the user says begins another topic; 0.7 if left out."
+    )
+    idle_minutes: Annotated[Number, Field(ge=0, le=525_600)] | None = Field(
+        None, description="Minutes of silence that end a segment; 60 if left out, 0 means never."
+    )
 
     def to_value(self) -> Profile:
         """Turn the body into a value."""
@@ -56,6 +71,11 @@ class ProfileBody(WeighingBody):
             self.archive_after_days,
             self.delete_after_days,
             self.purge_after_days,
+            self.fading_days,
+            self.fading_threshold,
+            self.fading_fact_days,
+            topic_threshold=self.topic_threshold,
+            idle_minutes=self.idle_minutes,
         )
 
 

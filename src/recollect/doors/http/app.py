@@ -13,12 +13,17 @@ from recollect.doors.http import (
     agents,
     associations,
     conversations,
+    facts,
+    fading,
+    graph,
     health,
     jobs,
     keys,
+    ledger,
     memories,
     problems,
     reflections,
+    segments,
 )
 from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
@@ -52,7 +57,10 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys = KnownKeys()
-    for routes in (memories, conversations, associations, reflections, agents, jobs, keys, health):
+    for routes in (
+        *(memories, conversations, segments, associations, reflections, facts, graph, fading),
+        *(agents, jobs, ledger, keys, health),
+    ):
         app.include_router(routes.router)
     problems.install(app)
     app.add_middleware(Gate)

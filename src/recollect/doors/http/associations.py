@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from recollect.doors.http.bodies import AGENT, USER, Body, Integer, Name, UserName
+from recollect.doors.http.bodies import AGENT, AS_OF, AT, USER, Body, Integer, Moment, Name, UserName
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
+from recollect.doors.http.times import AskedTimes
 from recollect.errors import NotFoundError
 from recollect.models import Association, Memory, Triple
 
@@ -51,6 +52,8 @@ class AssociateBody(Body):
         30, ge=1, le=1_000, description="Most events, and most thoughts, for each; times the triples at most 10,000."
     )
     original: bool = Field(False, strict=True, description="Find what the code of Generative Agents would.")  # noqa: FBT003
+    as_of: Moment | None = Field(None, description=AS_OF)
+    at: Moment | None = Field(None, description=AT)
 
 
 class Associations(BaseModel):
@@ -64,7 +67,7 @@ async def associate(body: AssociateBody, admit: Admitted) -> Response:
     """Give back which events and thoughts of a scope perceived triples remind of, by the keywords they share."""
     mind = await admit(body.agent, body.user)
     triples = [triple.to_value() for triple in body.triples]
-    found = await mind.associate(triples, limit=body.limit, original=body.original)
+    found = await mind.associate(triples, limit=body.limit, original=body.original, as_of=body.as_of, at=body.at)
     return Response(Associations(associations=found).model_dump_json(), media_type=JSON)
 
 
@@ -73,11 +76,12 @@ async def last_chat(
     agent: Agent,
     admit: Admitted,
     name: Annotated[str, Query(min_length=1, max_length=500, description="With whom.", examples=["Maria Lopez"])],
+    times: AskedTimes,
     user: User = "",
 ) -> Response:
     """Read the newest chat of a scope with somebody."""
     mind = await admit(agent, user)
-    chat = await mind.last_chat(name)
+    chat = await mind.last_chat(name, as_of=times.as_of, at=times.at)
     if chat is None:
         raise NotFoundError("There is no chat with this name in this scope.")
     return Response(MEMORY.dump_json(chat), media_type=JSON)

@@ -16,6 +16,8 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Integer = Annotated[int, Field(strict=True)]
 AGENT = "Whose memory it is."
 USER = "Whom it is about or with; empty for an agent alone."
+AS_OF = "By what was stored by then, in the versions that were believed; with an offset, now if left out."
+AT = "By what was true in the world then, or had happened; with an offset, by what is not over if left out."
 
 
 def check_written(value: object) -> object:
@@ -66,6 +68,9 @@ class MemoryBody(Body):
     metadata: dict[str, JSON] = Field(
         default_factory=dict[str, JSON], description="Your own JSON, at most 16 KB; stored, not searched."
     )
+    expires_at: Moment | None = Field(
+        None, description="From when on it is not recalled any more, with an offset; never if left out."
+    )
 
     def to_value(self) -> NewMemory:
         """Turn the body into a value."""
@@ -82,6 +87,7 @@ class MemoryBody(Body):
             embedding=self.embedding or None,
             embedding_text=self.embedding_text,
             metadata=self.metadata,
+            expires_at=self.expires_at,
         )
 
 
@@ -143,7 +149,8 @@ class CueBody(WeighingBody):
     )
     kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds; all if empty.")
     min_trust: Integer = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
-    as_of: Moment | None = Field(None, description="Answer as at this moment, with an offset.")
+    as_of: Moment | None = Field(None, description=AS_OF)
+    at: Moment | None = Field(None, description=AT)
     channels: list[Annotated[str, Field(max_length=20)]] = Field(
         default_factory=list[str],
         max_length=8,
@@ -166,6 +173,7 @@ class CueBody(WeighingBody):
             kinds=tuple(self.kinds),
             min_trust=self.min_trust,
             as_of=self.as_of,
+            at=self.at,
             channels=tuple(self.channels),
             weighing=self.to_weighing(),
             touch=self.touch,

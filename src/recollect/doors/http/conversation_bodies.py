@@ -234,10 +234,12 @@ class HistoryBody(WindowBody):
     )
 
     max_tokens: Tokens = Field(2_000, description="The budget in tokens.")
+    as_of: Moment | None = Field(None, description="Only what was stored by then, with an offset; all if left out.")
+    at: Moment | None = Field(None, description="Only what was said by then, with an offset; all if left out.")
 
     def to_window(self) -> Window:
         """Turn the body into a value."""
-        return replace(super().to_window(), max_tokens=self.max_tokens)
+        return replace(super().to_window(), max_tokens=self.max_tokens, as_of=self.as_of, at=self.at)
 
 
 class ContextBody(WindowBody, CueBody):

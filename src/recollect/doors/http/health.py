@@ -44,6 +44,6 @@ async def metrics(recollect: Annotated[Recollect, Depends(running)]) -> Response
     for counter, value in recollect.pool_counters().items():
         POOL.labels(counter).set(value)
     JOBS.clear()
-    for task, status, jobs in await recollect.job_counts():
+    for task, status, jobs in await recollect.jobs.counts():
         JOBS.labels(task, status).set(jobs)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

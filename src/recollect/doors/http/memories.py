@@ -23,6 +23,7 @@ from recollect.doors.http.bodies import (
 )
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
+from recollect.doors.http.times import AskedTimes
 from recollect.errors import NotFoundError
 from recollect.models import Memory, Page, Recollection
 
@@ -70,18 +71,19 @@ async def recall_each(body: RecallEachBody, admit: Admitted) -> Response:
 async def browse(
     agent: Agent,
     admit: Admitted,
+    times: AskedTimes,
     user: User = "",
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=200, description="Most memories on a page.")] = 50,
 ) -> Response:
-    """List the memories of a scope page by page, oldest first."""
+    """List the memories of a scope page by page, oldest first; as they were believed as of a moment, or true at one."""
     mind = await admit(agent, user)
-    return Response(PAGE.dump_json(await mind.browse(cursor, limit)), media_type=JSON)
+    return Response(PAGE.dump_json(await mind.browse(cursor, limit, as_of=times.as_of, at=times.at)), media_type=JSON)
 
 
 @router.get("/memories/{memory_id}", response_model=Memory, responses=describe(404))
 async def get(memory_id: MemoryId, agent: Agent, admit: Admitted, user: User = "") -> Response:
-    """Read one memory of a scope."""
+    """Read one memory of a scope, in whichever version has this id."""
     mind = await admit(agent, user)
     return Response(MEMORY.dump_json(await mind.get(memory_id)), media_type=JSON)
 

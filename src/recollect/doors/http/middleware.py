@@ -105,6 +105,9 @@ class Call:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id)]
+        elif message.get("more_body"):
+            # An answer that comes in pieces may go on for as long as each of them comes in time.
+            self.extend()
         await self._send(message)
 
     async def fail(self, status: int, code: str, detail: str) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from recollect.errors import (
+    BudgetError,
     ConflictError,
     ForbiddenError,
     InvalidInputError,
@@ -28,6 +29,7 @@ STATUS: Mapping[type[RecollectError], int] = {
     NotFoundError: 404,
     ConflictError: 409,
     UnavailableError: 503,
+    BudgetError: 503,
 }
 TITLES = {
     400: "The request cannot be read",

@@ -1,0 +1,71 @@
+"""Recall by what is named: facts about the entities that a cue names, and about what these lead to."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.graph import Step, is_whole, measure_depths, rate, spot_names
+from recollect.models import Candidate, Kind
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+HOPS = 2
+BEAM = 100
+MOST_STARTS = 10
+"""Of more entities than these, those with the longest names in the cue are taken."""
+WITHHELD = ["archived", "deleted", "stale", "faded"]
+"""What takes no part in recall; that a fact is past only the times of the cue decide on."""
+UNNAMED = "the cue names no entity"
+
+
+class GraphChannel:
+    """Propose facts by how few hops they lie from what the cue names, the newest first among equals."""
+
+    name = "graph"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search for names and the walk from them, as one question."""
+        if reading.kinds is not None and Kind.FACT.value not in reading.kinds:
+            return skipped("it finds facts only")
+        named = spot_names(reading.text)
+        if not named:
+            return skipped(UNNAMED)
+        parameters = {
+            "scope_id": place.scope_id,
+            "names": [each.name for each in named],
+            "firsts": [each.first for each in named],
+            "lasts": [each.last for each in named],
+            "most": MOST_STARTS,
+            "hops": HOPS,
+            "beam": BEAM,
+            "as_of": reading.times.as_of,
+            "at": reading.times.at,
+            "hidden": WITHHELD,
+            "min_trust": reading.min_trust,
+        }
+        return partial(read, await connection.execute(QUERIES["reach"], parameters), limit)
+
+
+async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
+    """Read the facts and rate them by the hops between them and what was named."""
+    rows = await answer.fetchall()
+    starts = rows[0]["starts"]
+    if not starts:
+        return Proposal([], SKIPPED + UNNAMED)
+    found = [(row, Step(row["id"], row["hop"], row["source"], row["target"])) for row in rows if row["hop"]]
+    steps = [step for _, step in found]
+    depths = measure_depths(starts, steps)
+    rated = [
+        Candidate(step.memory_id, rate(depths[step.source], depths[step.target]))
+        for row, step in found
+        if row["trusted"]
+    ]
+    rated.sort(key=lambda candidate: (candidate.score, candidate.id), reverse=True)
+    return Proposal(rated[:limit], "exact" if is_whole(starts, steps, BEAM) else "approximate")

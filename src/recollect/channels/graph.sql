@@ -1,0 +1,20 @@
+-- name: reach
+with start as materialized (
+    select find_named(
+        %(scope_id)s, %(names)s::text[], %(firsts)s::integer[], %(lasts)s::integer[], %(most)s) as ids
+), step as materialized (
+    select walked.* from start cross join lateral walk_facts(
+        %(scope_id)s, start.ids, %(hops)s, %(beam)s, coalesce(%(as_of)s::timestamptz, 'infinity'),
+        coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[]
+    ) walked
+    where cardinality(start.ids) > 0
+), trusted as (
+    select id from memories
+    where %(min_trust)s > 0 and scope_id = %(scope_id)s and id = any (array(select id from step))
+      and trust >= %(min_trust)s
+    offset 0
+)
+select start.ids as starts, step.hop, step.id, step.source, step.target,
+       %(min_trust)s = 0 or step.id in (select id from trusted) as trusted
+from start left join step on true
+order by step.hop, step.place

@@ -1,0 +1,65 @@
+"""Recall what has left the indexes: versions that were believed as of a moment, and facts that were true at one.
+
+Each is scored as the channels `vector` and `text` would have scored it, and is weighed among their candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from psycopg import AsyncCursor, sql
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.terms import hash_term, slot
+from recollect.models import Candidate
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.spaces import to_vector, vector_type
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+
+
+class PastChannel:
+    """Propose versions that recall does not hold any more, where a cue names a time."""
+
+    name = "past"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search: by meaning where the cue has a vector, and by words where it has any."""
+        if place.scope_id is None or not reading.times.past:
+            return skipped("the cue names no time")
+        bounds = {
+            "scope_id": place.scope_id,
+            "as_of": reading.times.as_of,
+            "at": reading.times.at,
+            "kinds": reading.kinds,
+            "min_trust": reading.min_trust,
+            "limit": limit,
+        }
+        asked: dict[str, AsyncCursor[DictRow]] = {}
+        if place.space is not None and reading.vector is not None:
+            query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space))
+            vector = {"vector": to_vector(place.space, reading.vector), "space_id": place.space.id}
+            asked["vector"] = await connection.execute(query, bounds | vector)
+        if reading.terms:
+            asked["text"] = await connection.execute(QUERIES["match"], bounds | words(place.scope_id, place, reading))
+        return partial(read, asked) if asked else skipped("the cue has neither a vector nor words to look for")
+
+
+def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:
+    """Give the parameters of a search by words."""
+    hashes = [hash_term(scope_id, term) for term in reading.terms]
+    slots = [slot(number) for number in hashes]
+    return {"terms": hashes, "slots": slots, "before": reading.before, "memory_count": place.memory_count}
+
+
+async def read(asked: Mapping[str, AsyncCursor[DictRow]]) -> Proposal:
+    """Read the candidates, each in the unit of the channel that would have found it."""
+    lent = {
+        name: [Candidate(row["id"], row["score"]) for row in await answer.fetchall()] for name, answer in asked.items()
+    }
+    return Proposal([], "exact", lent=lent)

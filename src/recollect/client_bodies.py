@@ -1,0 +1,93 @@
+"""What the SDK sends, values as the bodies and queries that a server takes; and what it makes of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import httpx
+from pydantic import TypeAdapter
+
+from recollect import errors
+from recollect.models import Cue, NewMemory, NewMessage, Window
+
+LONGEST_WAIT_SECONDS = 8.0
+AWAY = frozenset({429, 502, 503, 504})
+ERRORS = {
+    kind.code: kind
+    for kind in (
+        errors.InvalidInputError,
+        errors.UnauthenticatedError,
+        errors.ForbiddenError,
+        errors.NotFoundError,
+        errors.ConflictError,
+        errors.UnavailableError,
+    )
+}
+CUE, NEW_MEMORY, NEW_MESSAGE = TypeAdapter(Cue), TypeAdapter(NewMemory), TypeAdapter(NewMessage)
+WINDOW = TypeAdapter(Window)
+
+
+def to_parameters(**given: str | int | UUID | datetime | None) -> dict[str, str]:
+    """Write what is given as a query has it."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else str(value)
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def to_body(memory: NewMemory) -> dict[str, Any]:
+    """Turn a memory into what the server takes: an absent embedding travels as an empty list."""
+    body: dict[str, Any] = NEW_MEMORY.dump_python(memory, mode="json")
+    triple: dict[str, str] = body.pop("triple")
+    return body | {"embedding": body["embedding"] or []} | triple
+
+
+def to_cue_body(cue: Cue) -> dict[str, Any]:
+    """Turn a cue into what the server takes, its weighing among the other fields."""
+    body: dict[str, Any] = CUE.dump_python(cue, mode="json")
+    weighing = to_weighing_body(body.pop("weighing"))
+    return body | {"embedding": body["embedding"] or []} | weighing
+
+
+def to_weighing_body(weighing: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is left open."""
+    return {name: value for name, value in weighing.items() if value is not None}
+
+
+def to_message_body(message: NewMessage) -> dict[str, Any]:
+    """Turn a message into what the server takes: what is absent travels as empty."""
+    body: dict[str, Any] = NEW_MESSAGE.dump_python(message, mode="json")
+    for attachment in body["attachments"]:
+        attachment["side"] = attachment["side"] or ""
+    parent = "" if message.parent is None else body["parent"]
+    return body | {"parent": parent, "embedding": body["embedding"] or []}
+
+
+def to_window_body(window: Window) -> dict[str, Any]:
+    """Turn a window into what the server takes, its prefixes by name."""
+    body: dict[str, Any] = WINDOW.dump_python(window, mode="json")
+    user_prefix, assistant_prefix = body.pop("prefixes")
+    return body | {"leaf": body["leaf"] or "", "user_prefix": user_prefix, "assistant_prefix": assistant_prefix}
+
+
+def patience(headers: Mapping[str, str]) -> float:
+    """Read how long the server asks to wait."""
+    asked = headers.get("retry-after", "0")
+    return min(LONGEST_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
+
+
+def read(answer: httpx.Response) -> bytes:
+    """Return the body, or raise the error that the server described."""
+    if answer.is_success:
+        return answer.content
+    try:
+        problem = answer.json()
+        detail = str(problem["detail"]) + "".join(f" {e['field']}: {e['message']}." for e in problem["errors"])
+        code = str(problem["code"])
+    except (ValueError, KeyError, TypeError):
+        detail, code = f"The server answered {answer.status_code}.", ""
+    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in AWAY else errors.RecollectError)(detail)

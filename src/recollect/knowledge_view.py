@@ -1,0 +1,121 @@
+"""What is known in one scope as one object: state facts, and read facts and entities as of any moment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from recollect.mind import AgentView
+from recollect.models import Right, Times
+from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
+from recollect.models.knowledge import Entities, Entity, EntityType, Fact, Facts, NewFact
+from recollect.store.facts import Bounds
+from recollect.store.graph import Bounds as Walk
+from recollect.store.scopes import Place
+from recollect.verbs.graph import export, neighbours, paths, timeline
+from recollect.verbs.knowledge import end, get_entity, list_entities, list_facts, list_versions, state
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeView(AgentView):
+    """One caller's view of what is known in one scope."""
+
+    located: list[Place] = field(default_factory=list[Place])
+    """The mind's own: where the scope lay when the caller was admitted."""
+
+    async def state(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
+        """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
+        async with self._asking(Right.WRITE):
+            self.located.clear()
+            stated = [facts] if isinstance(facts, NewFact) else facts
+            return await state(self.parts, self.caller, self.scope, stated, idempotency_key)
+
+    async def end(self, fact_id: UUID, at: datetime) -> Fact:
+        """End a fact at a moment, by a further version of it."""
+        async with self._asking(Right.WRITE):
+            self.located.clear()
+            return await end(self.parts, self.caller, self.scope, fact_id, at)
+
+    async def facts(
+        self,
+        entity: UUID | None = None,
+        predicate: str = "",
+        *,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
+        cursor: UUID | None = None,
+        limit: int = 50,
+    ) -> Facts:
+        """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
+        async with self._asking(Right.READ):
+            return await list_facts(self.parts, self.scope, Bounds(entity, predicate, as_of, at), cursor, limit)
+
+    async def fact_versions(self, fact_id: UUID) -> list[Fact]:
+        """Fetch every version of a fact, oldest first."""
+        async with self._asking(Right.READ):
+            return await list_versions(self.parts, self.scope, fact_id)
+
+    async def entities(
+        self,
+        search: str = "",
+        *,
+        type: EntityType | None = None,  # noqa: A002 - its name
+        cursor: UUID | None = None,
+        limit: int = 50,
+    ) -> Entities:
+        """Fetch one page of entities; those whose names contain something, and of one type, if asked."""
+        async with self._asking(Right.READ):
+            return await list_entities(self.parts, self.scope, search, type, cursor, limit)
+
+    async def entity(self, entity_id: UUID) -> Entity:
+        """Fetch one entity with all that it is called, and the newest that was said of it."""
+        async with self._asking(Right.READ):
+            return await get_entity(self.parts, self.scope, entity_id)
+
+    async def neighbours(
+        self,
+        entity_id: UUID,
+        hops: int = 1,
+        beam: int = 100,
+        *,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
+    ) -> Neighbourhood:
+        """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
+        async with self._asking(Right.READ):
+            return await neighbours(self.parts, self.scope, entity_id, Walk(hops, beam, Times(as_of, at)))
+
+    async def paths(
+        self,
+        start: UUID,
+        end: UUID,
+        hops: int = 4,
+        limit: int = 10,
+        *,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
+    ) -> list[FactPath]:
+        """Give back how two entities are joined by up to 6 facts, the shortest path first."""
+        async with self._asking(Right.READ):
+            return await paths(self.parts, self.scope, (start, end), hops, limit, Times(as_of, at))
+
+    async def timeline(
+        self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
+    ) -> Timeline:
+        """Fetch one page of all versions of the facts about an entity, in the order in which they came true."""
+        async with self._asking(Right.READ):
+            return await timeline(self.parts, self.scope, entity_id, as_of, cursor, limit)
+
+    async def export(
+        self,
+        format: GraphFormat = GraphFormat.GRAPHML,  # noqa: A002
+        *,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
+    ) -> AsyncIterator[str]:
+        """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
+        self._require(Right.READ)
+        async for piece in export(self.parts, self.scope, format, Times(as_of, at)):
+            yield piece

@@ -1,0 +1,86 @@
+-- name: lock
+select id from scopes where id = %(scope_id)s for no key update
+
+-- name: standings
+-- Of memories that take part in recall: all that decides whether they fade. What is on the log counts as folded.
+with unfolded as materialized (
+    select touched.id, max(access_log.accessed_at) as accessed_at, count(*) as times
+    from access_log, unnest(access_log.ids) as touched (id)
+    where access_log.scope_id = %(scope_id)s
+    group by touched.id
+)
+select chosen.id, chosen.kind, chosen.importance, chosen.expires_at, now() as now,
+       greatest(chosen.created_at, chosen.revived_at) as created_at,
+       -- What was never recalled was last accessed when it was stored, or when it happens if that is still to come.
+       greatest(chosen.created_at, chosen.revived_at, chosen.occurred_at, side.last_accessed_at, unfolded.accessed_at)
+           as last_accessed_at,
+       coalesce(side.access_count, 0) + coalesce(unfolded.times, 0) as access_count,
+       case chosen.kind
+           when 'message' then exists (
+               select from messages where messages.scope_id = %(scope_id)s and messages.id between chosen.id and chosen.id
+               order by messages.id limit 1)
+           when 'summary' then exists (
+               select from conversations
+               where conversations.scope_id = %(scope_id)s and conversations.summary_id = chosen.id)
+           else false
+       end as held
+from (
+    select id, kind, importance, created_at, occurred_at, expires_at, revived_at from memories
+    where scope_id = %(scope_id)s and id > %(cursor)s and withheld is null
+      -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
+      and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
+      and (not %(expired)s or id = any (array(
+          select id from memories where scope_id = %(scope_id)s and expires_at <= now() and withheld is null offset 0
+      )))
+    order by id
+    limit %(limit)s
+) chosen
+left join lateral (
+    select accesses.last_accessed_at, accesses.access_count from accesses
+    where accesses.scope_id = %(scope_id)s and accesses.id between chosen.id and chosen.id
+    order by accesses.id limit 1
+) side on true
+left join unfolded on unfolded.id = chosen.id
+order by chosen.id
+
+-- name: fade
+select fade_memories(
+    %(scope_id)s, %(ids)s::uuid[], %(scores)s::float8[], %(grounds)s::text[], %(reasons)s::text[]
+) as faded
+
+-- name: list
+select memories.id, memories.kind, side.faded_at, side.fading_score as score, side.fading_grounds as grounds,
+       side.fading_reason as reason
+from (
+    select id, kind from memories
+    where scope_id = %(scope_id)s and withheld = 'faded' and id > %(cursor)s
+    order by id
+    limit %(limit)s
+) memories cross join lateral (
+    select faded_at, fading_score, fading_grounds, fading_reason from withheld_memories
+    where scope_id = %(scope_id)s and withheld_memories.id between memories.id and memories.id
+    order by withheld_memories.id limit 1
+) side
+order by memories.id
+
+-- name: revive
+select revived, waiting from revive_memories(%(scope_id)s, %(ids)s::uuid[])
+
+-- name: profile
+select agents.profile from scopes
+left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+where scopes.id = %(scope_id)s
+
+-- name: count_hot
+select memory_count from scopes where id = %(scope_id)s
+
+-- name: scopes_fading
+select scopes.id as scope_id from scopes
+left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+where scopes.tenant_id = current_tenant() and scopes.memory_count > 0
+  and coalesce((agents.profile ->> 'fading_days')::float8, %(days)s) > 0
+order by scopes.id
+
+-- name: scopes_with_expired
+select distinct scope_id from memories
+where scope_id between first_scope() and last_scope() and expires_at <= now() and withheld is null

@@ -1,0 +1,223 @@
+-- name: await_writers
+-- A write that found this job waiting, and so put off none, is waited for.
+select id from scopes where id = %(scope_id)s for no key update
+
+-- name: running
+-- One that was brought back is not read before all of it is back.
+select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
+where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and settled
+order by idle_since, id
+
+-- name: running_of
+select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
+where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
+  and segmented_number < last_number and state in ('active', 'archived') and settled
+order by id limit 1
+
+-- name: messages
+-- In the order in which they were said.
+select said.id, said.parent_id, said.turn_id, said.number, said.role, said.status, said.occurred_at, said.tokens,
+       said.images, said.parts, said.attachments, said.external_id, memory.content, memory.speaker, memory.withheld
+from (
+    select * from messages
+    where scope_id = %(scope_id)s and conversation_id = %(conversation)s
+      and number between %(first_number)s and %(last_number)s
+    order by number
+    limit %(limit)s
+) said
+cross join lateral (
+    select content, speaker, withheld from memories
+    where memories.scope_id = %(scope_id)s and memories.id between said.id and said.id
+    order by memories.id limit 1
+) memory
+order by said.number
+
+-- name: in_sight
+-- Which of them can be read now, in the same order.
+select said.id
+from (
+    select id, number from messages
+    where scope_id = %(scope_id)s and conversation_id = %(conversation)s
+      and number between %(first_number)s and %(last_number)s
+    order by number
+    limit %(limit)s
+) said
+cross join lateral (
+    select withheld from memories
+    where memories.scope_id = %(scope_id)s and memories.id between said.id and said.id
+    order by memories.id limit 1
+) memory
+where withheld is null or withheld = 'archived'
+order by said.number
+
+-- name: known
+-- The entities that are called by one of these names, those first that most of them are for.
+select entity_id from (
+    select entity_id, normalised from mentions
+    where scope_id = %(scope_id)s and normalised = any (array(select unnest(%(names)s::text[])))
+    union
+    select id, normalised from entities
+    where scope_id = %(scope_id)s and normalised = any (array(select unnest(%(names)s::text[])))
+) called
+group by entity_id
+order by count(*) desc, entity_id
+limit %(limit)s
+
+-- name: vectors
+select id, embedding::real[] as numbers from {vectors} where scope_id = %(scope_id)s and id = any (%(ids)s)
+union all
+select id, embedding::real[] from withheld_vectors
+where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
+
+-- name: hold_running
+-- Nothing was closed meanwhile; whoever appends now comes after it.
+select last_number from conversations
+where scope_id = %(scope_id)s and id = %(conversation)s and segmented_number = %(segmented_number)s
+  and state in ('active', 'archived') and settled
+for no key update
+
+-- name: close
+insert into segments (scope_id, conversation_id, first_number, last_number, ending, similarity, label)
+values (%(scope_id)s, %(conversation)s, %(first_number)s, %(last_number)s, %(ending)s, %(similarity)s, %(label)s)
+
+-- name: advance
+update conversations set segmented_number = %(number)s where scope_id = %(scope_id)s and id = %(conversation)s
+
+-- name: next
+select segments.id, segments.conversation_id, segments.first_number, segments.last_number, segments.label,
+       segments.attempts
+from segments
+join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
+where segments.scope_id = %(scope_id)s and segments.state = 'closed'
+  and conversations.state in ('active', 'archived') and conversations.settled
+order by segments.closed_at, segments.first_number
+limit 1
+
+-- name: count_closed
+select count(*) as waiting from segments where scope_id = %(scope_id)s and state = 'closed'
+
+-- name: count_attempt
+update segments set attempts = greatest(0, attempts + %(change)s)
+where scope_id = %(scope_id)s and id = %(segment_id)s and state = 'closed'
+
+-- name: digest
+select content from digests
+where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
+
+-- name: keep_matches
+update digests set content = content || jsonb_build_object('matches', %(matches)s::jsonb)
+where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
+
+-- name: keep_digest
+-- Only while the segment is there and as it was: what was forgotten meanwhile must not come back by it.
+insert into digests (scope_id, segment_id, run_id, model, prompt_version, content)
+select scope_id, id, %(run_id)s, %(model)s, %(prompt_version)s, %(content)s from segments
+where scope_id = %(scope_id)s and id = %(segment_id)s
+  and (state = 'closed' or %(run_id)s <> '00000000-0000-0000-0000-000000000000'::uuid)
+  and %(ids)s::uuid[] = array(
+      select messages.id from messages
+      where messages.scope_id = %(scope_id)s and conversation_id = segments.conversation_id
+        and number between segments.first_number and segments.last_number and messages.id = any (%(ids)s::uuid[])
+      order by number
+  )
+on conflict (scope_id, segment_id, run_id) do update
+set model = excluded.model, prompt_version = excluded.prompt_version, content = excluded.content,
+    made_at = clock_timestamp(), applied_at = null
+
+-- name: hold_closed
+select segments.id from segments
+join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
+where segments.scope_id = %(scope_id)s and segments.id = %(segment_id)s and segments.state = 'closed'
+  and conversations.state in ('active', 'archived') and conversations.settled
+for update of segments
+
+-- name: settle
+update segments
+set state = %(state)s, reason = %(reason)s, label = %(label)s, enriched_at = clock_timestamp()
+where scope_id = %(scope_id)s and id = %(segment_id)s
+
+-- name: apply_digest
+insert into digests (scope_id, segment_id, model, prompt_version, content, applied_at, summary_id)
+values (%(scope_id)s, %(segment_id)s, '', '', '{}', clock_timestamp(), %(summary_id)s)
+on conflict (scope_id, segment_id, run_id) do update
+set applied_at = excluded.applied_at, summary_id = excluded.summary_id
+
+-- name: believe
+-- What a summary says is a belief like any other, without a span in the world; its lineage is its segment.
+insert into beliefs (scope_id, id, lineage, version, created_at)
+select scope_id, id, %(segment_id)s,
+       1 + coalesce((select max(version) from beliefs
+                     where beliefs.scope_id = %(scope_id)s and lineage = %(segment_id)s), 0),
+       created_at
+from memories where scope_id = %(scope_id)s and id = %(summary_id)s
+
+-- name: disbelieve
+with closed as (
+    update beliefs set superseded_at = memories.created_at
+    from memories
+    where memories.scope_id = %(scope_id)s and memories.id = %(summary_id)s
+      and beliefs.scope_id = %(scope_id)s and lineage = %(segment_id)s and superseded_at is null
+    returning beliefs.id
+)
+select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having count(*) > 0
+
+-- name: newest_summary
+-- The running summary of a conversation is what its newest segment came to.
+update conversations set summary_id = newest.summary_id
+from (
+    select digests.summary_id from segments join digests
+        on digests.scope_id = segments.scope_id and segment_id = segments.id
+    where segments.scope_id = %(scope_id)s and conversation_id = %(conversation)s
+      and applied_at is not null and digests.summary_id is not null
+    order by first_number desc, applied_at desc
+    limit 1
+) newest
+where scope_id = %(scope_id)s and id = %(conversation)s
+
+-- name: page
+select segments.id, conversation_id as conversation, first_number, last_number, ending, similarity, label, state,
+       reason, closed_at, enriched_at, current.summary_id
+from segments
+left join lateral (
+    select summary_id from digests
+    where digests.scope_id = segments.scope_id and digests.segment_id = segments.id and applied_at is not null
+    order by applied_at desc
+    limit 1
+) current on true
+where segments.scope_id = (select id from scopes
+                           where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and conversation_id = %(conversation)s and first_number > %(after)s and state <> 'cut'
+order by first_number
+limit %(limit)s
+
+-- name: scopes_waiting
+-- Where a segment waits for its enrichment, or a conversation has fallen silent; not where it has failed just now.
+with failed as materialized (
+    select (args ->> 'scope_id')::bigint as scope_id from procrastinate_jobs job
+    join job_failures on job_failures.job_id = job.id
+    where (args ->> 'scope_id')::bigint >> 40 = current_tenant() and status in ('todo', 'doing', 'failed')
+      and status = 'failed' and task_name = 'enrich'
+      and failed_at > clock_timestamp() - %(rest_minutes)s * interval '1 minute'
+), waiting as (
+    select distinct segments.scope_id from segments
+    join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
+    where segments.scope_id between first_scope() and last_scope() and segments.state = 'closed'
+      and conversations.state in ('active', 'archived') and conversations.settled
+    union
+    select conversations.scope_id from conversations
+    join scopes on scopes.id = conversations.scope_id
+    left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+    cross join lateral (
+        select coalesce((agents.profile ->> 'idle_minutes')::float8, %(idle_minutes)s) as minutes
+    ) rule
+    where conversations.scope_id between first_scope() and last_scope() and segmented_number < last_number
+      and conversations.state in ('active', 'archived') and conversations.settled and minutes > 0
+      and idle_since <= clock_timestamp() - minutes * interval '1 minute'
+)
+select scope_id from waiting where scope_id not in (select scope_id from failed) order by scope_id
+
+-- name: drop_failed
+-- Another job takes their place: what fails for long leaves one trace, and not one for every try.
+delete from procrastinate_jobs
+where (args ->> 'scope_id')::bigint >> 40 = current_tenant() and status in ('todo', 'doing', 'failed')
+  and status = 'failed' and lock = %(lock)s

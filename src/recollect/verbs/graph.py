@@ -1,0 +1,132 @@
+"""The graph: what lies around an entity, how two are joined, what was ever known of one, and all of it for others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from uuid import UUID
+
+from recollect.core.checks import check_limit, check_moment
+from recollect.core.export_graph import CypherText, GraphmlText, GraphText
+from recollect.core.graph import find_leaders, find_paths, is_whole
+from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models import Scope, Times
+from recollect.models.graph import FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
+from recollect.models.knowledge import Entity
+from recollect.store import graph
+from recollect.store.graph import Bounds
+from recollect.store.memories import BEGINNING
+from recollect.verbs.parts import Parts
+
+MOST_HOPS = 3
+MOST_BEAM = 500
+MOST_PATH_HOPS = 6
+MOST_PATHS = 50
+PATH_BEAM = 200
+"""How many facts a search for paths follows per hop, from either end."""
+UNKNOWN = "There is no such entity in this scope."
+
+
+async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: Bounds) -> Neighbourhood:
+    """Give back which entities facts lead to from one, nearest first, and the facts that were followed."""
+    check_range("hops", bounds.hops, MOST_HOPS)
+    check_range("beam", bounds.beam, MOST_BEAM)
+    check_times(bounds.times)
+    [entity], walked = await graph.walk(parts.database, scope, [entity_id], bounds)
+    if entity is None:
+        raise NotFoundError(UNKNOWN)
+    found = find_leaders([entity_id], walked.steps)
+    reached = (
+        Neighbour(end_of(walked.relations[step.memory_id], target), step.hop, step.memory_id)
+        for target, step in found.items()
+    )
+    whole = is_whole([entity_id], walked.steps, bounds.beam)
+    return Neighbourhood(entity, tuple(reached), tuple(walked.relations.values()), whole)
+
+
+async def paths(
+    parts: Parts, scope: Scope, ends: tuple[UUID, UUID], hops: int, limit: int, times: Times
+) -> list[FactPath]:
+    """Give back how two entities are joined, the shortest path first."""
+    check_range("hops", hops, MOST_PATH_HOPS)
+    check_range("limit", limit, MOST_PATHS)
+    check_times(times)
+    start, end = ends
+    if start == end:
+        raise InvalidInputError("start and end must be two entities")
+    bounds = Bounds((hops + 1) // 2, PATH_BEAM, times), Bounds(hops // 2, PATH_BEAM, times)
+    entities, walked = await graph.meet(parts.database, scope, ends, bounds)
+    if None in entities:
+        raise NotFoundError(UNKNOWN)
+    found = find_paths(walked.steps, start, end, hops, limit)
+    relations = [[walked.relations[step.memory_id] for step in path] for path in found]
+    return [to_path(start, path) for path in relations]
+
+
+async def timeline(
+    parts: Parts, scope: Scope, entity_id: UUID, as_of: datetime | None, cursor: str, limit: int
+) -> Timeline:
+    """Fetch one page of all versions of the facts about an entity, in the order of the world."""
+    check_limit(limit)
+    check_times(Times(as_of))
+    after = read_cursor(cursor)
+    entity, rows = await graph.read_timeline(parts.database, scope, entity_id, as_of, after, limit + 1)
+    if entity is None:
+        raise NotFoundError(UNKNOWN)
+    return Timeline(tuple(rows[:limit]), write_cursor(rows[limit - 1]) if len(rows) > limit else "")
+
+
+async def export(parts: Parts, scope: Scope, written: GraphFormat, times: Times) -> AsyncIterator[str]:
+    """Give the facts of one moment and the entities they join as text, piece by piece."""
+    check_times(times)
+    text: GraphText = GraphmlText() if written is GraphFormat.GRAPHML else CypherText()
+    moment = await graph.find_moment(parts.database, scope, times)
+    yield text.begin()
+    if moment is not None:
+        async for page in graph.page_facts(parts.database, scope, moment):
+            yield text.add(page)
+    yield text.end()
+
+
+def end_of(relation: Relation, entity_id: UUID) -> Entity:
+    """Give that end of a fact which has an id."""
+    return relation.object if relation.object.id == entity_id else relation.subject
+
+
+def to_path(start: UUID, relations: list[Relation]) -> FactPath:
+    """Name the entities that a path meets, from its start on."""
+    entities = [end_of(relations[0], start)]
+    for relation in relations:
+        here = entities[-1].id
+        entities.append(relation.object if relation.subject.id == here else relation.subject)
+    return FactPath(tuple(entities), tuple(relations))
+
+
+def check_range(field: str, value: int, most: int) -> None:
+    """Refuse a number that a walk cannot keep to."""
+    if not 1 <= value <= most:
+        raise InvalidInputError(f"{field} must be between 1 and {most}")
+
+
+def check_times(times: Times) -> None:
+    """Refuse a moment that the calendar does not have."""
+    for field, moment in (("as_of", times.as_of), ("at", times.at)):
+        if moment is not None:
+            check_moment(field, moment)
+
+
+def write_cursor(last: Relation) -> str:
+    """Say where the next page begins, in letters that a URL can carry as they are."""
+    since = last.valid_at.astimezone(UTC).isoformat().replace("+00:00", "Z") if last.valid_at else ""
+    return f"{since}_{last.memory_id}"
+
+
+def read_cursor(cursor: str) -> tuple[datetime | None, UUID]:
+    """Read where a page begins."""
+    if not cursor:
+        return None, BEGINNING
+    since, _, last = cursor.partition("_")
+    try:
+        return datetime.fromisoformat(since).astimezone(UTC) if since else None, UUID(last)
+    except (ValueError, OverflowError):
+        raise InvalidInputError("cursor must be the next_cursor of the page before") from None

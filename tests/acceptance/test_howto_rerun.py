@@ -1,0 +1,86 @@
+"""The page on reading history anew: its commands run in their order, and print what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from integration.scripted_chat import chatting
+from recollect.models import NewMessage, Role
+from recollect.verbs.enrich import enrich
+
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "rerun-enrichment.md"
+COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+TALK = {
+    "li": (
+        "I live in Oslo and work for Acme.",
+        "We have bought a boat.",
+        "We live in Bergen now, because of the boat.",
+    ),
+    "mo": ("My sister Ann plays the cello.", "Ann will play in Bergen in May."),
+}
+ANSWER = {
+    "summary": "They speak of where somebody lives.",
+    "label": "Homes",
+    "paths": ["People -> Homes"],
+    "entities": [{"name": "Bergen", "type": "place", "aliases": [], "description": ""}],
+    "facts": [],
+    "importance": 5,
+    "keywords": ["home"],
+}
+USAGE = {"prompt_tokens": 1_738, "completion_tokens": 216}
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands():
+    lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("recollect ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def call(command, environment):
+    done = subprocess.run(
+        [*COMMAND, *command], env=environment, input="y\n", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, owner):
+    for user, texts in TALK.items():
+        talk = (await recollect.mind("ada", user)).conversation("c")
+        for day, text in enumerate(texts):
+            said = NOON + timedelta(days=day)
+            answer = NewMessage(Role.ASSISTANT, "I see.", occurred_at=said + timedelta(seconds=9))
+            await talk.append([NewMessage(Role.USER, text, occurred_at=said), answer])
+            await talk.close_segment()
+    for (number,) in owner.execute("select id from scopes").fetchall():
+        await enrich(recollect.parts, number)
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+    environment = plain | {
+        "RECOLLECT_DATABASE_URL": addresses.service,
+        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+        "RECOLLECT_EMBEDDER": "fake",
+        "RECOLLECT_CHAT_MODEL": "qwen3-8b",
+        "RECOLLECT_CHAT_PRICES": "qwen3-8b=0.05/0.40 qwen3-32b=0.20/0.80",
+        "COLUMNS": "120",
+    }
+    with chatting(answering=lambda *_: ANSWER, usage=USAGE) as url:
+        dry, run, *_ = [call(command, environment | {"RECOLLECT_CHAT_URL": url}) for command in commands()]
+    plan, result = blocks("text")
+    assert tidy(dry) == tidy(plan)
+    # The same plan, the question, and then what came of it.
+    assert tidy(run).endswith(tidy(result))
+
+
+def tidy(table):
+    """Leave the numbers of tokens out: they change with every word of the prompt."""
+    return re.sub(r"[━─ ]+", "", re.sub(r"\d[\d,.]{3,}", "n", table))

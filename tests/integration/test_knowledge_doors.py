@@ -1,0 +1,140 @@
+"""Facts and entities through every door: HTTP, the client, without an event loop, and the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import http_client, new_key
+from recollect import sync
+from recollect.client import Client
+from recollect.doors import cli, terminal
+from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models import Right
+from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.settings import Settings
+from recollect.wiring import connected
+
+SCOPE = {"agent": "ada", "user": "li"}
+FROM, UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def fact(object_, **more):
+    return {"subject": "Ann", "subject_type": "person", "predicate": "lives in", "object": object_} | more
+
+
+async def test_facts_over_http(http):
+    body = SCOPE | {"facts": [fact("Oslo", object_type="place", valid_at="2020-01-01T00:00:00Z")]}
+    answer = await http.post("/v1/facts", json=body)
+    assert answer.status_code == 201
+    [oslo] = answer.json()["facts"]
+    assert (oslo["text"], oslo["version"], oslo["subject_name"]) == ("Ann lives in Oslo", 1, "Ann")
+    moved = fact("Rome", valid_at="2024-01-01T00:00:00Z", replaces=[oslo["id"]])
+    [rome] = (await http.post("/v1/facts", json=SCOPE | {"facts": [moved]})).json()["facts"]
+
+    listed = (await http.get("/v1/facts", params=SCOPE | {"entity": oslo["subject"]})).json()
+    assert ([each["id"] for each in listed["facts"]], listed["next_cursor"]) == ([rome["id"]], None)
+    then = (await http.get("/v1/facts", params=SCOPE | {"at": "2022-01-01T00:00:00Z"})).json()["facts"]
+    assert [(each["text"], each["version"]) for each in then] == [("Ann lives in Oslo", 2)]
+    believed = (await http.get("/v1/facts", params=SCOPE | {"as_of": oslo["created_at"]})).json()["facts"]
+    assert [each["memory_id"] for each in believed] == [oslo["memory_id"]]
+    versions = (await http.get(f"/v1/facts/{oslo['id']}/versions", params=SCOPE)).json()["versions"]
+    assert [each["superseded_at"] for each in versions] == [rome["created_at"], None]
+
+    ended = await http.post(f"/v1/facts/{rome['id']}/end", json=SCOPE | {"at": "2025-01-01T00:00:00Z"})
+    assert (ended.json()["version"], ended.json()["span"]["invalid_at"][:10]) == (2, "2025-01-01")
+    found = (await http.get("/v1/entities", params=SCOPE | {"search": "os", "type": "place"})).json()["entities"]
+    assert [each["name"] for each in found] == ["Oslo"]
+    one = (await http.get(f"/v1/entities/{oslo['subject']}", params=SCOPE)).json()
+    assert one == {"id": oslo["subject"], "name": "Ann", "type": "person", "aliases": [], "description": ""}
+
+
+async def test_what_http_refuses(recollect, http):
+    for wrong in (
+        fact("Oslo", valid_at="2020-01-01T00:00:00Z", invalid_at="2019-01-01T00:00:00Z"),
+        fact("Oslo", replaces=[str(uuid4())]),
+        fact("Oslo", evidence=[str(uuid4())]),
+        fact("", object_id=str(uuid4())),
+        fact(""),
+        fact("ann"),
+        fact("Oslo", valid_at="2020-01-01T00:00:00"),
+        fact("Oslo", object_type="planet"),
+    ):
+        answer = await http.post("/v1/facts", json=SCOPE | {"facts": [wrong]})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    for path in (f"/v1/facts/{uuid4()}/versions", f"/v1/entities/{uuid4()}"):
+        assert (await http.get(path, params=SCOPE)).status_code == 404
+    _, secret = await new_key(recollect, rights=(Right.READ,))
+    async with http_client(recollect, secret) as reader:
+        assert (await reader.post("/v1/facts", json=SCOPE | {"facts": [fact("Oslo")]})).status_code == 403
+        assert (await reader.get("/v1/facts", params=SCOPE)).json() == {"facts": [], "next_cursor": None}
+
+
+async def test_a_replay_over_http(http):
+    key = {"Idempotency-Key": "k"}
+    first = await http.post("/v1/facts", json=SCOPE | {"facts": [fact("Oslo")]}, headers=key)
+    again = await http.post("/v1/facts", json=SCOPE | {"facts": [fact("Oslo")]}, headers=key)
+    assert (again.status_code, again.json()) == (201, first.json())
+    other = await http.post("/v1/facts", json=SCOPE | {"facts": [fact("Rome")]}, headers=key)
+    assert other.status_code == 409
+
+
+async def check_knowledge(known):
+    """The same words do the same here and on a server."""
+    [oslo] = await known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
+    [rome] = await known.state([NewFact(oslo.subject, "lives in", "Rome", valid_at=UNTIL, replaces=(oslo.id,))])
+    assert [each.span for each in await known.fact_versions(oslo.id)] == [Span(FROM), Span(FROM, UNTIL)]
+    assert (await known.facts(oslo.subject, "lives in", limit=1)).facts == (rome,)
+    assert [each.text for each in (await known.facts(as_of=oslo.created_at)).facts] == ["Ann lives in Oslo"]
+    assert (await known.end(rome.id, datetime(2025, 1, 1, tzinfo=UTC))).version == 2
+    assert (await known.entities("osl", type=EntityType.PLACE)).entities == (await known.entity(oslo.object),)
+    with pytest.raises(NotFoundError):
+        await known.entity(uuid4())
+    with pytest.raises(InvalidInputError):
+        await known.state(NewFact("Ann", "likes", "Ann"))
+    await known.state(NewFact("Bob", "likes", "tea"), idempotency_key="k")
+    with pytest.raises(ConflictError):
+        await known.state(NewFact("Bob", "likes", "milk"), idempotency_key="k")
+
+
+async def test_a_mind_and_a_client_know_the_same_words(recollect, mind):
+    await check_knowledge(mind.knowledge)
+    _, secret = await new_key(recollect)
+    client = Client("http://test", secret)
+    async with http_client(recollect, secret) as http:
+        client._http = http
+        await check_knowledge((await client.mind("ada", "wu")).knowledge)
+
+
+def test_without_an_event_loop(addresses, embedder):
+    with sync.using(connected(Settings(embedder="fake"), addresses, embedder)) as recollect:
+        known = recollect.mind("ada").knowledge
+        [fact] = known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM))
+        assert known.facts().facts == (fact,)
+        assert known.fact_versions(fact.id) == [fact]
+        assert known.end(fact.id, UNTIL).version == 2
+        assert [each.name for each in known.entities().entities] == ["Ann", "Oslo"]
+        assert known.entity(fact.subject).name == "Ann"
+
+
+def test_the_command_line(addresses, embedder, monkeypatch):
+    monkeypatch.setattr(terminal, "open_recollect", lambda _: connected(Settings(embedder="fake"), addresses, embedder))
+    monkeypatch.setenv("COLUMNS", "200")
+    run = CliRunner()
+    assert "nothing known" in run.invoke(cli.app, ["facts", "--agent", "ada"]).output
+    assert "nobody known" in run.invoke(cli.app, ["entities", "--agent", "ada"]).output
+    with sync.using(connected(Settings(embedder="fake"), addresses, embedder)) as recollect:
+        known = recollect.mind("ada").knowledge
+        [fact] = known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
+        known.end(fact.id, UNTIL)
+        known.state(NewFact("Ann", "likes", "tea"))
+    shown = run.invoke(cli.app, ["facts", "--agent", "ada", "--limit", "1", "--at", "2021-01-01"]).output
+    assert "Ann lives in Oslo" in shown
+    assert "2020-01-01 00:00 - 2024-01-01 00:00" in shown
+    versions = run.invoke(cli.app, ["facts", "--agent", "ada", "--versions", str(fact.id)]).output
+    assert versions.count(str(fact.id)) == 2
+    assert "Oslo" in run.invoke(cli.app, ["entities", "osl", "--agent", "ada", "--type", "place"]).output
+    assert "There are more than 1." in run.invoke(cli.app, ["entities", "--agent", "ada", "--limit", "1"]).output

@@ -1,0 +1,60 @@
+"""Facts in their versions, written past the verbs that learn them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from recollect.models import Kind, NewMemory
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def year(number):
+    return datetime(number, 1, 1, tzinfo=UTC)
+
+
+def moment(owner):
+    """The database's own time, once ids of this moment are no longer made."""
+    return owner.execute("select clock_timestamp(), pg_sleep(0.002)").fetchone()[0]
+
+
+def scope_of(mind, owner):
+    named = [mind.scope.tenant_id, mind.scope.agent, mind.scope.user]
+    query = 'select id from scopes where tenant_id = %s and agent = %s and "user" = %s'
+    return owner.execute(query, named).fetchone()[0]
+
+
+async def state(mind, owner, content, valid_at=None, invalid_at=None, **more):
+    """Believe a fact from now on; one that is over is not in the indexes."""
+    [made] = await mind.remember(NewMemory(content, more.pop("kind", Kind.FACT), **more))
+    believe(mind, owner, made.id, valid_at, invalid_at)
+    return made.id
+
+
+def believe(mind, owner, memory_id, valid_at=None, invalid_at=None, lineage=None, version=1):
+    scope_id = scope_of(mind, owner)
+    owner.execute(
+        "insert into beliefs (scope_id, id, lineage, version, valid_at, invalid_at, created_at) "
+        "select scope_id, id, %s, %s, %s, %s, created_at from memories where scope_id = %s and id = %s",
+        [lineage or memory_id, version, valid_at, invalid_at, scope_id, memory_id],
+    )
+    if invalid_at is not None and invalid_at <= datetime.now(UTC):
+        owner.execute("select withhold_memories(%s, %s, 'past')", [scope_id, [memory_id]])
+
+
+async def amend(mind, owner, old, content, valid_at=None, invalid_at=None, **more):
+    """Believe another version of a fact from now on, and the old one no longer."""
+    scope_id = scope_of(mind, owner)
+    [made] = await mind.remember(NewMemory(content, more.pop("kind", Kind.FACT), **more))
+    lineage, version = owner.execute(
+        "update beliefs set superseded_at = (select created_at from memories where scope_id = %s and id = %s) "
+        "where scope_id = %s and id = %s returning lineage, version",
+        [scope_id, made.id, scope_id, old],
+    ).fetchone()
+    owner.execute("select withhold_memories(%s, %s, 'past')", [scope_id, [old]])
+    believe(mind, owner, made.id, valid_at, invalid_at, lineage, version + 1)
+    return made.id
+
+
+def soon(milliseconds):
+    return datetime.now(UTC) + timedelta(milliseconds=milliseconds)

@@ -1,0 +1,61 @@
+"""Prices are read as configured, calls are reckoned by them, and a tenant's own limit goes before the usual one."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from procrastinate.jobs import Job
+
+from recollect.core.costs import Price, choose_limit, read_prices, reckon
+from recollect.errors import BudgetError, SetupError, UnavailableError
+from recollect.jobs.worker import LONGEST_WAIT_SECONDS, SPREAD_SECONDS, Patience
+
+
+def test_prices_are_read_by_model():
+    text = " qwen3-8b=0.05/0.4, ollama/llama3:8b=0/0\nodd=name=1e-1/2 "
+    expected = {"qwen3-8b": Price(0.05, 0.4), "ollama/llama3:8b": Price(0, 0), "odd=name": Price(0.1, 2)}
+    assert read_prices(text) == expected
+    assert read_prices("") == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["qwen", "qwen=", "=1/2", "qwen=1", "qwen=1/", "qwen=a/b", "qwen=-1/2", "qwen=nan/1", "q=1/inf"]
+)
+def test_a_price_that_is_none_is_refused_with_an_example(text):
+    with pytest.raises(SetupError, match=r"RECOLLECT_CHAT_PRICES.*qwen3-8b=0\.05/0\.40"):
+        read_prices(text)
+
+
+def test_a_call_is_reckoned_by_the_million():
+    prices = {"small": Price(0.5, 2)}
+    assert reckon(prices, "small", 1_000_000, 500_000) == pytest.approx(1.5)
+    assert reckon(prices, "small", 0, 0) == 0
+    assert reckon(prices, "large", 1, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("usual", "own", "limit"), [(0, None, None), (0, 0, None), (9, None, 9), (9, 0, None), (9, 4, 4), (0, 4, 4)]
+)
+def test_a_tenants_own_limit_goes_before_the_usual_one(usual, own, limit):
+    assert choose_limit(usual, own) == limit
+
+
+def job(attempts):
+    return Job(id=1, queue="enrich", lock="enrich:1", queueing_lock=None, task_name="enrich", attempts=attempts)
+
+
+@pytest.mark.parametrize("attempts", [0, 3, 1000])
+def test_a_job_without_a_budget_waits_for_the_day_and_not_all_at_once(attempts):
+    random.seed(attempts)
+    until = datetime.now(UTC) + timedelta(hours=5)
+    error = BudgetError("All 9 tokens of today are used up.", until=until)
+    chosen = {Patience().get_retry_decision(exception=error, job=job(attempts)).retry_at for _ in range(50)}
+    assert len(chosen) > 40
+    assert all(until <= moment <= until + timedelta(seconds=SPREAD_SECONDS) for moment in chosen)
+
+
+def test_what_is_away_is_still_tried_soon():
+    decision = Patience().get_retry_decision(exception=UnavailableError("away"), job=job(1000))
+    assert decision.retry_at <= datetime.now(UTC) + timedelta(seconds=LONGEST_WAIT_SECONDS)

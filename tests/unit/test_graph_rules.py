@@ -1,0 +1,122 @@
+"""Facts as a graph: nearness, leaders, paths and the names in a cue, reckoned on values alone."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.core import graph
+from recollect.core.graph import MOST_PIECES, Step, find_leaders, find_paths, is_whole, measure_depths, rate, spot_names
+
+
+def entity(number):
+    return UUID(int=number)
+
+
+def step(number, source, target, hop=1):
+    return Step(UUID(int=1000 + number), hop, entity(source), entity(target))
+
+
+def to_numbers(path, start):
+    return (start, *(each.target.int for each in path))
+
+
+def test_a_fact_is_as_near_as_its_ends():
+    assert [rate(0, 0), rate(0, 1), rate(1, 1), rate(1, 2), rate(2, 3)] == [1.0, 0.75, 0.5, 0.375, 0.1875]
+
+
+def test_entities_lie_as_deep_as_the_first_hop_that_reaches_them():
+    steps = [step(1, 1, 2), step(2, 1, 3), step(3, 2, 3, hop=2), step(4, 3, 4, hop=2)]
+    assert measure_depths([entity(1)], steps) == {entity(1): 0, entity(2): 1, entity(3): 1, entity(4): 2}
+    assert find_leaders([entity(1)], reversed(steps)) == {entity(2): steps[0], entity(3): steps[1], entity(4): steps[3]}
+
+
+def test_a_walk_is_whole_unless_a_hop_came_near_its_bounds():
+    few = [step(number, 0, number) for number in range(1, 10)]
+    assert is_whole([entity(0)], few, beam=100)
+    assert is_whole([entity(0)], [], beam=1)
+    assert not is_whole([entity(0)], few, beam=9)
+    many = [step(number, 0, number) for number in range(1, 21)]
+    assert is_whole([entity(0)], many, beam=100)
+    assert not is_whole([entity(0), *map(entity, range(100, 109))], many, beam=100)
+
+
+edges = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda ends: ends[0] != ends[1]), max_size=14)
+
+
+def list_paths(pairs, start, end, hops):
+    """Every path, found by trying all ways of ordering what lies between."""
+    joined = {frozenset(pair) for pair in pairs}
+    between = {number for pair in pairs for number in pair} - {start, end}
+    return {
+        (start, *middle, end)
+        for length in range(hops)
+        for middle in permutations(sorted(between), length)
+        if all(frozenset(pair) in joined for pair in zip((start, *middle), (*middle, end), strict=True))
+    }
+
+
+@given(edges, st.integers(1, 5))
+def test_paths_are_all_simple_ones_the_shortest_first(pairs, hops):
+    steps = [step(number, *pair) for number, pair in enumerate(pairs)]
+    found = [to_numbers(path, 0) for path in find_paths(steps, entity(0), entity(6), hops, 1_000)]
+    assert set(found) == list_paths(pairs, 0, 6, hops)
+    assert len(found) == len(set(found))
+    assert [len(path) for path in found] == sorted(len(path) for path in found)
+
+
+@given(edges)
+def test_there_is_a_way_back_for_every_way(pairs):
+    steps = [step(number, *pair) for number, pair in enumerate(pairs)]
+    there = {to_numbers(path, 0) for path in find_paths(steps, entity(0), entity(6), 4, 1_000)}
+    back = {to_numbers(path, 6)[::-1] for path in find_paths(steps, entity(6), entity(0), 4, 1_000)}
+    assert there == back
+
+
+def test_of_several_facts_between_two_the_newest_stands():
+    steps = [step(1, 1, 2), step(9, 2, 1), step(5, 1, 2)]
+    assert [[each.memory_id.int for each in path] for path in find_paths(steps, entity(1), entity(2), 3, 9)] == [[1009]]
+
+
+def test_a_search_for_paths_ends(monkeypatch):
+    everyone = [step(100 * one + other, one, other) for one in range(30) for other in range(one)]
+    assert len(find_paths(everyone, entity(0), entity(29), 6, 50)) == 50
+    monkeypatch.setattr(graph, "MOST_TRIES", 10)
+    assert len(find_paths(everyone, entity(0), entity(29), 6, 50)) < 50
+
+
+def names(text):
+    return {each.name for each in spot_names(text)}
+
+
+def test_names_are_runs_of_words_without_what_stands_around_them():
+    assert names("Is Ada's “New York” trip on?") >= {"ada", "new york", "new york” trip", "trip"}
+    assert "new york" in names("NEW  YORK!")
+    assert names("   ") == set()
+
+
+def test_names_are_runs_of_characters_where_words_are_not_spaced():
+    assert names("李雷在Google工作") >= {"李雷", "google", "工作", "在google"}
+    assert "清华大学" in names("他在清华大学读书。")
+    assert "서울" in names("서울에서 만나요")
+
+
+def test_a_name_knows_its_place():
+    [whole] = [each for each in spot_names("to New York") if each.name == "new york"]
+    [part] = [each for each in spot_names("to New York") if each.name == "york"]
+    assert (whole.first, whole.last, part.first, part.last) == (1, 2, 2, 2)
+
+
+@given(st.text(max_size=400))
+def test_any_cue_gives_a_bounded_number_of_names(text):
+    found = spot_names(text)
+    assert len(found) <= MOST_PIECES * graph.LONGEST_NAME
+    assert all(each.name and 0 <= each.last - each.first < graph.LONGEST_NAME for each in found)
+
+
+def test_of_a_long_cue_the_end_counts():
+    assert "ada" in names("blah " * 500 + "ada")
+    assert "ada" not in names("ada " + "blah " * 500)

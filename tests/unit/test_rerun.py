@@ -1,0 +1,70 @@
+"""What reading history anew costs, and what a run keeps in mind of its own words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.core.rerun import TYPICAL_COMPLETION, Past, Telling, expect, name_statement, tell
+from recollect.models.knowledge import Mention, Salvaged, Span, Statement
+from recollect.models.reruns import Cost
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)
+
+
+def salvaged(*statements, mentions=("Ann", "Oslo", "Rome")):
+    return Salvaged(mentions=tuple(Mention(name) for name in mentions), statements=statements)
+
+
+def lives(place, *replaces):
+    return Statement("Ann", "lives in", place, f"Ann lives in {place}.", replaces=replaces)
+
+
+def test_an_estimate_goes_by_the_ledger_or_by_a_typical_answer():
+    assert expect(Past(), [100, 300]) == Cost(2, 400, 2 * TYPICAL_COMPLETION)
+    assert expect(Past(), []) == Cost(0, 0, 0)
+    past = Past(segments=10, prompt_tokens=50, completion_tokens=1_000)
+    assert expect(past, [100, 300]) == Cost(2, 410, 200)
+
+
+def test_a_statement_has_the_same_name_whenever_its_digest_is_read():
+    assert name_statement(ONE, 0) == name_statement(ONE, 0)
+    assert len({name_statement(segment, place) for segment in (ONE, TWO) for place in range(3)}) == 6
+
+
+def test_what_is_told_begins_when_it_was_said_unless_a_date_is_given():
+    dated = Statement("Ann", "likes", "Rome", "Ann likes Rome.", Span(NOON - timedelta(days=3)))
+    first, second = tell(ONE, salvaged(lives("Oslo"), dated), (), NOON)
+    assert (first.fact.span, second.fact.span) == (Span(NOON), dated.span)
+    assert first.fact.id == name_statement(ONE, 0)
+
+
+def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first():
+    telling = Telling()
+    told = Salvaged(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
+    telling.add(tell(ONE, told, (), NOON))
+    telling.add(tell(TWO, salvaged(lives("Rome")), (), NOON))
+    assert [fact.text for fact in telling.about(["annie"])] == ["Ann lives in Oslo."]
+    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome.", "Ann lives in Oslo."]
+    assert telling.about(["oslo"]) == []
+
+
+def test_what_was_replaced_is_shown_no_more_but_can_be_found():
+    telling = Telling()
+    [oslo] = tell(ONE, salvaged(lives("Oslo")), (), NOON)
+    telling.add([oslo])
+    telling.add(tell(TWO, salvaged(lives("Rome", 1)), (oslo.fact,), NOON))
+    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome."]
+    assert telling.find(oslo.fact.id) == oslo.fact
+    assert telling.find(THREE) is None
+    # Said again after it was replaced, it lasts again.
+    telling.add(tell(THREE, salvaged(lives("Oslo")), (), NOON))
+    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Oslo.", "Ann lives in Rome."]
+
+
+def test_what_is_told_twice_is_shown_once_and_numbers_beyond_the_list_replace_nothing():
+    telling = Telling()
+    telling.add(tell(ONE, salvaged(lives("Oslo")), (), NOON))
+    telling.add(tell(TWO, salvaged(lives("Oslo", 7)), (), NOON))
+    assert [fact.id for fact in telling.about(["ann"])] == [name_statement(ONE, 0)]
