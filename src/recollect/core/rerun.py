@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
-from recollect.core.facts import assume_start, identify
+from recollect.core.facts import assume_start, identify, overlap
 from recollect.core.names import normalise_name
-from recollect.models.knowledge import Fact, FactEnd, Salvaged
+from recollect.models.knowledge import Fact, FactEnd, Salvaged, Span
 from recollect.models.reruns import Cost
 
 TYPICAL_COMPLETION = 400
@@ -34,6 +34,29 @@ def expect(past: Past, prompts: Sequence[int]) -> Cost:
     further = round(past.prompt_tokens * len(prompts) / past.segments)
     answers = round(past.completion_tokens * len(prompts) / past.segments)
     return Cost(len(prompts), sum(prompts) + further, answers)
+
+
+def keep_apart(known: Iterable[Fact], spans: Mapping[UUID, Span]) -> list[Fact]:
+    """Give facts their spans back; of those that say the same, each ends where the next one begins.
+
+    One that begins with the next one, or as nobody knows when, is left as it is: what it says is said.
+    """
+    earliest = datetime.min.replace(tzinfo=UTC)
+    restored = [replace(fact, span=spans[fact.id]) for fact in known]
+    restored.sort(key=lambda fact: (fact.span.valid_at or earliest, fact.id), reverse=True)
+    following: dict[tuple[FactEnd, str, FactEnd], Span] = {}
+    placed: list[Fact] = []
+    for fact in restored:
+        key = identify(fact.subject, fact.predicate, fact.object)
+        later = following.get(key)
+        span = fact.span
+        if later is not None and overlap(span, later):
+            if later.valid_at is None or later.valid_at <= (span.valid_at or earliest):
+                continue
+            span = replace(span, invalid_at=later.valid_at)
+        following[key] = span
+        placed.append(replace(fact, span=span))
+    return placed
 
 
 def name_statement(segment_id: UUID, position: int) -> UUID:

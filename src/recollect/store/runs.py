@@ -10,8 +10,9 @@ from uuid import UUID
 from recollect.core.rerun import Past
 from recollect.models.knowledge import Span
 from recollect.models.reruns import Cost
+from recollect.store import segments
 from recollect.store.db import Connection, Database
-from recollect.store.segments import Closed, Closing, Unsegmented
+from recollect.store.segments import Closed, Closing, Spoken, Unsegmented
 from recollect.store.spaces import tenant_of
 from recollect.store.sql import load_queries
 
@@ -76,12 +77,17 @@ async def list_unsegmented(database: Database, scope_id: int, since: datetime | 
     return [Unsegmented(**row) for row in await found.fetchall()]
 
 
-async def cut(database: Database, scope_id: int, talk: Unsegmented, closings: Sequence[Closing]) -> None:
-    """Cut old talk into segments that only runs know, from behind a message on."""
+async def cut(
+    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[Closing]
+) -> bool:
+    """Cut old talk into segments that only runs know, from behind a message on; False if it has changed meanwhile."""
     place = {"scope_id": scope_id, "conversation": talk.id}
+    stretch = segments.describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
     async with database.transaction(tenant_of(scope_id)) as connection:
-        if await (await connection.execute(QUERIES["hold_conversation"], place)).fetchone() is None:
-            return
+        await segments.hold_scope(connection, scope_id)
+        held = await (await connection.execute(QUERIES["hold_conversation"], place)).fetchone()
+        if held is None or not await segments.is_same(connection, stretch, spoken.messages):
+            return False
         after = talk.segmented_number
         for closing in closings:
             given = {
@@ -93,6 +99,7 @@ async def cut(database: Database, scope_id: int, talk: Unsegmented, closings: Se
             }
             await connection.execute(QUERIES["cut"], place | given)
             after = closing.last_number
+    return True
 
 
 async def find(database: Database, scope_id: int, terms: Terms) -> UUID | None:

@@ -20,7 +20,7 @@ cross join lateral (
     where messages.scope_id = segments.scope_id and messages.conversation_id = segments.conversation_id
       and number between segments.first_number and segments.last_number
 ) said
-where segments.scope_id = %(scope_id)s and conversations.state in ('active', 'archived')
+where segments.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.settled
   and (%(since)s::timestamptz is null or said.last_at >= %(since)s) and said.last_at is not null
 order by said.last_at, segments.conversation_id, segments.first_number
 
@@ -32,16 +32,17 @@ cross join lateral (
     select coalesce(min(segments.first_number) - 1, conversations.segmented_number) as last_number from segments
     where segments.scope_id = conversations.scope_id and segments.conversation_id = conversations.id
 ) early
-where conversations.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and exists (
-    select from messages
-    where messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
-      and number <= early.last_number and (%(since)s::timestamptz is null or occurred_at >= %(since)s)
-)
+where conversations.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.settled
+  and exists (
+      select from messages
+      where messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
+        and number <= early.last_number and (%(since)s::timestamptz is null or occurred_at >= %(since)s)
+  )
 order by conversations.id
 
 -- name: hold_conversation
 select id from conversations
-where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 'archived')
+where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 'archived') and settled
 for no key update
 
 -- name: cut
@@ -97,7 +98,7 @@ join digests on digests.scope_id = segments.scope_id and digests.segment_id = se
     and digests.run_id = %(run_id)s
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.id = any (array(select unnest(%(ids)s::uuid[])))
-  and conversations.state in ('active', 'archived')
+  and conversations.state in ('active', 'archived') and conversations.settled
 for update of segments
 
 -- name: dim_mentions

@@ -186,7 +186,8 @@ async def cut_early(work: Work, talk: Unsegmented, since: datetime | None, *, ke
         spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
         closings, times = await find_closings(work, talk, spoken, Ending.ASKED) if spoken.messages else ([], [])
         if keep and closings:
-            await runs.cut(work.parts.database, work.scope_id, talk, closings)
+            if not await runs.cut(work.parts.database, work.scope_id, talk, spoken, closings):
+                break
             await note_steps(work, times, None)
         for closing in closings:
             said = [each for each in spoken.messages if first <= each.number <= closing.last_number]

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.rerun import keep_apart
 from recollect.core.stating import Change, Plan
 from recollect.errors import ConflictError
 from recollect.store import facts, memories, runs, scopes, segments
@@ -82,10 +83,11 @@ async def give_place(work: Work, connection: Connection, believing: Believing, i
     if spans:
         known = await facts.fetch_versions(connection, scope_id, Wanted(lineages=list(spans)))
         visible = {version.fact.id: version for version in known if not version.hidden and version.fact.id in spans}
+        placed = keep_apart([version.fact for version in visible.values()], spans)
         changes = [
-            Change(replace(each.fact, span=span, version=each.fact.version + 1), each.fact, ())
-            for lineage, each in visible.items()
-            if (span := spans[lineage]) is not None and span != each.fact.span
+            Change(replace(fact, version=fact.version + 1), before, ())
+            for fact in placed
+            if fact.span != (before := visible[fact.id].fact).span
         ]
         await write(work.parts, connection, believing, Batch((), Plan(tuple(changes), ()), visible, {}))
     return len(found)

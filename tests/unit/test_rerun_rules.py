@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.core.rerun import TYPICAL_COMPLETION, Past, Telling, expect, name_statement, tell
-from recollect.models.knowledge import Mention, Salvaged, Span, Statement
+from recollect.core.rerun import TYPICAL_COMPLETION, Past, Telling, expect, keep_apart, name_statement, tell
+from recollect.models.knowledge import Fact, Mention, Salvaged, Span, Statement
 from recollect.models.reruns import Cost
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -68,3 +68,20 @@ def test_what_is_told_twice_is_shown_once_and_numbers_beyond_the_list_replace_no
     telling.add(tell(ONE, salvaged(lives("Oslo")), (), NOON))
     telling.add(tell(TWO, salvaged(lives("Oslo", 7)), (), NOON))
     assert [fact.id for fact in telling.about(["ann"])] == [name_statement(ONE, 0)]
+
+
+def fact(identity, place="Acme"):
+    return Fact(identity, ONE, "works at", place, f"Ann works at {place}.", Span(), NOON)
+
+
+def test_facts_that_say_the_same_do_not_overlap_once_they_are_given_their_spans_back():
+    year = timedelta(days=365)
+    spans = {ONE: Span(NOON), TWO: Span(NOON + 2 * year), THREE: Span(NOON)}
+    placed = keep_apart([fact(ONE), fact(TWO), fact(THREE, "Globex")], spans)
+    found = {each.id: each.span for each in placed}
+    assert found == {ONE: Span(NOON, NOON + 2 * year), TWO: Span(NOON + 2 * year), THREE: Span(NOON)}
+
+
+def test_of_facts_that_say_the_same_from_the_same_moment_on_one_is_given_its_span_back():
+    assert [each.id for each in keep_apart([fact(ONE), fact(TWO)], {ONE: Span(NOON), TWO: Span(NOON)})] == [TWO]
+    assert [each.id for each in keep_apart([fact(ONE), fact(TWO)], {ONE: Span(), TWO: Span()})] == [TWO]
