@@ -161,13 +161,12 @@ async def feed(running, owner, round_number, foreign):
 
 
 async def learn_on(running, scope_id):
-    """Run the job once; tell whether it has to come back, as it does after an answer that says nothing."""
+    """Run the job once; tell whether it has to come back: after an answer that says nothing, or where more may wait."""
     try:
-        await enrich(running.parts, scope_id)
+        return await enrich(running.parts, scope_id) > 0
     except ChatModelError as problem:
         assert problem.answered, problem
         return True
-    return False
 
 
 def check_planted(owner, scope_id, numbers, foreign):

@@ -81,24 +81,14 @@ async def cut(
     database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[Closing]
 ) -> bool:
     """Cut old talk into segments that only runs know, from behind a message on; False if it has changed meanwhile."""
-    place = {"scope_id": scope_id, "conversation": talk.id}
+    place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
     stretch = segments.describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
     async with database.transaction(tenant_of(scope_id)) as connection:
         await segments.hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_conversation"], place)).fetchone()
         if held is None or not await segments.is_same(connection, stretch, spoken.messages):
             return False
-        after = talk.segmented_number
-        for closing in closings:
-            given = {
-                "first_number": after + 1,
-                "last_number": closing.last_number,
-                "ending": closing.ending.value,
-                "similarity": closing.similarity,
-                "label": closing.label,
-            }
-            await connection.execute(QUERIES["cut"], place | given)
-            after = closing.last_number
+        await segments.write_segments(connection, QUERIES["cut"], place, closings)
     return True
 
 

@@ -48,11 +48,12 @@ for no key update
 -- name: cut
 -- Unless somebody cut the same stretch meanwhile.
 insert into segments (scope_id, conversation_id, first_number, last_number, ending, similarity, label, state)
-select %(scope_id)s, %(conversation)s, %(first_number)s, %(last_number)s, %(ending)s, %(similarity)s, %(label)s, 'cut'
+select %(scope_id)s, %(conversation)s, %(after)s::bigint + 1, %(last_number)s, %(ending)s, %(similarity)s, %(label)s,
+       'cut'
 where not exists (
     select from segments
     where scope_id = %(scope_id)s and conversation_id = %(conversation)s
-      and first_number <= %(last_number)s and last_number >= %(first_number)s
+      and first_number <= %(last_number)s and last_number > %(after)s::bigint
 )
 
 -- name: find

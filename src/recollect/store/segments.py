@@ -174,19 +174,26 @@ async def close(
             return False
         if not await is_same(connection, stretch, spoken.messages):
             return False
-        after = talk.segmented_number
-        for closing in closings:
-            given = {
-                "first_number": after + 1,
-                "last_number": closing.last_number,
-                "ending": closing.ending.value,
-                "similarity": closing.similarity,
-                "label": closing.label,
-            }
-            await connection.execute(QUERIES["close"], place | given)
-            after = closing.last_number
-        await connection.execute(QUERIES["advance"], place | {"number": after})
+        await write_segments(connection, QUERIES["close"], place, closings)
+        await connection.execute(QUERIES["advance"], place | {"number": closings[-1].last_number})
     return True
+
+
+async def write_segments(
+    connection: Connection, query: str, place: Mapping[str, object], closings: Sequence[Closing]
+) -> None:
+    """Write segments one behind the other, from behind the place's `segmented_number` on."""
+    after = place["segmented_number"]
+    for closing in closings:
+        given = {
+            "after": after,
+            "last_number": closing.last_number,
+            "ending": closing.ending.value,
+            "similarity": closing.similarity,
+            "label": closing.label,
+        }
+        await connection.execute(query, {**place, **given})
+        after = closing.last_number
 
 
 async def pass_by(database: Database, scope_id: int, talk: Unsegmented, number: int) -> None:

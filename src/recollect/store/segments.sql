@@ -78,7 +78,7 @@ for no key update
 
 -- name: close
 insert into segments (scope_id, conversation_id, first_number, last_number, ending, similarity, label)
-values (%(scope_id)s, %(conversation)s, %(first_number)s, %(last_number)s, %(ending)s, %(similarity)s, %(label)s)
+values (%(scope_id)s, %(conversation)s, %(after)s::bigint + 1, %(last_number)s, %(ending)s, %(similarity)s, %(label)s)
 
 -- name: advance
 update conversations set segmented_number = %(number)s where scope_id = %(scope_id)s and id = %(conversation)s

@@ -77,13 +77,14 @@ $$;
 
 -- Versions that have left the indexes, as they were believed as of a moment (now if null), and true: at a moment, or
 -- not over by then.
+-- What was believed then does not change afterwards, so one that has faded since is among them.
 create function past_versions(
     asked_scope bigint, as_of timestamptz, at timestamptz, kinds text[], min_trust smallint
 ) returns setof uuid
     language sql stable as $$
     select memories.id from memories
     join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
-    where memories.scope_id = asked_scope and memories.withheld = 'past'
+    where memories.scope_id = asked_scope and memories.withheld in ('past', 'faded')
       and (kinds is null or memories.kind = any (kinds)) and memories.trust >= min_trust
       and (as_of is null or beliefs.created_at <= as_of)
       and (beliefs.superseded_at is null or beliefs.superseded_at > as_of)

@@ -66,20 +66,3 @@ begin
     revived := array(select id from memories where scope_id = asked_scope and id = any (revived)
                        and withheld is null order by id);
 end $$;
-
--- What was believed at a moment does not change afterwards: a version that has faded is found there like any that has
--- left the indexes.
-create or replace function past_versions(
-    asked_scope bigint, as_of timestamptz, at timestamptz, kinds text[], min_trust smallint
-) returns setof uuid
-    language sql stable as $$
-    select memories.id from memories
-    join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
-    where memories.scope_id = asked_scope and memories.withheld in ('past', 'faded')
-      and (kinds is null or memories.kind = any (kinds)) and memories.trust >= min_trust
-      and (as_of is null or beliefs.created_at <= as_of)
-      and (beliefs.superseded_at is null or beliefs.superseded_at > as_of)
-      and (beliefs.invalid_at is null or beliefs.invalid_at > coalesce(at, as_of, now()))
-      and (at is null or case when memories.kind = 'fact' then coalesce(beliefs.valid_at <= at, true)
-                              else memories.occurred_at <= at end)
-$$;
