@@ -111,10 +111,12 @@ def service(addresses, mind):
 def read(service, query, **more):
     """Run a query and count what it read."""
     window = {"as_of": None, "at": None, "hidden": OUT_OF_SIGHT, "beam": BEAM, "hops": 3, "starts": [HUB]}
+    # What the session read before is among the server's counts until it has been reported, a second later at most.
+    before = service.execute(COUNTED).fetchone()
     rows = service.execute(query, {"agent": "ada", "user": "li"} | window | more).fetchall()
-    work = Work(*(int(number or 0) for number in service.execute(COUNTED).fetchone()))
+    after = service.execute(COUNTED).fetchone()
     service.rollback()
-    return rows, work
+    return rows, Work(*(int((later or 0) - (earlier or 0)) for earlier, later in zip(before, after, strict=True)))
 
 
 def most_facts(hops, beam=BEAM):
