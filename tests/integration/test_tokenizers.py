@@ -253,7 +253,8 @@ def test_pages_are_cut_at_the_last_token_that_fits(counters, name):
         assert counter.cut(page, whole) == page
         for most in (1, 17, whole // 3, whole - 1):
             kept = counter.cut(page, most)
-            assert counter.count(kept) == most
+            # The next character may take more tokens than one.
+            assert most - 4 < counter.count(kept) <= most
             assert counter.count(page[: len(kept) + 1]) > most
 
 
