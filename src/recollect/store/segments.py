@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import sql
@@ -180,7 +180,7 @@ async def close(
 
 
 async def write_segments(
-    connection: Connection, query: str, place: Mapping[str, object], closings: Sequence[Closing]
+    connection: Connection, query: LiteralString, place: Mapping[str, object], closings: Sequence[Closing]
 ) -> None:
     """Write segments one behind the other, from behind the place's `segmented_number` on."""
     after = place["segmented_number"]
