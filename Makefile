@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check test serve worker migrate schema docs bench isolation campaign clean
+.PHONY: help setup fast check test serve worker migrate schema docs bench bench-quality isolation campaign clean
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -10,7 +10,7 @@ CODE := src tests bench
 ARGS ?=
 
 help: ## explain these words
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install everything, exactly as locked, and the weights of the local embedder and of a small chat model for tests
 	uv sync --all-extras --locked
@@ -50,6 +50,9 @@ docs: ## check that the pages say all they must
 bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/out
 	@for script in $(if $(BENCH),bench/$(BENCH).py,$(shell grep -ls "__main__" bench/*.py)); do \
 	    echo "== $$script"; $(RUN) python $$script $(ARGS); done
+
+bench-quality: ## measure recall on the public question sets of ../shared/bench, beside what others reach on them
+	$(RUN) python bench/quality.py $(ARGS)
 
 isolation: ## walk 50,000 random steps over 20 tenants and look for a foreign row
 	RECOLLECT_WALK=50000 $(RUN) pytest tests/faults/test_isolation_stateful.py -s $(ARGS)

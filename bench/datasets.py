@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,24 @@ FILES: Mapping[str, str] = {
     "lifebench": "lifebench_zh.jsonl.gz",
     "memdaily": "memdaily_zh.jsonl.gz",
 }
+TALKS = frozenset({"locomo", "beam"})
+"""Sets that are conversations; the others are records of what happened."""
+OWNERS: Mapping[str, str] = {
+    "fenghaoran": "冯浩然",
+    "leimingxuan": "雷明轩",
+    "lumingqiang": "陆明强",
+    "maxiulan": "马秀兰",
+    "songyajing": "宋雅静",
+    "sunyuwei": "孙雨薇",
+    "yemingxuan": "叶明轩",
+    "yinhao": "尹浩",
+    "yuxiaowei": "于晓薇",
+    "yuxiaowen": "于晓雯",
+}
+"""Whose phone it is, by the names that the questions of LifeBench call them."""
+FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%B-%d-%Y", "%I:%M %p on %d %B, %Y")
+LOCOMO_TRAINING = 5
+BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
 _LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 ADVERSARIAL = "adversarial"
 """Questions that cannot be answered; they have evidence but are kept out of every mean."""
@@ -52,6 +71,34 @@ class Conversation:
     id: str
     turns: tuple[Turn, ...]
     questions: tuple[Question, ...]
+
+
+def read_moments(turns: Iterable[Turn]) -> list[datetime]:
+    """Read when each turn was; one that does not say was a minute after the one before."""
+    moments: list[datetime] = []
+    last, said = BEGINNING, ""
+    for turn in turns:
+        if turn.when and turn.when != said:
+            said, last = turn.when, _read_moment(turn.when)
+        elif moments:
+            last = moments[-1] + timedelta(minutes=1)
+        moments.append(last)
+    return moments
+
+
+def _read_moment(when: str) -> datetime:
+    when = re.sub(r"(\d+)年(\d+)月(\d+)日 周\w", r"\1-\2-\3", when)
+    for pattern in FORMATS:
+        try:
+            return datetime.strptime(when, pattern).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(f"no known form of a date: {when}")
+
+
+def in_training(name: str, number: int) -> bool:
+    """Tell whether weights are learned from a set's conversation of this number: from about half of them they are."""
+    return number < LOCOMO_TRAINING if name == "locomo" else number % 2 == 0
 
 
 def load(name: str, questions: int = 0) -> list[Conversation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -68,7 +69,7 @@ async def place_of(recollect: Recollect, mind: Mind) -> Place:
 
 def reading(vector: np.ndarray) -> Reading:
     """Read a cue that is a vector and nothing else."""
-    return Reading((), Script.WORDS, vector, None, 0, None, Weighing())
+    return Reading((), Script.WORDS, vector, None, 0, None, Weighing(), datetime.now(UTC))
 
 
 async def ask(recollect: Recollect, channel: Channel, place: Place, vector: np.ndarray, limit: int) -> Proposal:

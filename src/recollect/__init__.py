@@ -1,5 +1,6 @@
 """Recollect, the memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget."""
 
+from recollect.block_view import BlockView
 from recollect.errors import RecollectError
 from recollect.fading_view import FadingView
 from recollect.knowledge_view import KnowledgeView
@@ -31,11 +32,13 @@ from recollect.models import (
     Weighing,
     Window,
 )
+from recollect.recalls_view import RecallsView
 from recollect.settings import Settings
 from recollect.wiring import Recollect
 from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` reads as it is meant
 
 __all__ = [
+    "BlockView",
     "Context",
     "Conversation",
     "ConversationView",
@@ -57,6 +60,7 @@ __all__ = [
     "NewMemory",
     "NewMessage",
     "Profile",
+    "RecallsView",
     "Receipt",
     "Recollect",
     "RecollectError",

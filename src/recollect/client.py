@@ -15,6 +15,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from recollect import errors
+from recollect.client_blocks import RemoteBlocks
 from recollect.client_bodies import (
     AWAY,
     LONGEST_WAIT_SECONDS,
@@ -29,6 +30,8 @@ from recollect.client_bodies import (
 )
 from recollect.client_fading import RemoteFading
 from recollect.client_knowledge import RemoteKnowledge
+from recollect.client_recalls import RemoteRecalls
+from recollect.client_topics import RemoteTopics
 from recollect.core.appends import Utterance, as_messages
 from recollect.core.feedback import judge
 from recollect.models import (
@@ -165,6 +168,11 @@ class RemoteParts(RemoteScope):
         return RemoteConversation(self.client, self.agent, self.user, conversation)
 
     @property
+    def blocks(self) -> RemoteBlocks:
+        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        return RemoteBlocks(self.client, self.agent, self.user)
+
+    @property
     def fading(self) -> RemoteFading:
         """Give what fades in the scope, what has faded, and the way back."""
         return RemoteFading(self.client, self.agent, self.user)
@@ -173,6 +181,16 @@ class RemoteParts(RemoteScope):
     def knowledge(self) -> RemoteKnowledge:
         """Give what is known in the scope: facts, and the entities that they speak of."""
         return RemoteKnowledge(self.client, self.agent, self.user)
+
+    @property
+    def recalls(self) -> RemoteRecalls:
+        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        return RemoteRecalls(self.client, self.agent, self.user)
+
+    @property
+    def topics(self) -> RemoteTopics:
+        """Give the scope's topics: the tree, and what is filed under it."""
+        return RemoteTopics(self.client, self.agent, self.user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def to_body(memory: NewMemory) -> dict[str, Any]:
     """Turn a memory into what the server takes: an absent embedding travels as an empty list."""
     body: dict[str, Any] = NEW_MEMORY.dump_python(memory, mode="json")
     triple: dict[str, str] = body.pop("triple")
-    return body | {"embedding": body["embedding"] or []} | triple
+    reach: dict[str, float] = body.pop("reach")
+    return body | {"embedding": body["embedding"] or []} | triple | reach
 
 
 def to_cue_body(cue: Cue) -> dict[str, Any]:

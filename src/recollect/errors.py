@@ -50,6 +50,10 @@ class UnavailableError(RecollectError):
     away = True
 
 
+class OverdueError(UnavailableError):
+    """A statement took longer than the time it was given, and was ended; what was asked before it is answered."""
+
+
 class LeaseLostError(RecollectError):
     """A job was taken over by another worker; what this one would have written is left to that one."""
 

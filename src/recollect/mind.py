@@ -68,8 +68,11 @@ from recollect.verbs.remember import remember
 from recollect.verbs.tune import tune
 
 if TYPE_CHECKING:
+    from recollect.block_view import BlockView
     from recollect.fading_view import FadingView
     from recollect.knowledge_view import KnowledgeView
+    from recollect.recalls_view import RecallsView
+    from recollect.topics_view import TopicsView
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,13 @@ class ScopeView(AgentView):
         return ConversationView(self.parts, self.caller, self.scope, self.deadline_seconds, conversation, self.located)
 
     @property
+    def blocks(self) -> BlockView:
+        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        from recollect.block_view import BlockView  # it is a view of an agent, too
+
+        return BlockView(self.parts, self.caller, self.scope, self.deadline_seconds, self.located)
+
+    @property
     def fading(self) -> FadingView:
         """Give what fades in the scope, what has faded, and the way back."""
         from recollect.fading_view import FadingView  # it is a view of an agent, too
@@ -136,6 +146,20 @@ class ScopeView(AgentView):
         from recollect.knowledge_view import KnowledgeView  # it is a view of an agent, too
 
         return KnowledgeView(self.parts, self.caller, self.scope, self.deadline_seconds, self.located)
+
+    @property
+    def topics(self) -> TopicsView:
+        """Give the scope's topics: the tree, and what is filed under it."""
+        from recollect.topics_view import TopicsView  # it is a view of an agent, too
+
+        return TopicsView(self.parts, self.caller, self.scope, self.deadline_seconds)
+
+    @property
+    def recalls(self) -> RecallsView:
+        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        from recollect.recalls_view import RecallsView  # it is a view of an agent, too
+
+        return RecallsView(self.parts, self.caller, self.scope, self.deadline_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,8 +385,8 @@ async def within(seconds: float) -> AsyncIterator[None]:
 
 
 def right_for(cues: Sequence[Cue]) -> Right:
-    """Tell which right a recall needs: to date an access is to write, for it stays recent until that date."""
-    return Right.WRITE if any(cue.now is not None for cue in cues) else Right.READ
+    """Tell which right a recall needs: to date an access is to write, for it stays recent until then; so is keeping."""
+    return Right.WRITE if any(cue.keep or (cue.now is not None and cue.touch) for cue in cues) else Right.READ
 
 
 def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:

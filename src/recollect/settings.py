@@ -24,6 +24,12 @@ class Settings(BaseSettings):
     data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")
     deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Longest time one request may take.")
+    channel_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        le=300,
+        description="How long a recall waits for one of its channels before it goes on without it.",
+    )
     embedder: Literal["auto", "none", "local", "openai", "fake"] = Field(
         default="auto",
         description="`local` = MiniLM in this process, `openai` = any OpenAI-compatible endpoint, `none`; "
@@ -52,6 +58,12 @@ class Settings(BaseSettings):
     chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Longest time to wait for one answer.")
     chat_characters: int = Field(
         default=24_000, ge=500, le=1_000_000, description="Most characters of memories in one prompt."
+    )
+    judge_seconds: float = Field(
+        default=4.0,
+        gt=0,
+        le=300,
+        description="How long a recall waits for the chat model to judge its hits; what is not judged by then is kept.",
     )
     chat_prices: str = Field(
         default="",
@@ -83,6 +95,15 @@ class Settings(BaseSettings):
     )
     fading_days: float = Field(
         default=0, ge=0, le=36_500, description="Days over which a memory fades that nobody recalls; 0 = never."
+    )
+    keep_recalls: Literal["off", "sampled", "on"] = Field(
+        default="off", description="Which recalls are kept, to be explained and replayed, where a cue does not say it."
+    )
+    keep_share: float = Field(
+        default=0.01, ge=0, le=1, description="How many recalls `sampled` keeps; 0.01 is one in a hundred."
+    )
+    recall_days: float = Field(
+        default=30, ge=0, le=36_500, description="Days after which a kept recall is removed; 0 = never."
     )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")

@@ -11,12 +11,15 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from recollect.block_view import BlockView
 from recollect.fading_view import FadingView
 from recollect.knowledge_view import KnowledgeView
 from recollect.mind import ConversationView, Mind
 from recollect.models import Ledger, Receipt, Recollection
 from recollect.models.graph import GraphFormat
+from recollect.recalls_view import RecallsView
 from recollect.settings import Settings
+from recollect.topics_view import TopicsView
 from recollect.wiring import open_recollect
 
 P = ParamSpec("P")
@@ -42,6 +45,11 @@ class Verbs(Protocol):
         ...
 
     @property
+    def blocks(self) -> object:
+        """Give what can be shown."""
+        ...
+
+    @property
     def fading(self) -> object:
         """Give what fades."""
         ...
@@ -49,6 +57,16 @@ class Verbs(Protocol):
     @property
     def knowledge(self) -> object:
         """Give what is known."""
+        ...
+
+    @property
+    def topics(self) -> object:
+        """Give the topics."""
+        ...
+
+    @property
+    def recalls(self) -> object:
+        """Give the recalls that were kept."""
         ...
 
 
@@ -106,6 +124,14 @@ class BlockingConversation(Blocking):
 
 
 @dataclass(frozen=True)
+class BlockingBlocks(Blocking):
+    """What can be shown of a scope, by methods that return when they are done; here or on a server."""
+
+    recall = blocking(BlockView.recall)
+    resolve = blocking(BlockView.resolve)
+
+
+@dataclass(frozen=True)
 class BlockingFading(Blocking):
     """What fades in a scope, by methods that return when they are done; here or on a server."""
 
@@ -143,6 +169,29 @@ class BlockingKnowledge(Blocking):
 
 
 @dataclass(frozen=True)
+class BlockingRecalls(Blocking):
+    """The kept recalls of a scope, by methods that return when they are done; here or on a server."""
+
+    list = blocking(RecallsView.list)
+    explain = blocking(RecallsView.explain)
+    replay = blocking(RecallsView.replay)
+
+
+@dataclass(frozen=True)
+class BlockingTopics(Blocking):
+    """The topics of a scope, by methods that return when they are done; here or on a server."""
+
+    tree = blocking(TopicsView.tree)
+    links = blocking(TopicsView.links)
+    related = blocking(TopicsView.related)
+    link = blocking(TopicsView.link)
+    unlink = blocking(TopicsView.unlink)
+    rename = blocking(TopicsView.rename)
+    move = blocking(TopicsView.move)
+    merge = blocking(TopicsView.merge)
+
+
+@dataclass(frozen=True)
 class BlockingMind(Blocking):
     """A mind whose verbs return when they are done; here or on a server."""
 
@@ -169,6 +218,11 @@ class BlockingMind(Blocking):
         return BlockingConversation(self.inner.conversation(conversation), self.portal)
 
     @property
+    def blocks(self) -> BlockingBlocks:
+        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        return BlockingBlocks(self.inner.blocks, self.portal)
+
+    @property
     def fading(self) -> BlockingFading:
         """Give what fades in the scope, what has faded, and the way back."""
         return BlockingFading(self.inner.fading, self.portal)
@@ -177,6 +231,16 @@ class BlockingMind(Blocking):
     def knowledge(self) -> BlockingKnowledge:
         """Give what is known in the scope: facts, and the entities that they speak of."""
         return BlockingKnowledge(self.inner.knowledge, self.portal)
+
+    @property
+    def topics(self) -> BlockingTopics:
+        """Give the scope's topics: the tree, and what is filed under it."""
+        return BlockingTopics(self.inner.topics, self.portal)
+
+    @property
+    def recalls(self) -> BlockingRecalls:
+        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        return BlockingRecalls(self.inner.recalls, self.portal)
 
 
 @dataclass(frozen=True)

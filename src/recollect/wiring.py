@@ -11,14 +11,19 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.channels.channel import Channel
+from recollect.channels.date import DateChannel
 from recollect.channels.graph import GraphChannel
+from recollect.channels.keyword import KeywordChannel
 from recollect.channels.past import PastChannel
+from recollect.channels.recent import RecentChannel
 from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
+from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.checks import check_line, check_scope
 from recollect.core.costs import read_prices
-from recollect.core.retention import usual_rules
+from recollect.core.retention import share_kept, usual_rules
 from recollect.core.tokens import ESTIMATE
 from recollect.errors import EmbedderError, ForbiddenError, InvalidInputError, SetupError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
@@ -49,6 +54,11 @@ from recollect.verbs.reflect import Occasion, reflect
 from recollect.verbs.rerun import RerunDesk
 from recollect.verbs.steps import choose_steps
 
+CHANNELS: tuple[Callable[[], Channel], ...] = (
+    *(VectorChannel, TextChannel, StreamChannel, GraphChannel),
+    *(KeywordChannel, TopicChannel, DateChannel, RecentChannel),
+    PastChannel,
+)
 EMBEDDED = "embedded"
 DATABASE = "recollect"
 SERVICE_ROLE = "recollect_service"
@@ -301,13 +311,15 @@ async def connected(
     """Join the parts around an open pool of connections."""
     database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
     try:
-        channels = (VectorChannel(), TextChannel(), StreamChannel(), PastChannel(), GraphChannel())
+        channels = tuple(channel() for channel in CHANNELS)
         tokenizers = load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE])
         batch, wait = settings.embedder_batch, settings.embed_wait_seconds
         costs = read_prices(settings.chat_prices), settings.tokens_per_day
         parts = Parts(database, channels, embedder, wait, batch, chat, tokenizers, *costs)
         steps = choose_steps(settings.steps)
-        yield Recollect(replace(parts, fading_days=settings.fading_days, steps=steps), settings, addresses)
+        parts = replace(parts, fading_days=settings.fading_days, channel_seconds=settings.channel_seconds)
+        parts = replace(parts, judge_seconds=settings.judge_seconds)
+        yield Recollect(replace(parts, steps=steps, keep_share=share_kept(settings)), settings, addresses)
     finally:
         await database.close()
 

@@ -40,6 +40,14 @@ def test_speed():
     assert all(value > 0 for name, row in figures.items() for key, value in row.items() if key != "added_ms")
 
 
+def test_recall():
+    figures = measure("recall", "--memories", "400", "--rounds", "3")
+    channels = {"vector", "text", "stream", "keyword", "graph", "topic", "date", "recent"}
+    assert set(figures) == {*channels, "all", "http all", "http usual"}
+    assert (figures["all"]["channels"], all(row["ms"] > 0 for row in figures.values())) == (8, True)
+    assert 0 < figures["all"]["ratio"] < 8
+
+
 def test_stream():
     figures = measure("stream", "--sizes", "300", "--large", "1500", "--rounds", "3", "--cues", "5")
     assert set(figures) == {"exact 300", "large 1500"}
@@ -74,6 +82,15 @@ def test_graph():
     assert figures["export"]["largest_piece"] < 400_000
 
 
+def test_dates(shared):
+    figures = measure("dates", "--rounds", "3")
+    for name in ("en", "zh", "traps"):
+        assert figures[name]["right"] / figures[name]["of"] >= 0.95, name
+        assert figures[name]["median_us"] < 1_000
+    assert figures["lifebench"]["named"] > 1_400 and figures["lifebench"]["within"] > 0.9
+    assert figures["locomo"]["turns"] < 0.15 and figures["locomo"]["within"] > 0.6
+
+
 def test_enrichment(shared):
     figures = measure("enrichment", "--messages", "40", "--text-only")
     for row in figures["calls"].values():
@@ -103,3 +120,13 @@ def test_quality(shared):
     row = next(line for line in table.splitlines() if "text" in line)
     recall_at_5 = float(row.replace("│", " ").split()[-4])
     assert recall_at_5 > 0.75, table
+
+
+@pytest.mark.real_model
+@pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
+def test_blocks(shared):
+    figures = measure("blocks", "--talks", "1", "--questions", "200")
+    assert figures["questions"]["all"] > 10
+    budgets = [row for name, row in figures.items() if name != "questions"]
+    assert [row["lines"] for row in budgets] == sorted(row["lines"] for row in budgets)
+    assert budgets[2]["held"] > 0.5

@@ -20,8 +20,14 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_program_prints_what_the_page_shows():
-    [program], [block, printed] = blocks("python"), blocks("text")
+    programs, [block, *printed] = blocks("python"), blocks("text")
     assert block.startswith(f"{HEADING}\n<memories>\n")
+    assert len(programs) == len(printed) == 2
+    for program, shown in zip(programs, printed, strict=True):
+        assert run(program) == shown
+
+
+def run(program: str) -> str:
     plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
     with open_folder("context-page") as folder:
         environment = plain | {"RECOLLECT_DATA_DIR": str(folder / "data"), "RECOLLECT_EMBEDDER": "none"}
@@ -29,7 +35,7 @@ def test_the_program_prints_what_the_page_shows():
             [sys.executable, "-c", program], env=environment, cwd=folder, capture_output=True, text=True, check=False
         )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == printed
+    return done.stdout
 
 
 def test_the_bench_behind_the_figures_runs():

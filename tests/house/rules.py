@@ -15,8 +15,10 @@ METHODS, PARAMETERS = 15, 6
 
 ROOMS = {"core", "store", "llm", "channels", "verbs", "jobs", "doors"}
 FILES = {
-    *("__init__", "models", "errors", "settings", "mind", "fading_view", "knowledge_view", "wiring", "sync"),
+    *("__init__", "models", "errors", "settings", "mind", "wiring", "sync"),
+    *("fading_view", "knowledge_view", "topics_view", "recalls_view", "block_view"),
     *("client", "client_bodies", "client_fading", "client_knowledge"),
+    *("client_topics", "client_recalls", "client_blocks"),
 }
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}

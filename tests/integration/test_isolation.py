@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import psycopg
@@ -49,12 +50,14 @@ async def tenants(recollect, embedder, owner):
         mind = await recollect.mind("ada", "li", tenant=tenant)
         [source] = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
         await talk(mind)
-        await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",)))
+        filed = {"topic": "vaults->doors", "related_topics": ("codes",)}
+        await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed))
         await mind.knowledge.state(NewFact("Ann", "knows", "Bob"))
         for _ in range(FOLD_AT + 1):
             recollection = await mind.recall(Cue(SECRET, channels=("stream",)))
         await recollect.work(until_empty=True)
-        await mind.recall(SECRET)
+        await mind.recall(Cue(SECRET, keep=True))
+        await mind.blocks.recall(SECRET, conversation="shown")
         await mind.feedback(recollection, [source.id])
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
@@ -119,6 +122,7 @@ async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, serv
     tables = scoped_tables(owner)
     assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", "vectors_1"} <= {*tables}
     assert {"conversations", "messages", "withheld_memories", "withheld_vectors", "purge_receipts"} <= {*tables}
+    assert {"topics", "topic_links", "related_topics", "overheard"} <= {*tables}
     for table in tables:
         act_for(service, None)
         assert (table, count(service, table)) == (table, 0)
@@ -511,7 +515,7 @@ async def candidates(recollect, place, limit):
     """Ask the vector channel alone."""
     [row] = await FakeEmbedder().embed(["anything at all"])
     async with recollect.parts.database.reading(place.scope_id >> 40) as connection:
-        answer = await VectorChannel().ask(connection, place, read(Cue("anything"), row), limit)
+        answer = await VectorChannel().ask(connection, place, read(Cue("anything"), row, now=datetime.now(UTC)), limit)
     return (await answer()).candidates
 
 

@@ -124,7 +124,8 @@ async def test_every_hit_says_its_score_by_channel(mind):
     assert hits[0].memory.content == "green apples at the market"
     assert set(hits[0].channels) == {"vector", "text"}
     for hit in hits:
-        assert hit.score == pytest.approx(sum(part.share for part in hit.channels.values()))
+        shares = (*(part.share for part in hit.channels.values()), *hit.preferences.values())
+        assert hit.score == pytest.approx(sum(shares))
 
 
 async def test_recall_goes_on_without_the_embedder(mind, embedder):
@@ -132,7 +133,8 @@ async def test_recall_goes_on_without_the_embedder(mind, embedder):
     embedder.fail()
     recollection = await mind.recall("apples")
     assert recollection.hits[0].memory.content == "green apples at the market"
-    assert recollection.methods == {"vector": "skipped: the embedder did not answer in time", "text": "exact"}
+    methods = recollection.methods
+    assert (methods["vector"], methods["text"]) == ("skipped: the embedder did not answer in time", "exact")
 
 
 async def test_an_unknown_scope_is_empty(recollect):

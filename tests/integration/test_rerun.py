@@ -180,6 +180,8 @@ def checksum(owner):
         "ledger",
         "conversations",
         "evidence",
+        "topics",
+        "topic_links",
         "procrastinate_jobs",
     )
     asked = "select coalesce(md5(string_agg(each::text, '' order by each::text)), '') from {} each"

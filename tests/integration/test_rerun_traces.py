@@ -42,6 +42,9 @@ TABLES = (
     "messages",
     "runs",
     "ledger",
+    "topics",
+    "topic_links",
+    "related_topics",
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
@@ -11,20 +10,29 @@ from hypothesis import strategies as st
 
 from recollect.core.block import (
     CLOSING,
+    GROUPS,
     HEADING,
     MOST_MISSES,
     OPENING,
+    WIDTHS,
+    Gauge,
+    Remembered,
     cut_line,
     fill,
     fold,
+    lay_out,
+    leave_least,
     order,
     render,
+    shorten,
+    shorten_ids,
     write_line,
     write_summary,
 )
 from recollect.core.budget import ELLIPSIS
+from recollect.core.excerpts import Quote
 from recollect.llm.tokens import load_tokenizers
-from recollect.models import Kind, Memory, Role, Triple
+from recollect.models import Kind, Level, Memory, Role, Triple
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
@@ -36,7 +44,7 @@ OPENAI = load_tokenizers(["o200k_base", "cl100k_base", "estimate"])
 def memory(content: str = "My cat is called Pascal.", number: int = 1, **more) -> Memory:
     return Memory(
         id=UUID(int=number),
-        kind=Kind.MESSAGE,
+        kind=more.pop("kind", Kind.MESSAGE),
         content=content,
         speaker=more.pop("speaker", ""),
         importance=5.0,
@@ -49,11 +57,16 @@ def memory(content: str = "My cat is called Pascal.", number: int = 1, **more) -
         occurred_at=more.pop("occurred_at", NOW),
         created_at=NOW,
         last_accessed_at=NOW,
-        evidence=(),
+        evidence=more.pop("evidence", ()),
         embedding_text="",
         metadata={},
         **more,
     )
+
+
+def remembered(content: str = "My cat is called Pascal.", number: int = 1, **more) -> Remembered:
+    ceiling, quotes = more.pop("ceiling", Level.FULL), more.pop("quotes", {})
+    return Remembered(memory(content, number, **more), f"m{number:04x}", quotes=quotes, ceiling=ceiling)
 
 
 def words(text: str) -> int:
@@ -64,24 +77,42 @@ def cut_words(text: str, most: int) -> str:
     return " ".join(text.split(" ")[: max(most, 0)])
 
 
-def test_a_line_says_when_who_and_what():
-    assert write_line(memory()) == "- 2026-05-04: My cat is called Pascal.\n"
-    assert write_line(memory(role=Role.USER)) == "- 2026-05-04 user: My cat is called Pascal.\n"
-    assert write_line(memory(speaker="Ada")) == "- 2026-05-04 Ada: My cat is called Pascal.\n"
-    assert write_line(memory("我叫小李", speaker="小李", role=Role.USER)) == "- 2026-05-04 小李 (user): 我叫小李\n"
+GAUGE = Gauge(words, cut_words)
+ABOVE = words(GROUPS[Kind.MESSAGE])
+
+
+def test_a_line_says_which_when_who_and_what():
+    assert write_line(remembered()) == "[m0001] 2026-05-04: My cat is called Pascal.\n"
+    assert write_line(remembered(role=Role.USER)) == "[m0001] 2026-05-04 user: My cat is called Pascal.\n"
+    assert write_line(remembered(speaker="Ada")) == "[m0001] 2026-05-04 Ada: My cat is called Pascal.\n"
+    spoken = remembered("我叫小李", speaker="小李", role=Role.USER)
+    assert write_line(spoken) == "[m0001] 2026-05-04 小李 (user): 我叫小李\n"
+    over = remembered("x", kind=Kind.FACT, valid_at=NOW - timedelta(days=9), invalid_at=NOW)
+    assert write_line(over) == "[m0001] 2026-04-25 to 2026-05-04: x\n"
 
 
 def test_the_day_is_that_of_the_zone():
-    assert write_line(memory("x"), timezone(timedelta(hours=8))) == "- 2026-05-05: x\n"
-    assert write_line(memory("x", occurred_at=NOW.astimezone(timezone(timedelta(hours=8))))) == "- 2026-05-04: x\n"
+    east = timezone(timedelta(hours=8))
+    assert write_line(remembered("x"), zone=east) == "[m0001] 2026-05-05: x\n"
+    assert write_line(remembered("x", occurred_at=NOW.astimezone(east))) == "[m0001] 2026-05-04: x\n"
 
 
-def test_a_block_is_plain_text():
-    block = render([write_summary(memory("They spoke\nof cats.")), write_line(memory())])
-    assert block == (
+def test_a_block_is_plain_text_grouped_by_kind_and_then_in_the_order_of_time():
+    yesterday = NOW - timedelta(days=1)
+    shown = [
+        remembered("said", 1),
+        remembered("known later", 2, kind=Kind.FACT),
+        remembered("known before", 3, kind=Kind.FACT, occurred_at=yesterday),
+        remembered("seen", 4, kind=Kind.EVENT),
+    ]
+    lines = fill(shown, 1_000, GAUGE, 9).lines.values()
+    assert lay_out(lines, write_summary(memory("They spoke\nof cats."))) == (
         f"{HEADING}\n<memories>\nSummary of this conversation: They spoke of cats.\n"
-        "- 2026-05-04: My cat is called Pascal.\n</memories>"
+        "Facts:\n[m0003] 2026-05-03: known before\n[m0002] 2026-05-04: known later\n"
+        "Events:\n[m0004] 2026-05-04: seen\nMessages:\n[m0001] 2026-05-04: said\n</memories>"
     )
+    assert not lay_out([])
+    assert list(GROUPS) == [Kind.FACT, Kind.SUMMARY, Kind.THOUGHT, Kind.EVENT, Kind.CHAT, Kind.MESSAGE]
 
 
 def test_code_is_left_as_it_is_unless_it_could_end_the_fence():
@@ -89,52 +120,150 @@ def test_code_is_left_as_it_is_unless_it_could_end_the_fence():
     assert fold("a\n\n  b\tc\x1b[0m\x00") == "a b c [0m"
 
 
-@given(st.lists(st.tuples(TEXTS | NASTY, NASTY), max_size=5))
-def test_nothing_that_is_said_can_close_the_fence_or_begin_a_line(said):
-    lines = [write_line(memory(content, speaker=speaker)) for content, speaker in said]
+@given(st.lists(st.tuples(TEXTS | NASTY, NASTY), max_size=5), st.sampled_from(Level))
+def test_nothing_that_is_said_can_close_the_fence_or_begin_a_line(said, level):
+    quotes = {UUID(int=9): Quote(UUID(int=9), said[0][1], said[0][0], NOW)} if said else {}
+    more = {"kind": Kind.SUMMARY, "evidence": (UUID(int=9),), "quotes": quotes}
+    lines = [write_line(remembered(content, speaker=speaker, **more), level) for content, speaker in said]
     block = render(lines)
-    assert len(block.splitlines()) == len(said) + 3
+    assert len(block.splitlines()) == len(said) * (1 if level is Level.ABSTRACT else 2) + 3
     lowered = "".join(block.lower().split()).replace("＜", "<")
     assert lowered.count(CLOSING) == 1
     assert lowered.count(OPENING) == 1
     assert block.endswith(f"\n{CLOSING}")
-    assert all(line.startswith("- 2026-05-04") for line in block.splitlines()[2:-1])
+    assert all(line.startswith(("[m0001] 2026-05-04", "  > ")) for line in block.splitlines()[2:-1])
 
 
-def test_memories_stand_in_the_order_of_time_and_among_equals_of_writing():
-    late, early = memory(number=1), memory(number=3, occurred_at=NOW - timedelta(days=1))
-    twin = memory(number=2)
-    assert order([twin, late, early]) == [early, late, twin]
+def test_lines_stand_by_kind_then_in_the_order_of_time_and_among_equals_of_writing():
+    late, early = remembered(number=1), remembered("b", number=3, occurred_at=NOW - timedelta(days=1))
+    twin = remembered("c", number=2)
+    lines = fill([twin, late, early], 1_000, GAUGE, 9).lines
+    assert [line.memory_id.int for line in order(lines.values())] == [3, 1, 2]
 
 
-def numbered(*contents: str) -> list[Memory]:
-    return [memory(content, number) for number, content in enumerate(contents)]
+def test_a_long_memory_has_a_compact_and_an_abstract_form():
+    long = remembered("One sentence stands here. " * 40)
+    full, compact, abstract = (write_line(long, level) for level in Level)
+    assert len(full) > len(compact) > len(abstract)
+    assert compact.endswith(f"here.{ELLIPSIS}\n")
+    assert abstract.endswith(f"here.{ELLIPSIS}\n")
+    short = remembered("One sentence.")
+    assert len({write_line(short, level) for level in Level}) == 1
+
+
+def test_a_chinese_memory_is_cut_to_what_says_as_much():
+    cut = shorten("我们今天去了很远的地方。" * 30, WIDTHS[Level.ABSTRACT])
+    assert cut.endswith(f"。{ELLIPSIS}")
+    assert len(cut) <= WIDTHS[Level.ABSTRACT] // 2 + 1
+
+
+@given(TEXTS, st.integers(2, 80))
+def test_a_text_is_cut_only_where_it_is_too_wide_and_never_longer_than_it_was(text, width):
+    cut = shorten(text, width)
+    if cut != text:
+        assert cut.endswith(ELLIPSIS)
+        assert text.startswith(cut[:-1])
+        assert len(cut) <= min(width, len(text)) + 1
+
+
+def test_a_summary_quotes_some_of_what_it_was_made_from():
+    sources = tuple(UUID(int=100 + number) for number in range(12))
+    quotes = {each: Quote(each, "Li", f"word {each.int}", NOW) for each in sources}
+    summary = remembered("They spoke.", kind=Kind.SUMMARY, evidence=sources, quotes=quotes)
+    full, compact, abstract = (write_line(summary, level).splitlines() for level in Level)
+    assert [line.split()[-1] for line in full[1:]] == [
+        *("100", "101", "out)", "104", "105", "106", "107", "out)", "110", "111")
+    ]
+    assert compact[1] == "  (4 left out)"
+    assert compact[2:] == full[4:]
+    assert abstract == ["[m0001] 2026-05-04: They spoke."]
+
+
+def test_a_chat_of_many_lines_is_compact_by_its_beginning_middle_and_end():
+    chat = remembered("\n".join(f"Li: word {number}" for number in range(20)), kind=Kind.CHAT)
+    assert write_line(chat, Level.COMPACT) == (
+        "[m0001] 2026-05-04: Li: word 0 Li: word 1 (6 left out) Li: word 8 Li: word 9 Li: word 10 Li: word 11 "
+        "(6 left out) Li: word 18 Li: word 19\n"
+    )
+
+
+def test_a_short_id_is_the_shortest_end_of_an_id_that_ends_no_other():
+    one, other, third = UUID(int=0xA1234), UUID(int=0xB1234), UUID(int=0xC9999)
+    assert shorten_ids([one, other, third]) == {one: "ma1234", other: "mb1234", third: "m9999"}
+    # In a conversation a name once given is kept, and no other memory gets it.
+    assert shorten_ids([other], {one: "m1234"}) == {one: "m1234", other: "mb1234"}
+
+
+@given(st.lists(st.uuids() | st.integers(0, 2**20).map(lambda number: UUID(int=number)), max_size=60))
+def test_short_ids_are_unique_and_end_their_ids(ids):
+    names = shorten_ids(ids)
+    assert set(names) == set(ids)
+    assert len(set(names.values())) == len(names)
+    assert all(each.hex.endswith(name[1:]) and len(name) >= 5 for each, name in names.items())
+    assert names == shorten_ids(reversed(ids))
+
+
+def numbered(*contents: str) -> list[Remembered]:
+    return [remembered(content, number) for number, content in enumerate(contents)]
 
 
 def taken(filled) -> list[int]:
     return [identity.int for identity in filled.lines]
 
 
+def levels(filled) -> list[Level]:
+    return [line.level for line in filled.lines.values()]
+
+
 def test_memories_are_taken_from_the_front_while_there_is_room():
     memories = numbered("one", "one two", "one")
-    assert fill(memories, 100, words, cut_words, 9).exhausted
-    filled = fill(memories, 7, words, cut_words, 9)
-    assert (taken(filled), filled.tokens, filled.exhausted) == ([0, 1], 7, False)
+    assert fill(memories, 100, GAUGE, 9).exhausted
+    filled = fill(memories, 7 + ABOVE, GAUGE, 9)
+    assert (taken(filled), filled.tokens, filled.exhausted) == ([0, 1], 7 + ABOVE, False)
     # One that is too long for what is left does not keep a shorter one out.
-    assert taken(fill(memories, 6, words, cut_words, 9)) == [0, 2]
-    assert taken(fill(memories, 100, words, cut_words, 2)) == [0, 1]
-    assert fill(memories, 100, words, cut_words, 2).exhausted
-    assert fill([], 100, words, cut_words, 9).exhausted
+    assert taken(fill(memories, 6 + ABOVE, GAUGE, 9)) == [0, 2]
+    assert taken(fill(memories, 100, GAUGE, 2)) == [0, 1]
+    assert fill(memories, 100, GAUGE, 2).exhausted
+    assert fill([], 100, GAUGE, 9).exhausted
+    assert not fill(memories, 100, GAUGE, 0).lines
+
+
+def test_the_least_relevant_degrade_first():
+    long = [remembered("A sentence of six words here. " * 50, number) for number in range(12)]
+    assert set(levels(fill(long, 10_000, GAUGE, 99))) == {Level.FULL}
+    shown = levels(fill(long, 560, GAUGE, 99))
+    assert shown == sorted(shown, key=list(Level).index)
+    assert len(set(shown)) == 3
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=12), st.integers(0, 600))
+def test_lines_stay_within_their_room_and_come_out_the_same_each_time(lengths, room):
+    memories = [remembered("some words. " * length, number) for number, length in enumerate(lengths)]
+    filled = fill(memories, room, GAUGE, 99)
+    assert filled.tokens <= room or not filled.lines
+    assert filled == fill(memories, room, GAUGE, 99)
+    if filled.exhausted:
+        assert set(levels(filled)) == {Level.FULL}
+        assert taken(filled) == list(range(len(lengths)))
+
+
+def test_what_has_faded_is_shown_no_fuller_than_it_may():
+    faded = remembered("One sentence stands here. " * 40, ceiling=Level.ABSTRACT)
+    filled = fill([faded], 10_000, GAUGE, 9)
+    assert levels(filled) == [Level.ABSTRACT]
+    assert filled.exhausted
 
 
 def test_the_first_is_cut_only_if_no_other_fits():
-    long = "word " * 50
-    assert taken(fill(numbered(long, "one"), 10, words, cut_words, 9)) == [1]
-    [cut] = fill(numbered(long, long), 10, words, cut_words, 9).lines.values()
-    assert cut.endswith(f"word{ELLIPSIS}\n")
-    assert words(cut) <= 10
-    assert not fill(numbered(long), 3, words, cut_words, 9).lines
-    assert not fill(numbered(long), 0, words, cut_words, 9).lines
+    long = "word" * 30
+    assert taken(fill(numbered(f"{long} " * 50, "one"), 5 + ABOVE, GAUGE, 9)) == [1]
+    [cut] = fill(numbered("x y z " * 50, "x y z " * 50), 7 + ABOVE, GAUGE, 9).lines.values()
+    assert cut.text.endswith(f"{ELLIPSIS}\n")
+    assert words(cut.text) <= 7
+    assert cut.level is Level.ABSTRACT
+    assert not fill(numbered(long), 3, GAUGE, 9).lines
+    assert not fill(numbered(long), 0, GAUGE, 9).lines
 
 
 def test_no_more_is_counted_in_vain_than_a_few_lines():
@@ -144,20 +273,27 @@ def test_no_more_is_counted_in_vain_than_a_few_lines():
         counted.append(text)
         return words(text)
 
-    fill(numbered("one", *["word " * 15] * 100), 10, count, cut_words, 200)
-    assert len(counted) == 1 + MOST_MISSES
+    fill(numbered("one", *["word " * 15] * 100), 10, Gauge(count, cut_words), 200)
+    assert len(set(counted)) <= 2 + MOST_MISSES
     counted.clear()
-    fill(numbered("one", *["word " * 1000] * 3), 10, count, cut_words, 200)
-    assert len(counted) == 1
+    fill(numbered("one", *["wordy" * 1000] * 3), 5 + ABOVE, Gauge(count, cut_words), 200)
+    assert len(max(counted, key=len)) < 200
+
+
+def test_lines_are_left_out_from_the_end_while_they_do_not_fit():
+    lines = [*fill(numbered("a", "b", "c"), 100, GAUGE, 9).lines.values()]
+    assert leave_least(lines, lambda kept: len(kept) < 3) == lines[:2]
+    assert not leave_least(lines, lambda _: False)
 
 
 @settings(deadline=None)  # the first count reads a vocabulary
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 200), st.sampled_from(OPENAI))
 def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer):
-    filled = fill(numbered(*contents), room, tokenizer.count, tokenizer.cut, 200)
-    assert filled.tokens == sum(map(tokenizer.count, filled.lines.values())) <= room
+    filled = fill(numbered(*contents), room, Gauge(tokenizer.count, tokenizer.cut), 200)
+    above = tokenizer.count(GROUPS[Kind.MESSAGE]) if filled.lines else 0
+    assert filled.tokens == above + sum(line.tokens for line in filled.lines.values()) <= room
     form = tokenizer.count(render([]))
-    whole = tokenizer.count(render(filled.lines.values()))
+    whole = tokenizer.count(lay_out(filled.lines.values())) if filled.lines else form
     assert whole <= form + filled.tokens
     if tokenizer.name != "estimate":
         assert whole == form + filled.tokens
@@ -166,10 +302,10 @@ def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer
 @settings(deadline=None)  # the first count reads a vocabulary
 @given(TEXTS, st.integers(0, 60), st.sampled_from(OPENAI))
 def test_a_cut_line_fits_and_says_at_least_a_word(content, room, tokenizer):
-    line = write_line(memory(content))
-    cut = cut_line(line, room, tokenizer.count, tokenizer.cut)
+    line = write_line(remembered(content))
+    cut = cut_line(line, room, Gauge(tokenizer.count, tokenizer.cut))
     assert tokenizer.count(cut) <= room
     if cut and cut != line:
         assert cut.endswith(f"{ELLIPSIS}\n")
         assert line.startswith(cut[:-2])
-        assert len(cut) > len(write_line(replace(memory(content), content="")))
+        assert len(cut) > len(write_line(remembered("")))

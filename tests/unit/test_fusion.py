@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.fusion import FLOORS, Floor, default_weights, fuse, join
-from recollect.models import Candidate, ChannelScore, Script
+from recollect.core import fusion
+from recollect.core.fusion import FLOORS, Floor
+from recollect.core.joining import join
+from recollect.core.weights import usual_weights
+from recollect.models import Candidate, ChannelScore, Facets, Lineup, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}
+
+
+def fuse(proposals, weights, limit):
+    """Rank what channels propose, where nothing else is known of it."""
+    return fusion.fuse(Lineup({name: tuple(some) for name, some in proposals.items()}, {}, Facets(), weights, limit))
 
 
 def memory(number: int) -> UUID:
@@ -119,17 +127,9 @@ def test_huge_scores_do_not_overflow():
     assert [hit.score for hit in hits] == [1.0, 0.5, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("script", "scripts", "vector"),
-    [
-        (Script.WORDS, frozenset({Script.WORDS}), 0.5),
-        (Script.CJK, frozenset({Script.WORDS}), 0.0),
-        (Script.CJK, frozenset(Script), 0.5),
-        (Script.WORDS, frozenset(), 0.0),
-    ],
-)
-def test_embedder_has_a_say_only_in_scripts_it_reads(script, scripts, vector):
-    assert default_weights(script, scripts) == {"text": 0.5, "vector": vector, "stream": vector, "graph": 0.5}
+@pytest.mark.parametrize("script", Script)
+def test_every_channel_has_a_weight(script):
+    assert all(usual_weights(script)[name] > 0 for name in ("text", "vector", "stream", "graph", "topic", "date"))
 
 
 @given(proposed, weighed, st.integers(0, 15), st.randoms(use_true_random=False))

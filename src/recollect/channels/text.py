@@ -47,4 +47,6 @@ class TextChannel:
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:
     """Read the candidates, best first."""
-    return Proposal([Candidate(row["id"], row["score"]) for row in await answer.fetchall()], "exact")
+    rows = await answer.fetchall()
+    rarities = tuple(rows[0]["rarities"] or ()) if rows else ()
+    return Proposal([Candidate(row["id"], row["score"]) for row in rows], "exact", rarities=rarities)

@@ -1,5 +1,5 @@
 -- name: match
-select id, score
+select id, score, rarities
 from match_terms(
     %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(min_trust)s::smallint,
     %(before)s::uuid, %(memory_count)s, %(limit)s
@@ -7,7 +7,7 @@ from match_terms(
 
 -- name: match_then
 -- What is past counts for how frequent a term was; to propose it is another channel's part.
-select id, score
+select id, score, rarities
 from match_versions(
     %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[],
     array(select past_versions(

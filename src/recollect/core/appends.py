@@ -19,6 +19,7 @@ from recollect.core.checks import (
     check_text,
 )
 from recollect.core.messages import said
+from recollect.core.terms import utterance_before
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models import LEGACY, ConversationState, Kind, NewMemory, NewMessage, Role
 
@@ -56,6 +57,14 @@ class Opened:
     """The newest message from before there were branches."""
     named: Mapping[UUID, Anchor]
     """The messages that are named as parents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Which messages' vectors were made with the utterance before, and which could not be before it was read."""
+
+    in_time: frozenset[UUID] = frozenset()
+    later: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,36 @@ def to_memory(message: NewMessage) -> NewMemory:
         occurred_at=message.occurred_at,
         embedding=message.embedding,
         metadata=message.metadata,
+    )
+
+
+def find_before(messages: Sequence[NewMessage]) -> list[int | None]:
+    """Tell which message of the same call each one follows; None for a root, and where the conversation must say."""
+    before: list[int | None] = []
+    for position, message in enumerate(messages):
+        if isinstance(message.parent, int):
+            before.append(message.parent)
+        else:
+            follows = position > 0 and message.parent is None and not message.root
+            before.append(position - 1 if follows else None)
+    return before
+
+
+def quote_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) -> list[str]:
+    """Quote for every message what is said before it in the same call."""
+    earlier = [None if position is None else remembered[position] for position in before]
+    return ["" if each is None else utterance_before(each.speaker, each.content) for each in earlier]
+
+
+def compare_heard(linked: Sequence[Linked], before: Sequence[int | None], quoted: Sequence[str]) -> Heard:
+    """Tell from what messages follow in truth which of them were embedded with it, and which are to be once more."""
+    follows = [
+        (each, each.parent == (None if position is None else linked[position].id))
+        for each, position in zip(linked, before, strict=True)
+    ]
+    return Heard(
+        frozenset(each.id for (each, known), text in zip(follows, quoted, strict=True) if known and text),
+        frozenset(each.id for each, known in follows if not known),
     )
 
 

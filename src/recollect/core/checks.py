@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.names import CONTROL
+from recollect.core.preferences import DIVERSITY
+from recollect.core.topics import check_filing
+from recollect.core.weights import EVERY_CHANNEL, NAMES
+from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
 from recollect.models import Cue, Embedding, NewMemory, Profile, Times, Weighing
 
@@ -22,6 +27,7 @@ LONGEST_PART = 500
 MOST_KEYWORDS = 64
 MOST_EVIDENCE = 256
 MOST_HITS = 200
+MOST_TOPICS = 16
 HEAVIEST = 1_000
 HIGHEST_THRESHOLD = 1_000_000
 MOST_DAYS = 36_500
@@ -34,7 +40,7 @@ ROUNDING = 1e-6
 LONGEST_KEY = 255
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+MOST_NAMES = 20
 EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
 
 
@@ -82,6 +88,7 @@ def check_new_memory(memory: NewMemory) -> None:
     if memory.occurred_at is not None:
         check_moment("occurred_at", memory.occurred_at)
     check_expiry(memory)
+    check_filing(memory.topic, memory.related_topics, memory.reach)
     check_metadata(memory.metadata)
 
 
@@ -94,8 +101,8 @@ def check_expiry(memory: NewMemory) -> None:
         raise InvalidInputError("expires_at must be after occurred_at")
 
 
-def check_cue(cue: Cue) -> None:
-    """Check what a recall asks for."""
+def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
+    """Check what a recall asks for; the channels are those that there are beside ours."""
     check_text("text", cue.text, LONGEST_CUE)
     if not cue.text.strip() and cue.embedding is None:
         raise InvalidInputError("a recall needs text or an embedding")
@@ -107,6 +114,42 @@ def check_cue(cue: Cue) -> None:
     if not 0 <= cue.min_trust <= 100:
         raise InvalidInputError("min_trust must be between 0 and 100")
     check_times(cue.times)
+    check_period(cue)
+    check_topics(cue.topics)
+    check_weights(cue.weights, channels)
+
+
+def check_period(cue: Cue) -> None:
+    """Refuse a zone that nobody knows, and a period that ends before it begins."""
+    find_zone(cue.zone)
+    for field, moment in (("since", cue.since), ("until", cue.until)):
+        if moment is not None:
+            check_moment(field, moment)
+    if cue.since is not None and cue.until is not None and cue.since >= cue.until:
+        raise InvalidInputError("since must be before until")
+
+
+def check_topics(topics: Sequence[str]) -> None:
+    """Refuse what is no path of a topic."""
+    from recollect.core.topics import read_topic  # which goes by the checks of this file
+
+    if len(topics) > MOST_TOPICS:
+        raise InvalidInputError(f"topics must hold at most {MOST_TOPICS} items")
+    for path in topics:
+        read_topic(path, "topics")
+
+
+def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) -> None:
+    """Accept weights of channels and preferences that are known; what speaks against a memory weighs less than 0."""
+    known = {*NAMES, *channels}
+    if unknown := sorted(weights.keys() - known):
+        # Only what looks like a name is repeated: it may be anything.
+        named = f" {unknown[0]!r}" if IDENTIFIER.fullmatch(unknown[0]) else " of such a name"
+        raise InvalidInputError(f"there is no weight{named}; there are: {', '.join(sorted(known))}")
+    for name, weight in weights.items():
+        least = 0 if name in {*EVERY_CHANNEL, *channels, DIVERSITY} else -HEAVIEST
+        if not least <= weight <= HEAVIEST:
+            raise InvalidInputError(f"weights: {name} must be between {least} and {HEAVIEST}")
 
 
 def check_times(times: Times) -> None:
@@ -128,6 +171,14 @@ def check_weighing(weighing: Weighing) -> None:
         raise InvalidInputError("decay must be above 0 and at most 1")
 
 
+def check_names(names: Collection[str]) -> None:
+    """Check what those are called whose memory it is."""
+    if len(names) > MOST_NAMES:
+        raise InvalidInputError(f"names must hold at most {MOST_NAMES} items")
+    for name in names:
+        check_line("names", name)
+
+
 def check_profile(profile: Profile) -> None:
     """Check what an agent is to go by."""
     check_weighing(profile.weighing)
@@ -135,6 +186,7 @@ def check_profile(profile: Profile) -> None:
         raise InvalidInputError("kinds must not name a kind twice")
     if profile.limit is not None:
         check_limit(profile.limit)
+    check_names(profile.names)
     for field in ("fading_threshold", "topic_threshold"):
         share = getattr(profile, field)
         if share is not None and not 0 <= share <= 1:

@@ -1,16 +1,36 @@
-"""Read a cue once, so that every channel sees the same question."""
+"""Read a cue once, so that every channel sees the same question: its words, and what they ask about."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.asking import find_asked
+from recollect.core.dates import find_periods
 from recollect.core.identity import first_id_after
-from recollect.core.terms import analyse_cue, script_of
-from recollect.models import Cue, Script, Times, Weighing
+from recollect.core.keywords import file_under
+from recollect.core.stopwords import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
+from recollect.core.terms import UNSPACED, analyse_cue, script_of
+from recollect.core.zones import find_zone
+from recollect.models import Cue, Facets, Period, Script, Times, Weighing
+
+MOST_KEYWORDS = 64
+LONGEST_KEYWORD = 3
+"""In words, or in characters where words are not spaced."""
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+_RUN = re.compile(rf"[{UNSPACED}]+")
+_WORD = re.compile(rf"[^\W{UNSPACED}]+(?:['’-][^\W{UNSPACED}]+)*")
+_PIECE = r"[^\s>，。,.?？!！-]"
+# Possessive, and begun only where a piece begins: else a long text without blanks is tried from every letter.
+_PATH = re.compile(rf"(?<!{_PIECE}){_PIECE}++(?:\s*+->\s*+{_PIECE}++)+")
+_IDLE = STOP_WORDS | QUESTION_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +44,92 @@ class Reading:
     min_trust: int
     before: UUID | None
     weighing: Weighing
+    now: datetime
+    """The moment of the recall."""
     without_vector: str = ""
     """Why there is no vector, where there is none."""
     times: Times = field(default_factory=Times)
     text: str = ""
     """As it was given, for the channel that looks for names in it."""
+    facets: Facets = field(default_factory=Facets)
+    descendants: bool = False
+    """Whether what lies below the topics that are asked about counts as theirs."""
 
 
-def read(cue: Cue, vector: NDArray[np.float32] | None, without_vector: str = "") -> Reading:
-    """Take a cue apart; the vector is given where an embedder or the caller had one, else the reason."""
+def read(
+    cue: Cue,
+    vector: NDArray[np.float32] | None,
+    without_vector: str = "",
+    *,
+    now: datetime,
+    own: Sequence[str] = (),
+) -> Reading:
+    """Take a cue apart; the vector is given where an embedder or the caller had one, else the reason.
+
+    `own` names whose memory it is: as all of it is about them, their names tell nothing apart.
+    """
     return Reading(
-        terms=tuple(analyse_cue(cue.text)),
+        terms=tuple(find_terms(cue.text, own)),
         script=script_of(cue.text),
         vector=vector,
         kinds=[kind.value for kind in cue.kinds] or None,
         min_trust=cue.min_trust,
         before=first_id_after(cue.as_of) if cue.as_of else None,
         weighing=cue.weighing,
+        now=now,
         without_vector=without_vector,
         times=cue.times,
         text=cue.text,
+        facets=Facets(
+            script=script_of(cue.text),
+            keywords=find_keywords(cue.text),
+            topics=(*cue.topics, *find_paths(cue.text)),
+            periods=find_times(cue, now),
+            asks=find_asked(last_line(cue.text)),
+        ),
+        descendants=cue.descendants,
     )
+
+
+def find_terms(text: str, own: Sequence[str] = ()) -> list[str]:
+    """List the terms to look for, without the names of whose memory it is, unless nothing else is said."""
+    names = [re.escape(name) for name in own if len(name) > 1]
+    if not names:
+        return analyse_cue(text)
+    others = re.sub(rf"(?<![^\W{UNSPACED}])(?:{'|'.join(names)})(?![^\W{UNSPACED}])", " ", text)
+    return analyse_cue(others) or analyse_cue(text)
+
+
+def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
+    """Take the period that the caller names, or find those that the text does, as seen from where it was asked."""
+    if cue.since is not None or cue.until is not None:
+        return (Period(cue.since or EARLIEST, cue.until or LATEST),)
+    return tuple(find_periods(last_line(cue.text), cue.as_of or now, find_zone(cue.zone)))
+
+
+def last_line(text: str) -> str:
+    """Take the last line: where a cue is a piece of talk, the times named before it are a part of the talk."""
+    return text.rstrip().rsplit("\n", 1)[-1]
+
+
+def find_paths(text: str) -> list[str]:
+    """Find paths of topics that are written out, as `a->b`."""
+    return _PATH.findall(text) if "->" in text else []
+
+
+def find_keywords(text: str) -> tuple[str, ...]:
+    """List what memories may be filed under: the telling words, and phrases of them as they stand."""
+    return file_under(tuple(_phrases(text)))[:MOST_KEYWORDS]
+
+
+def _phrases(text: str) -> Iterator[str]:
+    words = list(_WORD.finditer(text))
+    telling = [word for word in words if word[0].casefold() not in _IDLE]
+    yield from (word[0] for word in telling)
+    yield from (text[one.start() : other.end()] for one, other in pairwise(telling) if other.start() - one.end() == 1)
+    for run in _RUN.findall(text):
+        for length in range(2, LONGEST_KEYWORD + 2):
+            for start in range(len(run) - length + 1):
+                piece = run[start : start + length]
+                if STOP_CHARACTERS.isdisjoint(piece):
+                    yield piece

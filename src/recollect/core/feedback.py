@@ -29,7 +29,7 @@ def judge(recollection: Recollection, useful: Sequence[UUID], useless: Sequence[
         raise InvalidInputError("a memory must not be marked both useful and useless")
     verdicts = dict.fromkeys(useful, True) | dict.fromkeys(rest, False)
     marks = tuple(Mark(memory_id, verdict, factors_of(ranked, memory_id)) for memory_id, verdict in verdicts.items())
-    return Feedback(marks, tally.candidates)
+    return Feedback(marks, tally.candidates, recollection.recall_id)
 
 
 def factors_of(ranked: Mapping[UUID, Factors], memory_id: UUID) -> Factors:

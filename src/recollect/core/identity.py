@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -49,6 +50,7 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
             memory.metadata,
             # Only where it is said: a body without it is recognised by what an older version made of it.
             *([memory.expires_at.astimezone(UTC).isoformat()] if memory.expires_at else []),
+            *([[memory.topic, *memory.related_topics], astuple(memory.reach)] if memory.topic else []),
         ]
         line = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
         digest.update(line.encode() + b"\n")

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.appends import LONGEST_MESSAGE, LONGEST_URL, MOST_PARTS
-from recollect.core.checks import CONTROL, IDENTIFIER, LONGEST_NAME, UNSTORABLE, check_metadata
+from recollect.core.checks import IDENTIFIER, LONGEST_NAME, UNSTORABLE, check_metadata
+from recollect.core.names import CONTROL
 from recollect.core.threads import NIL, Node, settle
 from recollect.errors import InvalidInputError
 from recollect.models import JSON, LEGACY, Attachment, MessageStatus, NewMessage, Role

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.core.checks import CONTROL, LONGEST_NAME
+from recollect.core.checks import LONGEST_NAME
+from recollect.core.names import CONTROL
 from recollect.models import Kind, Memory, NewMemory, Triple
 
 MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10

@@ -9,6 +9,8 @@ LONGEST_KEY = 500
 """More would not fit an index page in every script."""
 SPOKEN_AROUND = "\"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
 """Marks that stand around a name and are no part of it; "#", "+", "&" and the like are, as in C# and C++."""
+CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+"""What no line of text may hold."""
 INVISIBLE = frozenset({"Cc", "Cf", "Cs"})
 POSSESSIVE = re.compile(r"(?<=\w)['’]s$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

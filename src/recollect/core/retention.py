@@ -31,6 +31,8 @@ class Rules:
     archive_after_days: float = 0.0
     delete_after_days: float = 0.0
     purge_after_days: float = 30.0
+    recall_days: float = 30.0
+    """After how many days a kept recall goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,13 @@ def move(state: ConversationState, wanted: ConversationState) -> bool:
 
 def usual_rules(settings: Settings) -> Rules:
     """Take the rules that hold for every agent whose profile says nothing else."""
-    return Rules(settings.archive_after_days, settings.delete_after_days, settings.purge_after_days)
+    days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
+    return Rules(*days, recall_days=settings.recall_days)
+
+
+def share_kept(settings: Settings) -> float:
+    """Say how many of the recalls are kept whose cues leave it to the service: from 0 for none to 1 for all."""
+    return {"off": 0.0, "sampled": settings.keep_share, "on": 1.0}[settings.keep_recalls]
 
 
 def rules_for(profile: Profile, usual: Rules) -> Rules:

@@ -30,6 +30,9 @@ MOST_CUE_TERMS = 256
 SLOTS = 999_999_999
 """pgvector's sparsevec has at most a thousand million dimensions, counted from 1."""
 CJK_SHARE = 0.3
+BEFORE = 400
+"""An utterance of at most so many characters is embedded with the message that follows it. What is longer, as answers
+of assistants are, would take the room of the message itself, and its end alone says little."""
 GOLDEN, ALL_BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
 Term = TypeVar("Term")
 
@@ -168,9 +171,15 @@ class Embeddable(Protocol):
         ...
 
 
-def embedded_text(memory: Embeddable) -> str:
-    """Choose what a memory's vector is made of: the text given for it, or who said what."""
-    return memory.embedding_text.strip() or indexed_text(memory.speaker, memory.content)
+def utterance_before(speaker: str, content: str) -> str:
+    """Quote what was said before a message, as it is embedded with the message; nothing if it is long."""
+    return indexed_text(speaker, content) if content.strip() and len(content) <= BEFORE else ""
+
+
+def embedded_text(memory: Embeddable, before: str = "") -> str:
+    """Choose what a memory's vector is made of: the text given for it, or who said what, after whom and what."""
+    said = indexed_text(memory.speaker, memory.content)
+    return memory.embedding_text.strip() or (f"{before}\n{said}" if before else said)
 
 
 def script_of(text: str) -> Script:

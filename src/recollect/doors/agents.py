@@ -22,6 +22,7 @@ WEIGHINGS = tuple(field.name for field in fields(Weighing))
 FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
 TOPICS = ("topic_threshold", "idle_minutes")
+NAMES = "names"
 
 
 @with_options(
@@ -40,6 +41,7 @@ TOPICS = ("topic_threshold", "idle_minutes")
     fading_fact_days=Annotated[float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.")],
     topic_threshold=Annotated[float | None, typer.Option(help="Cosine below which a topic changes.")],
     idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
+    names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],
 )
 def profile(
     agent: Agent,
@@ -67,6 +69,7 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
         weighing=replace(before.weighing, **weighing),
         limit=chosen.get("limit", before.limit),
         reflection_threshold=chosen.get("threshold", before.reflection_threshold),
+        names=tuple(chosen.get(NAMES, before.names)),
         **{name: value for name, value in chosen.items() if name in (*RETENTION, *FADING, *TOPICS)},
     )
 
@@ -75,7 +78,7 @@ def tabulate(profile: Profile) -> Table:
     """Show a profile; what it leaves open is as usual."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
-    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS):
+    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS, NAMES):
         value = values[name]
         table.add_row(name, "usual" if value in {None, ()} else str(value))
     return table

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from recollect.doors import (
     agents,
+    blocks,
     carry,
     chat,
     conversations,
@@ -30,12 +31,14 @@ from recollect.doors import (
     graph,
     knowledge,
     later,
-    recalled,
+    recall,
     timing,
+    topics,
+    why,
 )
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
-from recollect.errors import RecollectError, UnavailableError
-from recollect.models import Cue, Kind, NewMemory, Right, Status
+from recollect.errors import RecollectError
+from recollect.models import Kind, NewMemory, Right
 from recollect.settings import Settings
 from recollect.wiring import Recollect, set_up
 
@@ -46,6 +49,9 @@ app.add_typer(key_app, name="key")
 app.add_typer(space_app, name="space")
 app.add_typer(carry.import_app, name="import")
 app.add_typer(carry.export_app, name="export")
+app.command()(recall.recall)
+app.command()(blocks.block)
+app.command()(blocks.resolve)
 app.command()(chat.chat)
 app.command()(later.reflect)
 app.add_typer(later.jobs_app, name="jobs")
@@ -58,10 +64,14 @@ app.command()(fading.fade)
 app.command()(knowledge.facts)
 app.command()(knowledge.entities)
 app.add_typer(graph.app, name="graph")
+app.add_typer(topics.app, name="topics")
 app.command()(enrich.enrich)
 app.command()(costs.ledger)
 app.add_typer(costs.tenants_app, name="tenants")
 app.command()(conversations.scrub)
+app.command()(why.recalls)
+app.command()(why.why)
+app.command()(why.replay)
 
 
 def main() -> None:
@@ -174,37 +184,6 @@ def remember(
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry)
     receipts = with_mind(agent, user, tenant, lambda mind: mind.remember(memory))
     out.print(f"{receipts[0].id} {receipts[0].state}", highlight=False)
-
-
-@app.command()
-@with_options(
-    now=Annotated[datetime | None, typer.Option(help="The moment of the recall, in UTC.", show_default="now")],
-    no_touch=Annotated[bool | None, typer.Option("--no-touch", help="Do not count the hits as accessed.")],
-    as_of=Annotated[datetime | None, typer.Option(help="By what was believed then, in UTC.", show_default="now")],
-    at=Annotated[datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")],
-)
-def recall(
-    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
-    agent: Agent,
-    user: User = "",
-    limit: Annotated[int | None, typer.Option(help="Most hits to show.", show_default="10")] = None,
-    channel: Annotated[
-        list[str] | None,
-        typer.Option(help="text, vector, stream or graph; repeat for more.", show_default="text, vector"),
-    ] = None,
-    tenant: Tenant = "default",
-    **clock: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
-    """Show what a cue reminds of, best first, and why."""
-    times = {name: clock[name].replace(tzinfo=UTC) for name in ("now", "as_of", "at") if clock[name]}
-    cue = Cue(text, limit=limit, channels=tuple(channel or ()), touch=not clock["no_touch"], **times)
-    recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
-    if recollection.status is Status.ERROR:
-        raise UnavailableError(f"No channel could look. {recollection.message}")
-    out.print(recalled.to_table(recollection) if recollection.hits else "nothing found")
-    for name, method in recollection.methods.items():
-        if method.startswith("skipped"):
-            err.print(f"{name}: {escape(method)}", highlight=False)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -57,11 +57,13 @@ async def embed_pending(
 async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[Embedded]:
     """Embed a batch; where its texts are at fault, halve it until only those that cannot be embedded are left out."""
     try:
-        rows = await embedder.embed([embedded_text(memory) for memory in batch])
+        rows = await embedder.embed([embedded_text(memory, memory.before) for memory in batch])
     except EmbedderError:
         await check_embedder(embedder)
         if len(batch) == 1:
-            return []
+            # Perhaps it is what was said before that the model cannot take.
+            alone = replace(batch[0], before="")
+            return [] if alone == batch[0] else await embed_parts(embedder, [alone])
         middle = len(batch) // 2
         return [*await embed_parts(embedder, batch[:middle]), *await embed_parts(embedder, batch[middle:])]
     return [(batch, rows)]

@@ -1,16 +1,18 @@
-"""Move conversations on that nobody used for as long as the rules say."""
+"""Move conversations on that nobody used for as long as the rules say, and let old recalls go."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
+from recollect.core.identity import first_id_after
 from recollect.core.retention import Rules
 from recollect.errors import ConflictError
 from recollect.jobs.settle import settle_scope
 from recollect.models import Due, Scope
-from recollect.store import lifecycle, scopes
+from recollect.store import lifecycle, recalls, scopes
 from recollect.store.db import Database
 from recollect.store.lifecycle import Change
 
@@ -48,6 +50,15 @@ async def retain(database: Database, rules: Rules) -> None:
     """Move on whatever is due; the memories follow by jobs."""
     async for overdue in find_overdue(database, rules):
         await move_on(database, overdue)
+    await prune_recalls(database, rules)
+
+
+async def prune_recalls(database: Database, rules: Rules) -> int:
+    """Let recalls go that were kept for as long as the rules say, and count them."""
+    if not rules.recall_days:
+        return 0
+    before = first_id_after(datetime.now(UTC) - timedelta(days=rules.recall_days))
+    return sum([await recalls.prune(database, tenant_id, before) for tenant_id in await scopes.list_tenants(database)])
 
 
 async def retain_now(
@@ -59,4 +70,6 @@ async def retain_now(
         await move_on(database, overdue)
         await settle_scope(database, overdue.scope_id, rederive=rederive)
         report(number)
+    if not dry_run:
+        await prune_recalls(database, rules)
     return [overdue.due for overdue in found]

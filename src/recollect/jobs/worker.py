@@ -31,13 +31,27 @@ from recollect.jobs.reflect import Reflecting, reflect_scope
 from recollect.jobs.retain import retain
 from recollect.jobs.settle import settle_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store import accesses, fading, jobs, leases, lifecycle, memories, past, scopes, segments, spaces
+from recollect.store import (
+    accesses,
+    fading,
+    jobs,
+    leases,
+    lifecycle,
+    memories,
+    past,
+    scopes,
+    segments,
+    showings,
+    spaces,
+)
 from recollect.store.db import AWAY, PATIENCE, Database, commit_at_once
 
 LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
 MOST_ATTEMPTS = 8
 KEYS_KEPT = "2 days"
+SHOWINGS_KEPT = "7 days"
+"""So long a short id of a conversation can be resolved after it was last shown."""
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
@@ -176,6 +190,7 @@ class Tasks:
         for tenant_id in await scopes.list_tenants(self.database):
             await leases.forget_effects(self.database, tenant_id)
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
+            await showings.prune(self.database, tenant_id, SHOWINGS_KEPT)
             await past.withhold_ended(self.database, tenant_id)
             await spaces.revive_pending(self.database, tenant_id)
             await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)

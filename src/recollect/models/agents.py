@@ -37,6 +37,8 @@ class Profile:
     """How near what the user says must come to a segment, as a cosine, to belong to it; 0.7 if None."""
     idle_minutes: float | None = None
     """After how many minutes without a word a segment ends; 60 if None, never if 0."""
+    names: tuple[str, ...] = ()
+    """What those are called whose memory it is; as all of it is about them, cues are read without their names."""
 
 
 @dataclass(frozen=True, slots=True)

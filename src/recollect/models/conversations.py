@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
+from recollect.models.blocks import Line
 from recollect.models.memories import JSON, Embedding, Memory, Role
 from recollect.models.recalls import Hit
 
@@ -266,6 +267,8 @@ class Context:
     """How each channel of the recall found its candidates."""
     asked: UUID | None = None
     """The message that the cue is, if the thread ends with it and waits for its answer."""
+    lines: tuple[Line, ...] = ()
+    """The block's lines in their order: what each short id stands for, and how much of it is shown."""
 
 
 @dataclass(frozen=True, slots=True)

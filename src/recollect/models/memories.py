@@ -11,6 +11,8 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from recollect.models.topics import USUAL_REACH, Reach
+
 JSON: TypeAlias = JsonValue
 Embedding: TypeAlias = Sequence[float]
 
@@ -78,6 +80,12 @@ class NewMemory:
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     expires_at: datetime | None = None
     """From when on it is not recalled any more; never if None."""
+    topic: str = ""
+    """The path of the topic it is filed under, as `a->b->c`; none if empty."""
+    related_topics: tuple[str, ...] = ()
+    """Paths of topics that it leads to from there."""
+    reach: Reach = USUAL_REACH
+    """How readily it comes to mind by its topic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,66 @@ class Cue:
     """The moment of the recall, for simulations with a clock of their own."""
     at: datetime | None = None
     """Answer by what was true in the world then, or had happened; by what is not over if None."""
+    zone: str = "UTC"
+    """The time zone of who asks, by its IANA name: what "yesterday" means depends on it."""
+    since: datetime | None = None
+    """The beginning of the period that is asked about, if the caller knows it; else it is read from the text."""
+    until: datetime | None = None
+    """The end of that period, itself not within."""
+    topics: tuple[str, ...] = ()
+    """Paths of topics that are asked about, as `a->b->c`, beside those read from the text."""
+    descendants: bool = False
+    """Whether what lies below these topics counts as theirs."""
+    consult: bool = False
+    """Whether the chat model also reads the cue, for topics and days that rules do not find."""
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What channels and preferences weigh in this recall, by name; the usual weights for all that is not named."""
+    judge: bool = False
+    """Whether the chat model looks the hits over and drops those that are of no use."""
+    keep: bool | None = None
+    """Whether the recall is kept, to be explained and replayed; as the service is set if None."""
 
     @property
     def times(self) -> Times:
         """Say which times are to be read."""
         return Times(self.as_of, self.at)
+
+
+class Asks(StrEnum):
+    """What a cue asks about, beside its words."""
+
+    TIME = "time"
+    """When something happened."""
+    PERSON = "person"
+    """Who somebody is, or did it."""
+    NUMBER = "number"
+    """How many or how much."""
+    OVERVIEW = "overview"
+    """The overall picture: all there is, or how it went."""
+    LATEST = "latest"
+    """What is newest: the only cues for which age counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time that a cue names, from its start up to its end, and the words that name it."""
+
+    start: datetime
+    end: datetime
+    phrase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """What was read from a cue, before anything was looked for."""
+
+    script: Script = Script.WORDS
+    keywords: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """Who is named of those who said what was found, in the form names are compared by."""
+    topics: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
+    asks: frozenset[Asks] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +187,59 @@ class ChannelScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Trait:
+    """What ranking knows of a candidate beside its scores: who said it and when, what it is like, where it stands."""
+
+    occurred_at: datetime
+    kind: Kind
+    speaker: str = ""
+    """Who said it, in the form names are compared by."""
+    session: str = ""
+    """What it belongs together with: its conversation, or the day it happened on."""
+    place: float = 0.0
+    """Where in its session it stands; what is up to two apart stands by it."""
+    cosine: float | None = None
+    """How near it comes to the cue's vector, where both have one."""
+    terms: tuple[int, ...] = ()
+    """Which terms of the cue it has, by their places in the cue."""
+    length: int = 0
+    """How many terms it has."""
+    assistant: bool = False
+    """Whether an assistant said it."""
+    asks: bool = False
+    """Whether it ends as a question."""
+    tells_time: bool = False
+    tells_number: bool = False
+    wishes: bool = False
+    """Whether it says what is always, or never, to be done."""
+    named: bool = False
+    """Whether the cue names who said it; or whom it speaks of, where nobody said it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """All that a ranking is made from: the same lineup is always ranked the same."""
+
+    candidates: Mapping[str, tuple[Candidate, ...]]
+    """What each channel proposes, best first."""
+    traits: Mapping[UUID, Trait]
+    """What the candidates are like; empty where a channel that is asked alone ranks by itself."""
+    facets: Facets
+    weights: Mapping[str, float]
+    limit: int
+    rarities: tuple[float, ...] = ()
+    """How telling each term of the cue is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate after fusion, before its memory is fetched."""
 
     id: UUID
     score: float
     channels: Mapping[str, ChannelScore]
+    preferences: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What each preference adds to the score, or takes from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +249,10 @@ class Hit:
     memory: Memory
     score: float
     channels: Mapping[str, ChannelScore]
+    duplicates: tuple[UUID, ...] = ()
+    """Memories that say nearly the same and are not listed for it."""
+    preferences: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What each preference adds to the score, or takes from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +267,10 @@ class Recollection:
     """The hits whose access is on record."""
     tallies: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
     milliseconds: float = 0.0
+    facets: Facets = field(default_factory=Facets)
+    """What was read from the cue."""
+    recall_id: UUID | None = None
+    """By which the recall is explained and replayed, if it was kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from recollect.errors import ConflictError, InvalidInputError, SetupError, UnavailableError
+from recollect.errors import ConflictError, InvalidInputError, OverdueError, SetupError, UnavailableError
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
@@ -119,17 +119,21 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def reading(self, tenant_id: int | None, *, one_snapshot: bool = False) -> AsyncIterator[Connection]:
+    async def reading(
+        self, tenant_id: int | None, *, one_snapshot: bool = False, seconds: float | None = None
+    ) -> AsyncIterator[Connection]:
         """Read as a tenant: all that is asked in the block travels together, in one round trip.
 
         A pipeline is one transaction without a `begin`, and the binding ends with it. Answers are read after
-        the block: to read one inside it would be a round trip of its own.
+        the block: to read one inside it would be a round trip of its own. A statement that takes more than the
+        seconds, or than the deadline, ends it with OverdueError: those after it are not answered.
         """
+        milliseconds = None if seconds is None else str(max(1, int(seconds * 1000)))
         with translated_errors():
             async with self._pool.connection() as connection, connection.pipeline():
                 if one_snapshot:
                     await connection.execute(QUERIES["hold_snapshot"])
-                await self._bind(connection, tenant_id)
+                await self._bind(connection, tenant_id, milliseconds)
                 yield connection
 
     @asynccontextmanager
@@ -199,11 +203,25 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except AWAY as problem:
-        raise UnavailableError(f"The database is not available ({describe(problem)}); try again.") from None
+        kind = OverdueError if is_overdue(problem) else UnavailableError
+        raise kind(f"The database is not available ({describe(problem)}); try again.") from None
     except (errors.UniqueViolation, errors.ExclusionViolation) as problem:
         raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
     except psycopg.DataError as problem:
         raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None
+
+
+def is_overdue(problem: Exception) -> bool:
+    """Tell whether a time limit ended a statement: what stands behind it in a pipeline may complain instead."""
+    return isinstance(problem, errors.QueryCanceled) or isinstance(problem.__context__, errors.QueryCanceled)
+
+
+async def read_answered(read: Callable[[], Awaitable[Answer]]) -> Answer | None:
+    """Read an answer of a pipeline that was ended before its time; None if it ended before this was answered."""
+    try:
+        return await read()
+    except psycopg.ProgrammingError:
+        return None
 
 
 def describe(problem: Exception) -> str:

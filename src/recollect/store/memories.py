@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from recollect.core.identity import first_id_after
 from recollect.core.terms import slot, within_scope
 from recollect.models import Kind, Memory, MemoryState, NewMemory, Role, Scope, Times, Triple
-from recollect.store import accesses
+from recollect.store import accesses, spaces
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 
@@ -285,8 +285,12 @@ async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[
         await connection.execute(QUERIES["lock_scope"], names(scope))
         # A forgotten memory must not go on counting as one that was lately accessed.
         await connection.execute(QUERIES["fold_scope"], names(scope))
-        gone = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
-        return [row["id"] for row in await gone.fetchall()]
+        forgotten = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
+        gone = await forgotten.fetchall()
+        if any(row["kind"] == Kind.MESSAGE for row in gone):
+            # What followed a message has lost the vector that had seen it, or is being embedded with it just now.
+            await spaces.defer_waiting(connection, scope)
+        return [row["id"] for row in gone]
 
 
 async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:

@@ -157,7 +157,7 @@ with recursive place as (
     -- What is withheld was counted out before.
     select count_out((select id from place), array(select kind from gone where withheld is null))
 )
-select gone.id from gone cross join counted
+select gone.id, gone.kind from gone cross join counted
 
 -- name: forget_old_keys
 delete from idempotency_keys

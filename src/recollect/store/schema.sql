@@ -21,6 +21,33 @@ CREATE TYPE public.ranked_memory AS (
 	lowest double precision
 );
 
+CREATE FUNCTION public.absorb_topic(asked_scope bigint, absorbed uuid, heir uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into topic_links
+    select asked_scope, heir, memory_id, activation, diffusion, independence, occurred_at, kind, trust, withheld_for
+    from topic_links where scope_id = asked_scope and topic_id = absorbed
+    on conflict (scope_id, topic_id, memory_id) do update
+    set activation = excluded.activation, diffusion = excluded.diffusion, independence = excluded.independence,
+        occurred_at = excluded.occurred_at
+    where excluded.occurred_at > topic_links.occurred_at;
+    insert into related_topics (scope_id, topic_id, memory_id, related_id)
+    select asked_scope, heir, memory_id, related_id
+    from related_topics where scope_id = asked_scope and topic_id = absorbed
+    order by place
+    on conflict do nothing;
+    insert into related_topics (scope_id, topic_id, memory_id, related_id)
+    select asked_scope, topic_id, memory_id, heir
+    from related_topics where scope_id = asked_scope and related_id = absorbed and topic_id <> absorbed
+    order by place
+    on conflict do nothing;
+    delete from related_topics
+    where scope_id = asked_scope and (related_id = absorbed or (topic_id = heir and related_id = heir));
+    delete from topic_links where scope_id = asked_scope and topic_id = absorbed;
+    delete from topics where scope_id = asked_scope and id = absorbed;
+end $$;
+
 CREATE FUNCTION public.admit(shown_hash text, asked_agent text, asked_user text, patience text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
     LANGUAGE plpgsql
     AS $$
@@ -141,6 +168,14 @@ CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURN
         ) next
     )
     select id from derived
+$$;
+
+CREATE FUNCTION public.drop_related_topics(asked_scope bigint, topic_ids uuid[], memory_ids uuid[]) RETURNS void
+    LANGUAGE sql
+    SET enable_nestloop TO 'off'
+    AS $$
+    delete from related_topics related using unnest(topic_ids, memory_ids) as link (topic_id, memory_id)
+    where related.scope_id = asked_scope and related.topic_id = link.topic_id and related.memory_id = link.memory_id
 $$;
 
 CREATE FUNCTION public.drop_stale_facts() RETURNS trigger
@@ -403,6 +438,50 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.erase_heard_vectors() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    each record;
+    space integer;
+    followers uuid[];
+    hearers uuid[];
+begin
+    for each in select scope_id, array_agg(id) as ids from forgotten where kind = 'message' group by scope_id loop
+        followers := array(
+            select follower.id from unnest(each.ids) as gone (id)
+            cross join lateral (
+                select messages.id, messages.conversation_id from messages
+                where messages.scope_id = each.scope_id and messages.parent_id between gone.id and gone.id
+                order by messages.parent_id
+            ) follower
+            cross join lateral (
+                select conversations.state from conversations
+                where conversations.scope_id = each.scope_id
+                  and conversations.id between follower.conversation_id and follower.conversation_id
+                order by conversations.id limit 1
+            ) talk
+            where talk.state <> 'purging');
+        continue when cardinality(followers) = 0;
+        for space in select id from embedding_spaces loop
+            hearers := array(select id from overheard
+                             where scope_id = each.scope_id and id = any (followers) and space_id = space);
+            continue when cardinality(hearers) = 0;
+            execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
+                using each.scope_id, hearers;
+            delete from withheld_vectors
+            where scope_id = each.scope_id and id = any (hearers) and space_id = space;
+            insert into pending_embeddings (scope_id, id)
+            select each.scope_id, memories.id from memories
+            where memories.scope_id = each.scope_id and memories.id = any (hearers) and memories.withheld is null
+              and exists (select from embedding_spaces active where active.id = space and active.state = 'active')
+            on conflict do nothing;
+        end loop;
+        delete from overheard where scope_id = each.scope_id and id = any (followers);
+    end loop;
+    return null;
+end $_$;
+
 CREATE FUNCTION public.erase_keywords() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -509,6 +588,56 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.erase_recalls() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+begin
+    for each in select scope_id, array_agg(id) as ids, array_agg(content) as said from forgotten group by scope_id loop
+        perform erase_recalls_of(each.scope_id, each.ids, each.said);
+    end loop;
+    return null;
+end $$;
+
+CREATE FUNCTION public.erase_recalls_of(asked_scope bigint, asked_ids uuid[], said text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(hashint8extended(asked_scope, 21));
+    delete from recalls where scope_id = asked_scope and id = any (array(
+        select kept.id from (select id, listed from recalls where scope_id = asked_scope offset 0) kept
+        cross join lateral unnest(kept.listed) as listed (memory_id)
+        join unnest(asked_ids) as asked (memory_id) using (memory_id)
+        union
+        select kept.id from (select id, text from recalls where scope_id = asked_scope offset 0) kept
+        join unnest(said) as each (content) on btrim(each.content) = btrim(kept.text)
+    ));
+end $$;
+
+CREATE FUNCTION public.erase_recalls_of_blank() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform erase_recalls_of(old.scope_id, array[old.id], array[old.content]);
+    return null;
+end $$;
+
+CREATE FUNCTION public.erase_related_topics() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+begin
+    for each in
+        select scope_id, array_agg(topic_id) as topics, array_agg(memory_id) as memories from forgotten group by scope_id
+    loop
+        perform drop_related_topics(each.scope_id, each.topics, each.memories);
+        perform tidy_topics(each.scope_id, array(select distinct unnest(each.topics)));
+    end loop;
+    return null;
+end $$;
+
 CREATE FUNCTION public.erase_segments() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -547,6 +676,15 @@ CREATE FUNCTION public.erase_segments_of() RETURNS trigger
 begin
     delete from segments using gone
     where segments.scope_id = gone.scope_id and segments.conversation_id = gone.id;
+    return null;
+end $$;
+
+CREATE FUNCTION public.erase_showings_of() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    delete from showings using gone
+    where showings.scope_id = gone.scope_id and showings.conversation_id = gone.id;
     return null;
 end $$;
 
@@ -676,6 +814,19 @@ CREATE FUNCTION public.fold_importance(embedding public.vector, importance real)
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (embedding OPERATOR(public.||) (ARRAY[(importance * (0.1)::real), ((sqrt(((100)::double precision - (importance * importance))))::real * (0.1)::real)])::public.vector);
 
+CREATE FUNCTION public.follow_into_topics() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if new.withheld = 'stale' then
+        delete from topic_links where scope_id = new.scope_id and memory_id between new.id and new.id;
+    else
+        update topic_links set withheld_for = new.withheld
+        where scope_id = new.scope_id and memory_id between new.id and new.id;
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION public.follow_memory() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -700,6 +851,14 @@ CREATE FUNCTION public.forget_names() RETURNS trigger
     AS $$
 begin
     perform tidy_entities(scope_id, array_agg(distinct entity_id)) from forgotten group by scope_id;
+    return null;
+end $$;
+
+CREATE FUNCTION public.forget_related() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform tidy_topics(scope_id, array_agg(distinct related_id)) from forgotten group by scope_id;
     return null;
 end $$;
 
@@ -797,6 +956,21 @@ begin
         end if;
     end loop;
     return false;
+end $$;
+
+CREATE FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return false;
+    end if;
+    return exists (
+        select from topics
+        where topics.scope_id = asked_scope and path > asked_path::ltree and path < (asked_path || '-')::ltree
+        order by scope_id, path limit 1);
 end $$;
 
 CREATE FUNCTION public.last_scope() RETURNS bigint
@@ -936,6 +1110,42 @@ begin
         made_at = excluded.made_at;
 end $$;
 
+CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[]) RETURNS TABLE(path text, name text, memories bigint, seen boolean)
+    LANGUAGE sql STABLE
+    SET enable_nestloop TO 'off'
+    AS $$
+    with unsettled as materialized (
+        select exists (
+            select from conversations
+            where scope_id = asked_scope and not settled and state in ('deleted', 'purging')
+        ) as any_left
+    ), wanted as materialized (
+        select case when cardinality(asked_paths) > 0 then
+            array(select id from topics_at(asked_scope, asked_paths))
+            || array(select topics_below(asked_scope, asked_paths[cardinality(asked_paths)]))
+        end as ids
+    ), listed as materialized (
+        select id, topics.path, topics.name from topics
+        where scope_id = asked_scope
+          and ((select ids is null from wanted) or id = any (array(select unnest(ids) from wanted)))
+    ), linked as materialized (
+        select topic_id, memory_id, withheld_for from topic_links
+        where scope_id = asked_scope and (withheld_for is null or withheld_for in ('archived', 'faded'))
+          and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+    ), counted as materialized (
+        select topic_id, count(*) filter (where withheld_for is null) as memories from linked group by topic_id
+    ), named as materialized (
+        select distinct related_id from related_topics join linked using (topic_id, memory_id)
+        where related_topics.scope_id = asked_scope
+    )
+    select listed.path::text, listed.name, coalesce(counted.memories, 0),
+           counted.topic_id is not null or named.related_id is not null
+    from listed
+    left join counted on counted.topic_id = listed.id
+    left join named on named.related_id = listed.id
+    order by listed.path
+$$;
+
 CREATE FUNCTION public.locate(asked_agent text, asked_user text) RETURNS public.place
     LANGUAGE sql STABLE
     AS $$
@@ -970,7 +1180,7 @@ begin
     where nearest.alike >= asked.threshold;
 end $$;
 
-CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision)
+CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision, rarities double precision[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     SET plan_cache_mode TO 'force_custom_plan'
@@ -1008,19 +1218,26 @@ begin
         select slot, case when stride = 1 then seen else least(amount, (seen + 0.5::float8) * stride) end as memories
         from counted, volume
     ),
-    query as (
-        select ('{' || string_agg(slot || ':' ||
-            ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)), ',' order by slot)
-            || '}/1000000000')::sparsevec as weights
+    rated as materialized (
+        select slot, ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)) as rarity
         from containing
+    ),
+    query as (
+        select ('{' || string_agg(slot || ':' || rarity, ',' order by slot) || '}/1000000000')::sparsevec as weights,
+            array(
+                select rated.rarity
+                from unnest(asked_slots) with ordinality as given (slot, number) join rated using (slot)
+                order by given.number
+            ) as rarities
+        from rated
     )
-    select c.id, -(c.weights <#> q.weights) as score
+    select c.id, -(c.weights <#> q.weights) as score, q.rarities
     from candidates c, query q
     order by score desc, c.id desc
     limit hit_limit;
 end $$;
 
-CREATE FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) RETURNS TABLE(id uuid, score double precision, past boolean)
+CREATE FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) RETURNS TABLE(id uuid, score double precision, past boolean, rarities double precision[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     SET plan_cache_mode TO 'force_custom_plan'
@@ -1061,14 +1278,39 @@ begin
         select slot, case when stride = 1 then seen else least(amount, (seen + 0.5::float8) * stride) end as memories
         from counted, volume
     ),
-    query as (
-        select ('{' || string_agg(slot || ':' ||
-            ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)), ',' order by slot)
-            || '}/1000000000')::sparsevec as weights
+    rated as materialized (
+        select slot, ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)) as rarity
         from containing
+    ),
+    query as (
+        select ('{' || string_agg(slot || ':' || rarity, ',' order by slot) || '}/1000000000')::sparsevec as weights,
+            array(
+                select rated.rarity
+                from unnest(asked_slots) with ordinality as given (slot, number) join rated using (slot)
+                order by given.number
+            ) as rarities
+        from rated
     )
-    select c.id, -(c.weights <#> q.weights), c.past
+    select c.id, -(c.weights <#> q.weights), c.past, q.rarities
     from candidates c, query q;
+end $$;
+
+CREATE FUNCTION public.names_of(asked_scope bigint, asked_topic uuid) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    own ltree := (select path from topics where scope_id = asked_scope and id between asked_topic and asked_topic
+                  order by id limit 1);
+begin
+    return array(
+        select topics.name
+        from topics_at(asked_scope, array(
+            select subpath(own, 0, level)::text from generate_series(1, nlevel(own)) as level)) above
+        cross join lateral (
+            select topics.name from topics
+            where topics.scope_id = asked_scope and topics.id between above.id and above.id order by topics.id limit 1
+        ) topics
+        order by above.place);
 end $$;
 
 CREATE FUNCTION public.page_facts(asked_scope bigint, after uuid, as_of timestamp with time zone, at timestamp with time zone, hidden text[], most integer) RETURNS SETOF uuid
@@ -1231,6 +1473,39 @@ begin
     ) object;
 end $$;
 
+CREATE FUNCTION public.replant_topics(asked_scope bigint, old_path text, new_path text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    moved uuid[] := array(select id from topics_at(asked_scope, array[old_path]))
+        || array(select topics_below(asked_scope, old_path));
+    paths text[];
+    each record;
+begin
+    paths := array(
+        select new_path || substr(topics.path::text, length(old_path) + 1)
+        from unnest(moved) with ordinality as mover (id, place)
+        join topics on topics.scope_id = asked_scope and topics.id = mover.id
+        order by mover.place);
+    -- Out of the way first: where a topic goes, another one of these may still stand.
+    update topics set path = '-'::ltree || path where scope_id = asked_scope and id = any (moved);
+    for each in
+        select mover.id, mover.path, met.id as heir
+        from unnest(moved, paths) with ordinality as mover (id, path, place)
+        left join topics_at(asked_scope, paths) met on met.place = mover.place
+        order by mover.place desc
+    loop
+        if each.heir is null then
+            update topics set path = each.path::ltree where scope_id = asked_scope and id = each.id;
+        else
+            perform absorb_topic(asked_scope, each.id, each.heir);
+        end if;
+    end loop;
+    perform tidy_topics(asked_scope, array(
+        select id from topics_at(asked_scope, array[subpath(old_path::ltree, 0, -1)::text])))
+    where nlevel(old_path::ltree) > 1;
+end $$;
+
 CREATE FUNCTION public.restore_derived(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
@@ -1322,6 +1597,22 @@ begin
                        and withheld is null order by id);
 end $$;
 
+CREATE FUNCTION public.said_before(asked_scope bigint, asked_id uuid, most integer) RETURNS TABLE(parent_id uuid, speaker text, content text)
+    LANGUAGE sql STABLE
+    AS $$
+    select parent.id, parent.speaker, right(parent.content, most)
+    from (
+        select messages.parent_id from messages
+        where messages.scope_id = asked_scope and messages.id between asked_id and asked_id
+        order by messages.id limit 1
+    ) message
+    cross join lateral (
+        select memories.id, memories.speaker, memories.content from memories
+        where memories.scope_id = asked_scope and memories.id between message.parent_id and message.parent_id
+        order by memories.id limit 1
+    ) parent
+$$;
+
 CREATE FUNCTION public.segment_state(asked_scope bigint, asked_id uuid) RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -1338,6 +1629,10 @@ CREATE FUNCTION public.segment_state(asked_scope bigint, asked_id uuid) RETURNS 
     ) segment
     where segment.last_number >= said.number
 $$;
+
+CREATE FUNCTION public.share_recalls(asked_scope bigint) RETURNS void
+    LANGUAGE sql
+    RETURN pg_advisory_xact_lock_shared(hashint8extended(asked_scope, (21)::bigint));
 
 CREATE FUNCTION public.source_in_sight(asked_scope bigint, asked_source uuid) RETURNS boolean
     LANGUAGE sql STABLE
@@ -1495,6 +1790,63 @@ begin
             end
         where scope_id = asked_scope and id = each.id;
     end loop;
+end $$;
+
+CREATE FUNCTION public.tidy_topics(asked_scope bigint, asked_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    parents text[];
+begin
+    while cardinality(asked_ids) > 0 loop
+        with gone as (
+            delete from topics
+            where scope_id = asked_scope and id = any (asked_ids)
+              -- Between, and in the order of the key: else any index of the scope will do, and all of it may be read.
+              and (select topic_id from topic_links
+                   where topic_links.scope_id = asked_scope and topic_id between topics.id and topics.id
+                   order by topic_id, memory_id limit 1) is null
+              and (select related_id from related_topics
+                   where related_topics.scope_id = asked_scope and related_id between topics.id and topics.id
+                   order by related_id limit 1) is null
+              and not is_topic_above(asked_scope, path::text)
+            returning path
+        )
+        select array_agg(distinct subpath(path, 0, -1)::text) filter (where nlevel(path) > 1) into parents from gone;
+        asked_ids := array(select id from topics_at(asked_scope, parents));
+    end loop;
+end $$;
+
+CREATE FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) RETURNS TABLE(place integer, id uuid)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    -- Without a tenant the comparison is null: only what is true may go on.
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select asked.place::integer, found.id from unnest(asked_paths) with ordinality as asked (path, place)
+    cross join lateral (
+        select topics.id from topics where topics.scope_id = asked_scope and topics.path = asked.path::ltree offset 0
+    ) found;
+end $$;
+
+CREATE FUNCTION public.topics_below(asked_scope bigint, asked_path text) RETURNS SETOF uuid
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select topics.id from topics
+    where topics.scope_id = asked_scope and path > asked_path::ltree and path < (asked_path || '-')::ltree
+    order by path;
 end $$;
 
 CREATE FUNCTION public.true_at(asked_scope bigint, moment timestamp with time zone) RETURNS SETOF uuid
@@ -1970,6 +2322,14 @@ ALTER TABLE ONLY public.messages ALTER COLUMN external_id SET STATISTICS 0;
 
 ALTER TABLE ONLY public.messages FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.overheard (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    space_id integer NOT NULL
+);
+
+ALTER TABLE ONLY public.overheard FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.pending_embeddings (
     scope_id bigint NOT NULL,
     id uuid NOT NULL
@@ -1988,6 +2348,56 @@ CREATE TABLE public.purge_receipts (
 );
 
 ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.recalls (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    text text NOT NULL,
+    cue jsonb NOT NULL,
+    vector bytea,
+    space_id integer,
+    lineup bytea NOT NULL,
+    listed uuid[] NOT NULL,
+    hits jsonb NOT NULL,
+    "limit" integer NOT NULL,
+    status text NOT NULL,
+    message text NOT NULL,
+    methods jsonb NOT NULL,
+    tallies jsonb NOT NULL,
+    milliseconds double precision NOT NULL
+);
+ALTER TABLE ONLY public.recalls ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN cue SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN vector SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN lineup SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN lineup SET STORAGE EXTERNAL;
+ALTER TABLE ONLY public.recalls ALTER COLUMN listed SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN hits SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN message SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN methods SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN tallies SET STATISTICS 0;
+
+ALTER TABLE ONLY public.recalls FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.related_topics (
+    scope_id bigint NOT NULL,
+    topic_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    related_id uuid NOT NULL,
+    place bigint NOT NULL
+);
+
+ALTER TABLE ONLY public.related_topics FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.related_topics ALTER COLUMN place ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.related_topics_place_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE public.runs (
     scope_id bigint NOT NULL,
@@ -2052,6 +2462,17 @@ ALTER TABLE ONLY public.segments ALTER COLUMN label SET STATISTICS 0;
 
 ALTER TABLE ONLY public.segments FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.showings (
+    scope_id bigint NOT NULL,
+    conversation_id text NOT NULL,
+    memory_id uuid NOT NULL,
+    short_id text NOT NULL,
+    score double precision NOT NULL,
+    reckoned_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY public.showings FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.tenants (
     id integer NOT NULL,
     name text NOT NULL,
@@ -2069,6 +2490,36 @@ ALTER TABLE public.tenants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE public.topic_links (
+    scope_id bigint NOT NULL,
+    topic_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    activation double precision NOT NULL,
+    diffusion double precision NOT NULL,
+    independence double precision NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    kind text NOT NULL,
+    trust smallint NOT NULL,
+    withheld_for text,
+    CONSTRAINT topic_links_activation_check CHECK (((activation >= (0)::double precision) AND (activation <= (1)::double precision))),
+    CONSTRAINT topic_links_diffusion_check CHECK (((diffusion >= (0)::double precision) AND (diffusion <= (1)::double precision))),
+    CONSTRAINT topic_links_independence_check CHECK (((independence >= (0)::double precision) AND (independence <= (1)::double precision)))
+);
+
+ALTER TABLE ONLY public.topic_links FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.topics (
+    scope_id bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    path public.ltree NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+ALTER TABLE ONLY public.topics ALTER COLUMN path SET STATISTICS 0;
+ALTER TABLE ONLY public.topics ALTER COLUMN name SET STATISTICS 0;
+
+ALTER TABLE ONLY public.topics FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.withheld_memories (
     scope_id bigint NOT NULL,
@@ -2186,11 +2637,20 @@ ALTER TABLE ONLY public.messages
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_scope_id_conversation_id_number_key UNIQUE (scope_id, conversation_id, number);
 
+ALTER TABLE ONLY public.overheard
+    ADD CONSTRAINT overheard_pkey PRIMARY KEY (scope_id, id, space_id);
+
 ALTER TABLE ONLY public.pending_embeddings
     ADD CONSTRAINT pending_embeddings_pkey PRIMARY KEY (scope_id, id);
 
 ALTER TABLE ONLY public.purge_receipts
     ADD CONSTRAINT purge_receipts_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.recalls
+    ADD CONSTRAINT recalls_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.related_topics
+    ADD CONSTRAINT related_topics_pkey PRIMARY KEY (scope_id, topic_id, memory_id, related_id);
 
 ALTER TABLE ONLY public.runs
     ADD CONSTRAINT runs_pkey PRIMARY KEY (scope_id, id);
@@ -2207,11 +2667,23 @@ ALTER TABLE ONLY public.segments
 ALTER TABLE ONLY public.segments
     ADD CONSTRAINT segments_scope_id_conversation_id_first_number_key UNIQUE (scope_id, conversation_id, first_number);
 
+ALTER TABLE ONLY public.showings
+    ADD CONSTRAINT showings_pkey PRIMARY KEY (scope_id, conversation_id, memory_id);
+
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_name_key UNIQUE (name);
 
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.topic_links
+    ADD CONSTRAINT topic_links_pkey PRIMARY KEY (scope_id, topic_id, memory_id);
+
+ALTER TABLE ONLY public.topics
+    ADD CONSTRAINT topics_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.topics
+    ADD CONSTRAINT topics_scope_id_path_key UNIQUE (scope_id, path);
 
 ALTER TABLE ONLY public.withheld_memories
     ADD CONSTRAINT withheld_memories_pkey PRIMARY KEY (scope_id, id);
@@ -2271,7 +2743,17 @@ CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (sta
 
 CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
 
+CREATE INDEX related_topics_by_related ON public.related_topics USING btree (scope_id, related_id);
+
 CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
+
+CREATE INDEX showings_by_memory ON public.showings USING btree (scope_id, memory_id);
+
+CREATE INDEX showings_by_time ON public.showings USING btree (scope_id, reckoned_at);
+
+CREATE INDEX topic_links_by_time ON public.topic_links USING btree (scope_id, topic_id, occurred_at DESC, memory_id) INCLUDE (kind, trust, activation, diffusion, independence) WHERE (withheld_for IS NULL);
+
+CREATE INDEX topic_links_of_memory ON public.topic_links USING btree (scope_id, memory_id);
 
 CREATE CONSTRAINT TRIGGER drop_stale_facts AFTER UPDATE OF withheld ON public.memories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.withheld = 'stale'::text) AND (old.withheld IS DISTINCT FROM 'stale'::text) AND (new.kind = 'fact'::text))) EXECUTE FUNCTION public.drop_stale_facts();
 
@@ -2285,6 +2767,8 @@ CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TA
 
 CREATE TRIGGER erase_feedback AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('feedback', 'memory_id');
 
+CREATE TRIGGER erase_heard_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_heard_vectors();
+
 CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_keywords();
 
 CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
@@ -2295,11 +2779,25 @@ CREATE TRIGGER erase_mentions AFTER DELETE ON public.segments REFERENCING OLD TA
 
 CREATE TRIGGER erase_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_messages();
 
+CREATE TRIGGER erase_overheard AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('overheard', 'id');
+
 CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('pending_embeddings', 'id');
+
+CREATE TRIGGER erase_recalls AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_recalls();
+
+CREATE TRIGGER erase_recalls_of_blank AFTER UPDATE OF content ON public.memories FOR EACH ROW WHEN (((old.content <> ''::text) AND (new.content = ''::text))) EXECUTE FUNCTION public.erase_recalls_of_blank();
+
+CREATE TRIGGER erase_related_topics AFTER DELETE ON public.topic_links REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_related_topics();
 
 CREATE TRIGGER erase_segments AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments_of();
 
 CREATE TRIGGER erase_segments AFTER DELETE ON public.messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments();
+
+CREATE TRIGGER erase_showings AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_showings_of();
+
+CREATE TRIGGER erase_showings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('showings', 'memory_id');
+
+CREATE TRIGGER erase_topic_links AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('topic_links', 'memory_id');
 
 CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_vectors();
 
@@ -2307,11 +2805,15 @@ CREATE TRIGGER erase_withheld_memories AFTER DELETE ON public.memories REFERENCI
 
 CREATE TRIGGER erase_withheld_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_vectors', 'id');
 
+CREATE TRIGGER follow_into_topics AFTER UPDATE OF withheld ON public.memories FOR EACH ROW WHEN ((new.withheld IS DISTINCT FROM old.withheld)) EXECUTE FUNCTION public.follow_into_topics();
+
 CREATE TRIGGER follow_memory BEFORE INSERT ON public.beliefs FOR EACH ROW EXECUTE FUNCTION public.follow_memory();
 
 CREATE TRIGGER follow_withholding AFTER UPDATE OF withheld ON public.memories FOR EACH ROW WHEN (((new.kind = 'fact'::text) AND (new.withheld IS DISTINCT FROM old.withheld))) EXECUTE FUNCTION public.follow_withholding();
 
 CREATE TRIGGER forget_names AFTER DELETE ON public.mentions REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.forget_names();
+
+CREATE TRIGGER forget_related AFTER DELETE ON public.related_topics REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.forget_related();
 
 CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.heal_lineages();
 
@@ -2335,8 +2837,14 @@ ALTER TABLE ONLY public.digests
 ALTER TABLE ONLY public.mentions
     ADD CONSTRAINT mentions_scope_id_entity_id_fkey FOREIGN KEY (scope_id, entity_id) REFERENCES public.entities(scope_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.related_topics
+    ADD CONSTRAINT related_topics_scope_id_related_id_fkey FOREIGN KEY (scope_id, related_id) REFERENCES public.topics(scope_id, id);
+
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
+
+ALTER TABLE ONLY public.topic_links
+    ADD CONSTRAINT topic_links_scope_id_topic_id_fkey FOREIGN KEY (scope_id, topic_id) REFERENCES public.topics(scope_id, id);
 
 ALTER TABLE public.access_log ENABLE ROW LEVEL SECURITY;
 
@@ -2380,6 +2888,8 @@ CREATE POLICY of_matcher ON public.entities FOR SELECT TO recollect_matcher USIN
 
 CREATE POLICY of_matcher ON public.memory_terms FOR SELECT TO recollect_matcher USING (true);
 
+CREATE POLICY of_matcher ON public.topics FOR SELECT TO recollect_matcher USING (true);
+
 CREATE POLICY of_matcher ON public.withheld_memories FOR SELECT TO recollect_matcher USING (true);
 
 CREATE POLICY of_presenter ON public.api_keys FOR SELECT USING ((secret_hash = ( SELECT public.presented_key() AS presented_key)));
@@ -2422,9 +2932,15 @@ CREATE POLICY of_tenant ON public.mentions TO recollect_service USING (((scope_i
 
 CREATE POLICY of_tenant ON public.messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.overheard TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.purge_receipts TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.recalls TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.related_topics TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.runs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -2432,19 +2948,37 @@ CREATE POLICY of_tenant ON public.scopes USING ((tenant_id = ( SELECT public.cur
 
 CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.showings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.topic_links TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.topics TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+ALTER TABLE public.overheard ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.purge_receipts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.recalls ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.related_topics ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.runs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.segments ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.showings ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.topic_links ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.topics ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.withheld_memories ENABLE ROW LEVEL SECURITY;
 
@@ -2456,6 +2990,9 @@ GRANT USAGE ON SCHEMA public TO recollect_matcher;
 REVOKE ALL ON FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.access_log TO recollect_service;
 
@@ -2475,6 +3012,12 @@ GRANT ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigi
 REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.topics_below(asked_scope bigint, asked_path text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.topics_below(asked_scope bigint, asked_path text) TO recollect_service;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.agents TO recollect_service;
 
@@ -2524,9 +3067,15 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.overheard TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.recalls TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.related_topics TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.runs TO recollect_service;
 
@@ -2552,9 +3101,16 @@ GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.segments TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.showings TO recollect_service;
+
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
 
 GRANT SELECT(tokens_per_day) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.topic_links TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.topics TO recollect_service;
+GRANT SELECT ON TABLE public.topics TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withheld_memories TO recollect_service;
 GRANT SELECT ON TABLE public.withheld_memories TO recollect_matcher;

@@ -149,7 +149,7 @@ async def find_known(database: Database, scope_id: int, called: Sequence[str], l
 async def read_vectors(
     database: Database, scope_id: int, space: EmbeddingSpace, ids: Sequence[UUID]
 ) -> dict[UUID, Embedding]:
-    """Read the vectors that messages have in a space, also of an archived conversation."""
+    """Read the vectors that messages have of themselves alone, also of an archived conversation."""
     query = sql.SQL(QUERIES["vectors"]).format(vectors=vectors_table(space.id))
     parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
     async with database.reading(tenant_of(scope_id)) as connection:

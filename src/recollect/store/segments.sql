@@ -64,10 +64,16 @@ order by count(*) desc, entity_id
 limit %(limit)s
 
 -- name: vectors
-select id, embedding::real[] as numbers from {vectors} where scope_id = %(scope_id)s and id = any (%(ids)s)
-union all
-select id, embedding::real[] from withheld_vectors
-where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
+-- Those that were made of a message alone.
+select id, numbers from (
+    select id, embedding::real[] as numbers from {vectors} where scope_id = %(scope_id)s and id = any (%(ids)s)
+    union all
+    select id, embedding::real[] from withheld_vectors
+    where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
+) held
+where not id = any (array(
+    select id from overheard where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
+))
 
 -- name: hold_running
 -- Nothing was closed meanwhile; whoever appends now comes after it.

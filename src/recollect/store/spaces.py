@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector, Vector
 from psycopg import sql
+from psycopg.rows import DictRow
 
+from recollect.core.terms import BEFORE, utterance_before
 from recollect.models import EmbeddingSpace, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.jobs import defer
@@ -30,6 +32,9 @@ class Unembedded:
     embedding_text: str
     mark: str
     """What tells its text from one that takes its place meanwhile."""
+    before: str = ""
+    """The end of what the message before said, if it is a message that follows one."""
+    before_id: UUID | None = None
 
 
 def vectors_table(space_id: int) -> sql.Identifier:
@@ -67,6 +72,12 @@ async def read_vectors(
     return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in await found.fetchall()}
 
 
+async def note_overheard(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Note that vectors were made with the words of the message before: they go when it is forgotten."""
+    parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
+    await connection.execute(QUERIES["note_overheard"], parameters)
+
+
 async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
     """Note memories that wait for a vector."""
     await connection.execute(QUERIES["add_pending"], {"scope_id": scope_id, "ids": list(ids)})
@@ -75,10 +86,25 @@ async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]
 async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
     """List a scope's oldest memories without a vector after an id, once every write under way has ended."""
     async with database.transaction(tenant_of(scope_id)) as connection:
-        parameters = {"scope_id": scope_id, "after": after, "limit": limit}
+        parameters = {"scope_id": scope_id, "after": after, "limit": limit, "most": BEFORE + 1}
         await connection.execute(QUERIES["await_writers"], parameters)
         found = await connection.execute(QUERIES["pending"], parameters)
-        return [Unembedded(scope_id, **row) for row in await found.fetchall()]
+        return [to_unembedded(row) for row in await found.fetchall()]
+
+
+def to_unembedded(row: DictRow) -> Unembedded:
+    """Turn a row into a memory to embed; what has a text of its own to embed is embedded by that alone."""
+    said = "" if row["embedding_text"].strip() else row["before_content"] or ""
+    return Unembedded(
+        scope_id=row["scope_id"],
+        id=row["id"],
+        speaker=row["speaker"],
+        content=row["content"],
+        embedding_text=row["embedding_text"],
+        mark=row["mark"],
+        before=utterance_before(row["before_speaker"] or "", said),
+        before_id=row["before_id"],
+    )
 
 
 async def count_pending(database: Database, scope_id: int) -> int:
@@ -96,6 +122,11 @@ async def revive_pending(database: Database, tenant_id: int) -> None:
             await defer(connection, "embed", f"embed:{row['scope_id']}", {"scope_id": row["scope_id"]})
 
 
+async def defer_waiting(connection: Connection, scope: Scope) -> None:
+    """See that a job waits with whatever waits for a vector in a scope, if anything does."""
+    await connection.execute(QUERIES["defer_waiting"], {"agent": scope.agent, "user": scope.user})
+
+
 async def settle_pending(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:
@@ -111,12 +142,16 @@ async def store_held(
 ) -> list[UUID]:
     """Write the vectors of those memories of one scope that still say what was embedded; return which."""
     scope_id = batch[0].scope_id
-    asked = {"ids": [memory.id for memory in batch], "marks": [memory.mark for memory in batch]}
-    held = await connection.execute(QUERIES["hold"], {"scope_id": scope_id, **asked})
-    ids = {row["id"] for row in await held.fetchall()}
-    chosen = [index for index, memory in enumerate(batch) if memory.id in ids]
+    ids, marks = [memory.id for memory in batch], [memory.mark for memory in batch]
+    before = [memory.before_id for memory in batch if memory.before_id is not None]
+    await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids + before})
+    found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "marks": marks})
+    unchanged = {row["id"] for row in await found.fetchall()}
+    chosen = [index for index, memory in enumerate(batch) if memory.id in unchanged]
     if chosen:
         await store_vectors(connection, space, scope_id, [batch[index].id for index in chosen], rows[chosen])
+    if overheard := [batch[index].id for index in chosen if batch[index].before]:
+        await note_overheard(connection, space, scope_id, overheard)
     return [batch[index].id for index in chosen]
 
 
@@ -126,9 +161,9 @@ async def list_unfilled(
     """List a tenant's memories that a space lacks, after a cursor, in key order."""
     query = sql.SQL(QUERIES["unfilled"]).format(vectors=vectors_table(space_id))
     async with database.reading(tenant_id) as connection:
-        parameters = {"scope_id": after[0], "id": after[1], "limit": limit}
+        parameters = {"scope_id": after[0], "id": after[1], "limit": limit, "most": BEFORE + 1}
         rows = await (await connection.execute(query, parameters)).fetchall()
-        return [Unembedded(**row) for row in rows]
+        return [to_unembedded(row) for row in rows]
 
 
 async def fill(

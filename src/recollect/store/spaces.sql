@@ -8,7 +8,13 @@ select memories.scope_id, memories.id, memories.kind, memories.trust, memories.i
 from unnest(%(ids)s::uuid[], %(embeddings)s::{type}[]) as given (id, embedding)
 join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
 where memories.withheld is null
-on conflict (scope_id, id) do nothing
+-- A message may have got one in time that had not seen the utterance before.
+on conflict (scope_id, id) do update set embedding = excluded.embedding
+
+-- name: note_overheard
+insert into overheard (scope_id, id, space_id)
+select %(scope_id)s, id, %(space_id)s from unnest(%(ids)s::uuid[]) as given (id)
+on conflict do nothing
 
 -- name: read_vectors
 select id, embedding::real[] as numbers from {vectors}
@@ -16,12 +22,22 @@ where scope_id = (select id from scopes where tenant_id = current_tenant() and a
   and id = any (%(ids)s)
 
 -- name: hold
--- A memory that was made anew since its text was read waits for another vector.
-select memories.id from unnest(%(ids)s::uuid[], %(marks)s::text[]) as given (id, mark)
-join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
-where md5(content || embedding_text) = mark
-order by memories.id
-for key share of memories
+-- All in one order, with the messages before: whoever forgets one of these waits, and finds the vectors it was part of.
+select id from memories
+where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
+order by id
+for key share
+
+-- name: unchanged
+-- A memory that was made anew since its text was read, or follows another one now, waits for another vector.
+select held.id
+from (
+    select scope_id, id, kind, content, embedding_text from memories
+    where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[]))) offset 0
+) held
+join unnest(%(ids)s::uuid[], %(marks)s::text[]) as given (id, mark) on given.id = held.id
+left join lateral said_before(held.scope_id, held.id, 0) as before on held.kind = 'message'
+where md5(held.content || held.embedding_text) || coalesce(before.parent_id::text, '') = given.mark
 
 -- name: await_writers
 select id from scopes where id = %(scope_id)s for no key update
@@ -32,13 +48,19 @@ select %(scope_id)s, id from unnest(%(ids)s::uuid[]) as given (id)
 on conflict do nothing
 
 -- name: pending
-select memories.id, memories.speaker, memories.content, memories.embedding_text,
-       md5(memories.content || memories.embedding_text) as mark
-from pending_embeddings pending
-join memories on memories.scope_id = pending.scope_id and memories.id = pending.id
-where pending.scope_id = %(scope_id)s and pending.id > %(after)s
-order by pending.id
-limit %(limit)s
+select waiting.scope_id, waiting.id, waiting.speaker, waiting.content, waiting.embedding_text,
+       md5(waiting.content || waiting.embedding_text) || coalesce(before.parent_id::text, '') as mark,
+       before.parent_id as before_id, before.speaker as before_speaker, before.content as before_content
+from (
+    select memories.scope_id, memories.id, kind, speaker, content, embedding_text
+    from pending_embeddings pending
+    join memories on memories.scope_id = pending.scope_id and memories.id = pending.id
+    where pending.scope_id = %(scope_id)s and pending.id > %(after)s
+    order by pending.id
+    limit %(limit)s
+) waiting
+left join lateral said_before(waiting.scope_id, waiting.id, %(most)s) as before on waiting.kind = 'message'
+order by waiting.id
 
 -- name: count_pending
 select count(*) as waiting from pending_embeddings where scope_id = %(scope_id)s
@@ -46,18 +68,37 @@ select count(*) as waiting from pending_embeddings where scope_id = %(scope_id)s
 -- name: scopes_with_pending
 select distinct scope_id from pending_embeddings where scope_id between first_scope() and last_scope()
 
+-- name: defer_waiting
+select procrastinate_defer_jobs_v1(array[
+    row('embed', 'embed', 0, job.lock, null, jsonb_build_object('scope_id', job.scope_id), null)
+    ::procrastinate_job_to_defer_v1
+])
+from (
+    select id as scope_id, 'embed:' || id as lock from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+) job
+where exists (select from pending_embeddings where pending_embeddings.scope_id = job.scope_id)
+  and not exists (select from procrastinate_jobs jobs where jobs.lock = job.lock and jobs.status = 'todo')
+
 -- name: settle_pending
 delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids)s)
 
 -- name: unfilled
-select scope_id, id, speaker, content, embedding_text, md5(content || embedding_text) as mark from memories
-where scope_id between first_scope() and last_scope() and (scope_id, id) > (%(scope_id)s, %(id)s)
-  and withheld is null and (content <> '' or embedding_text <> '')
-  and not exists (
-      select from {vectors} vectors where vectors.scope_id = memories.scope_id and vectors.id = memories.id
-  )
-order by scope_id, id
-limit %(limit)s
+select lacking.scope_id, lacking.id, lacking.speaker, lacking.content, lacking.embedding_text,
+       md5(lacking.content || lacking.embedding_text) || coalesce(before.parent_id::text, '') as mark,
+       before.parent_id as before_id, before.speaker as before_speaker, before.content as before_content
+from (
+    select scope_id, id, kind, speaker, content, embedding_text from memories
+    where scope_id between first_scope() and last_scope() and (scope_id, id) > (%(scope_id)s, %(id)s)
+      and withheld is null and (content <> '' or embedding_text <> '')
+      and not exists (
+          select from {vectors} vectors where vectors.scope_id = memories.scope_id and vectors.id = memories.id
+      )
+    order by scope_id, id
+    limit %(limit)s
+) lacking
+left join lateral said_before(lacking.scope_id, lacking.id, %(most)s) as before on lacking.kind = 'message'
+order by lacking.scope_id, lacking.id
 
 -- name: filled
 update embedding_spaces

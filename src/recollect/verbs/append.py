@@ -9,11 +9,15 @@ from typing import Any
 from uuid import UUID
 
 from recollect.core.appends import (
+    Heard,
     Linked,
     check_conversation,
     check_messages,
+    compare_heard,
+    find_before,
     fingerprint_messages,
     link,
+    quote_before,
     to_memory,
 )
 from recollect.core.checks import check_idempotency_key
@@ -40,7 +44,8 @@ async def append(
     counted = await asyncio.to_thread(count_all, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
-    vectors = await embed_missing(parts, remembered)
+    # What the conversation said last is not read before the transaction: a vector that lacks it is made anew by a job.
+    vectors = await embed_missing(parts, remembered, quote_before(remembered, find_before(new)))
     linked: list[Linked] = []
     write = Write(
         caller,
@@ -88,7 +93,7 @@ def store_beside(
     async def ask(connection: Connection) -> StoreBeside:
         asked = await conversations.ask_opened(connection, scope, conversation, named)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> Heard:
             opened = await conversations.read_opened(asked)
             linked.extend(link(new, [row.id for row in rows], opened))
             moments: list[datetime] = [row.occurred_at for row in rows]
@@ -98,6 +103,8 @@ def store_beside(
                 await lifecycle.defer_settling(connection, scope_id)
             if enriching:
                 await segments.defer_enrichment(connection, scope_id)
+            before = find_before(new)
+            return compare_heard(linked, before, quote_before([row.memory for row in rows], before))
 
         return store
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from uuid import UUID
 
+from recollect.channels.channel import Channel
 from recollect.core.appends import LONGEST_MESSAGE, check_conversation, check_open
 from recollect.core.budget import check_shares, fit
 from recollect.core.checks import LONGEST_CUE, MOST_HITS, check_cue, check_text
+from recollect.core.excerpts import Quote
 from recollect.core.messages import count_tokens, said
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens import Tokenizer
 from recollect.models import Context, Cue, Hit, Memory, Message, Role, Scope
 from recollect.store import accesses, conversations, memories
 from recollect.store.conversations import Read
+from recollect.store.quotes import fetch_quotes
 from recollect.store.scopes import Place, locate
 from recollect.store.spaces import tenant_of
 from recollect.verbs.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
+from recollect.verbs.judging import choose_sources
 from recollect.verbs.parts import Parts
 from recollect.verbs.prompt import Material, Wanted, assemble, leave_out
 from recollect.verbs.recall import RECORDING_SHARE, recall
@@ -40,12 +44,14 @@ class Reminded:
     most: int
     cut_off: bool
     """Whether there may be more than was asked for."""
+    quotes: Mapping[UUID, Quote]
+    """What the sources of summaries among the hits say."""
 
 
 async def context(parts: Parts, scope: Scope, conversation: str, wanted: Wanted, place: Place | None) -> Context:
     """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
     check_conversation(conversation)
-    wanted = check(wanted)
+    wanted = check(wanted, parts.channels)
     tokenizer = choose_tokenizer(parts, wanted.window.tokenizer)
     try:
         async with asyncio.TaskGroup() as reading:
@@ -72,7 +78,7 @@ def gather(path: Sequence[Read], summary: Memory | None, reminded: Reminded, wan
     asked = find_asked(path, wanted)
     turn = {message.turn for message in asked}
     thread = [read for read in path if read.message.turn not in turn]
-    return Material(thread, asked, summary, reminded.hits, reminded.most, reminded.methods)
+    return Material(thread, asked, summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes)
 
 
 def is_starved(made: Context, material: Material, reminded: Reminded, cue: Cue) -> bool:
@@ -80,16 +86,16 @@ def is_starved(made: Context, material: Material, reminded: Reminded, cue: Cue) 
     if not reminded.cut_off or len(made.hits) >= reminded.most:
         return False
     shown = {hit.memory.id for hit in made.hits}
-    return all(memory.id in shown for memory in leave_out(material, cue, made.history))
+    return all(each.memory.id in shown for each in leave_out(material, cue, made.history))
 
 
-def check(wanted: Wanted) -> Wanted:
+def check(wanted: Wanted, channels: Sequence[Channel]) -> Wanted:
     """Refuse what no prompt can be made of; the window's own budget counts for nothing."""
     if not 1 <= wanted.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
     check_text("system", wanted.system, LONGEST_MESSAGE)
     check_text("text", wanted.cue.text, LONGEST_MESSAGE)
-    check_cue(shorten_cue(wanted.cue))
+    check_cue(shorten_cue(wanted.cue), [channel.name for channel in channels])
     check_shares(wanted.shares)
     # One moment for the whole prompt: what is recalled, what was said, and what it came to.
     window = replace(wanted.window, max_tokens=wanted.budget, as_of=wanted.cue.as_of, at=wanted.cue.at)
@@ -99,7 +105,9 @@ def check(wanted: Wanted) -> Wanted:
 
 def shorten_cue(cue: Cue) -> Cue:
     """Keep of a long text what a recall takes: its end, where in a dialogue the question is."""
-    return replace(cue, text=cue.text.strip()[-LONGEST_CUE:])
+    text = cue.text.strip()
+    # A kept recall goes with the message whose words are its own; those of a part of one would stay.
+    return replace(cue, text=text[-LONGEST_CUE:], keep=cue.keep if len(text) <= LONGEST_CUE else False)
 
 
 async def read_thread(
@@ -159,13 +167,20 @@ async def remind(parts: Parts, scope: Scope, wanted: Wanted, place: Place | None
     located = place or await locate(parts.database, scope)
     most = wanted.cue.limit or located.profile.limit or MOST_HITS
     if not wanted.shares.memories:
-        return Reminded(located, (), {}, 0, cut_off=False)
+        return Reminded(located, (), {}, 0, cut_off=False, quotes={})
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
     recollection = await recall(parts, scope, cue, located)
     hits = recollection.hits
-    return Reminded(located, hits, dict(recollection.methods), most, cut_off=fetched == len(hits) < MOST_HITS)
+    quotes = await quote(parts, located, hits)
+    cut_off = fetched == len(hits) < MOST_HITS
+    return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, quotes=quotes)
+
+
+async def quote(parts: Parts, place: Place, hits: Sequence[Hit]) -> dict[UUID, Quote]:
+    """Read some of what the summaries among hits were made from; where there are none, nothing is asked."""
+    return await fetch_quotes(parts.database, place.scope_id or 0, choose_sources([hit.memory for hit in hits]))
 
 
 async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:

@@ -14,10 +14,14 @@ from uuid import UUID
 
 from recollect.core import phrases
 from recollect.core.appends import check_conversation
+from recollect.core.spreading import steady
+from recollect.core.topics import choose_paths, parse_topic
 from recollect.errors import NotFoundError, RecollectError, UnavailableError
 from recollect.models import JSON, Caller, Kind, NewMemory, Right, Role, Scope
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
-from recollect.store import conversations, leases, reflections, scopes, segments
+from recollect.models.topics import Filing, Reach
+from recollect.store import conversations, leases, reflections, scopes, segments, topics
+from recollect.store.db import Connection
 from recollect.store.leases import Lease
 from recollect.store.segments import Closed, Closing, Outcome, Spoken, Unsegmented
 from recollect.verbs.ledger import note_step
@@ -276,6 +280,8 @@ async def apply(work: Work, desk: Desk, closed: Closed, draft: Draft, reason: st
         if new:
             summary_id = (await perform(work.parts, connection, write))[0].id
             await segments.believe(connection, work.scope_id, closed.id, summary_id)
+        else:
+            await file_messages(connection, work.scope_id, draft)
         for each in draft.writes:
             await each(connection, work.scope_id)
         outcome = Outcome(state, draft.label, reason, summary_id)
@@ -285,6 +291,7 @@ async def apply(work: Work, desk: Desk, closed: Closed, draft: Draft, reason: st
 def to_summary(draft: Draft) -> NewMemory:
     """Make the memory that sums a segment up."""
     paths: list[JSON] = [list(path) for path in draft.paths]
+    topic, related = choose_paths(draft.paths, draft.label)
     return NewMemory(
         draft.summary,
         kind=Kind.SUMMARY,
@@ -293,7 +300,19 @@ def to_summary(draft: Draft) -> NewMemory:
         evidence=tuple(message.id for message in draft.messages),
         occurred_at=max(message.occurred_at for message in draft.messages),
         metadata={"conversation": draft.segment.conversation, "label": draft.label, "paths": paths},
+        topic=topic,
+        related_topics=related,
+        reach=steady(Reach(), len(related), len(draft.messages)),
     )
+
+
+async def file_messages(connection: Connection, scope_id: int, draft: Draft) -> None:
+    """File the messages of a segment under its topic where there is no summary to be filed."""
+    topic, related = choose_paths(draft.paths, draft.label)
+    if topic and draft.messages:
+        reach = steady(Reach(), len(related), len(draft.messages))
+        filings = [Filing(message.id, reach, related) for message in draft.messages]
+        await topics.file(connection, scope_id, [topics.file_as(parse_topic(topic), each) for each in filings])
 
 
 async def list_segments(

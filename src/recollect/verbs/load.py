@@ -11,7 +11,7 @@ from recollect.core.checks import check_new_memory
 from recollect.core.identity import MILLISECOND
 from recollect.errors import InvalidInputError
 from recollect.models import Caller, EmbeddingSpace, NewMemory, Scope
-from recollect.store import bulk, memories, scopes, spaces
+from recollect.store import bulk, memories, scopes, spaces, topics
 from recollect.store.db import Connection
 from recollect.store.jobs import defer
 from recollect.store.scopes import Opening
@@ -125,6 +125,7 @@ async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scop
     """Store one chunk, and put off what still needs a vector."""
     await bulk.store(connection, space.id if space else None, chunk.encoded)
     await memories.store_links(connection, scope_id, chunk.rows)
+    await topics.file_rows(connection, scope_id, chunk.rows)
     await scopes.close_writing(connection, scope_id, chunk.counts, chunk.opening.written_at)
     if chunk.waiting:
         await spaces.add_pending(connection, scope_id, chunk.waiting)

@@ -42,8 +42,14 @@ class Parts:
     """How many a tenant may use where the operator says nothing else; 0 is no limit."""
     fading_days: float = 0.0
     """Over how many days memories fade where an agent's profile says nothing else; 0 is never."""
+    channel_seconds: float = 1.0
+    """How long a recall waits for one of several channels."""
+    judge_seconds: float = 4.0
+    """How long a recall waits for the chat model to judge its hits, and to read its cue."""
     steps: Mapping[str, Step] = field(default_factory=dict[str, "Step"])
     """By which talk becomes knowledge, each by its name and in their order."""
+    keep_share: float = 0.0
+    """How many of the recalls are kept whose cues do not say it themselves: from 0 for none to 1 for all."""
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means that the work goes on without vectors."""

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from functools import cache
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from recollect.core.block import cut_line, fill, fold, order, render, write_summary
+from recollect.core.block import (
+    Gauge,
+    Remembered,
+    cut_line,
+    fill,
+    fold,
+    lay_out,
+    leave_least,
+    order,
+    render,
+    shorten_ids,
+    write_summary,
+)
 from recollect.core.budget import Portions, allot, cost, price_image
+from recollect.core.excerpts import Quote
 from recollect.core.messages import to_prompt
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens import Tokenizer
@@ -26,6 +41,7 @@ from recollect.models import (
     Spending,
     Window,
 )
+from recollect.models.blocks import Line
 from recollect.store.conversations import Read
 from recollect.verbs.history import choose, show
 
@@ -55,6 +71,8 @@ class Material:
     most: int
     """How many memories may be shown at most."""
     methods: Mapping[str, str]
+    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    """What the sources of recalled summaries say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +82,12 @@ class Measure:
     tokenizer: Tokenizer
     window: Window
     count: Callable[[str], int]
+    zone: tzinfo = UTC
+
+    @property
+    def gauge(self) -> Gauge:
+        """Give what lines are counted and cut by."""
+        return Gauge(self.count, self.tokenizer.cut, self.zone)
 
     @property
     def image_tokens(self) -> int:
@@ -86,13 +110,18 @@ class Draft:
     history: History
     summary: str
     """The summary's line."""
-    lines: Mapping[UUID, str]
-    """The line of every memory that is shown."""
+    lines: Mapping[UUID, Line]
+    """The line of every memory that is shown, the best first."""
+
+    @property
+    def block(self) -> str:
+        """Write the block; nothing where nothing is remembered."""
+        return lay_out(self.lines.values(), self.summary)
 
 
 def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Context:
     """Put a prompt together that costs no more than its budget."""
-    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count))
+    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), ZoneInfo(wanted.cue.zone))
     system = measure.frame(wanted.system)
     asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
     room = wanted.budget - tokenizer.priming - system - asked
@@ -103,7 +132,7 @@ def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Contex
         )
     draft = compose(material, wanted, room, measure)
     hits = tuple(hit for hit in material.hits if hit.memory.id in draft.lines)
-    block = lay_out(draft, hits)
+    block = draft.block
     bare = measure.frame(render([])) if block else 0
     summary = measure.frame(render([draft.summary])) - bare if draft.summary else 0
     memories = measure.frame(block) - bare - summary
@@ -123,6 +152,7 @@ def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Contex
         spending=Spending(*parts, total=sum(parts), budget=wanted.budget),
         methods=material.methods,
         asked=material.asked[0].id if material.asked else None,
+        lines=tuple(order(draft.lines.values())),
     )
 
 
@@ -131,20 +161,13 @@ def speak(role: Role, text: str) -> list[PromptMessage]:
     return [{"role": role.value, "content": text}] if text else []
 
 
-def lay_out(draft: Draft, hits: Sequence[Hit]) -> str:
-    """Write the block, its memories in the order of time; nothing where nothing is remembered."""
-    shown = order(hit.memory for hit in hits if hit.memory.id in draft.lines)
-    lines = [draft.summary, *(draft.lines[memory.id] for memory in shown)]
-    return render(lines) if any(lines) else ""
-
-
 def compose(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
     """Divide the room, with what the block's form costs set aside; where nothing is left for the block, without it."""
     form = measure.frame(render([]))
     if (material.summary is not None or material.hits) and room > form:
         draft = divide(material, wanted, room - form, measure)
         if draft.summary or draft.lines:
-            return trim(draft, material, room, measure)
+            return trim(draft, room, measure)
     return divide(replace(material, summary=None, hits=()), wanted, room, measure)
 
 
@@ -160,10 +183,10 @@ def divide(material: Material, wanted: Wanted, room: int, measure: Measure) -> D
         portions = allot(room, shares, Portions(history_wants, memories_want, summary_wants))
         history = show_history(material.thread, portions.history, room if shares.history else 0, measure)
         left = room - history.tokens
-        line = cut_line(summary, min(portions.summary, left), measure.count, measure.tokenizer.cut) if summary else ""
+        line = cut_line(summary, min(portions.summary, left), measure.gauge) if summary else ""
         left -= measure.count(line) if line else 0
         candidates = leave_out(material, wanted.cue, history) if memories_want else []
-        filled = fill(candidates, left, measure.count, measure.tokenizer.cut, material.most)
+        filled = fill(candidates, left, measure.gauge, material.most)
         # Only ever less: other turns in the history leave out other memories, and the two could chase each other.
         if not filled.exhausted or filled.tokens >= memories_want:
             return Draft(history, line, filled.lines)
@@ -180,26 +203,31 @@ def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measu
     return replace(history, tokens=measure.price(history.messages), cut=history.cut and bool(history.messages))
 
 
-def leave_out(material: Material, cue: Cue, history: History) -> list[Memory]:
+def leave_out(material: Material, cue: Cue, history: History) -> list[Remembered]:
     """List the memories that say something which is not in the prompt yet, best first."""
     present: list[Message | Memory] = [*history.messages, *material.asked]
     present += [material.summary] if material.summary else []
     known = {each.id for each in present}
     told = {"", fold(cue.text), *(fold(each.content) for each in present)}
-    kept: list[Memory] = []
+    names = shorten_ids(hit.memory.id for hit in material.hits)
+    kept: list[Remembered] = []
     for hit in material.hits:
         content = fold(hit.memory.content)
         if hit.memory.id not in known and content not in told:
             told.add(content)
-            kept.append(hit.memory)
+            # What the prompt says anyway need not be quoted.
+            quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
+            kept.append(Remembered(hit.memory, names[hit.memory.id], hit.score, quotes))
     return kept
 
 
-def trim(draft: Draft, material: Material, room: int, measure: Measure) -> Draft:
+def trim(draft: Draft, room: int, measure: Measure) -> Draft:
     """Leave out the least of the memories while the block as a whole costs more than its lines did one by one."""
-    for hit in reversed(material.hits):
-        if measure.frame(lay_out(draft, material.hits)) <= room - draft.history.tokens:
-            return draft
-        draft = replace(draft, lines={each: line for each, line in draft.lines.items() if each != hit.memory.id})
-    fits = measure.frame(lay_out(draft, ())) <= room - draft.history.tokens
-    return draft if fits else replace(draft, summary="")
+    left = room - draft.history.tokens
+
+    def fits(lines: Sequence[Line]) -> bool:
+        return measure.frame(lay_out(lines, draft.summary)) <= left
+
+    lines = leave_least([*draft.lines.values()], fits)
+    draft = replace(draft, lines={line.memory_id: line for line in lines})
+    return draft if lines or fits(()) else replace(draft, summary="")

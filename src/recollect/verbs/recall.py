@@ -4,51 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel, Proposal
+from recollect.core.asking import find_asked
 from recollect.core.checks import check_cue, unit_vector
-from recollect.core.cues import Reading, read
-from recollect.core.fusion import USUAL_CHANNELS, default_weights, fuse, join
+from recollect.core.cues import Reading, last_line, read
 from recollect.core.terms import script_of
+from recollect.core.weights import USUAL_CHANNELS
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.embedder import serves
-from recollect.models import Cue, Embedding, Hit, Memory, Ranked, Recollection, Scope, Script, Status, Times
+from recollect.models import Asks, Cue, Embedding, Hit, Memory, Recollection, Scope, Status, Times
 from recollect.store import memories
 from recollect.store.scopes import Place
-from recollect.store.spaces import tenant_of
+from recollect.verbs.asking import Asked, ask_channels
+from recollect.verbs.consulting import consult_each
+from recollect.verbs.judging import look_over
 from recollect.verbs.parts import Parts
+from recollect.verbs.ranking import USUAL_LIMIT, Ranking, rank
+from recollect.verbs.recalls import keep
 
-FEWEST_CANDIDATES = 100
-USUAL_LIMIT = 10
 MOST_CUES = 64
 RECORDING_SHARE = 0.25
 """So much of the deadline may be spent on noting accesses; an answer without them is better than none."""
-EVERY_SCRIPT = frozenset(Script)
-PAST = "past"
-"""Asked beside the usual channels where a cue names a time; the others know of no versions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One cue, taken apart, with the channels that it is put to."""
-
-    cue: Cue
-    reading: Reading
-    channels: Sequence[Channel]
-    limit: int
-
-    @property
-    def depth(self) -> int:
-        """Say how many candidates each channel is asked for: to fuse them takes more than are shown."""
-        return self.limit if len(self.channels) == 1 else max(FEWEST_CANDIDATES, self.limit)
+PAST, LENT = "past", frozenset({"text", "vector"})
+"""Asked beside these two where a cue names a time; they know of no versions."""
+RECENT = "recent"
+"""Asked beside the usual channels where a cue asks for what is newest."""
+JUDGE, READ = "judge", "read"
 
 
 async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
@@ -63,17 +53,24 @@ async def recall_each(
     if not 1 <= len(cues) <= MOST_CUES:
         raise InvalidInputError(f"cues must hold 1 to {MOST_CUES} items")
     for cue in cues:
-        check_cue(cue)
+        check_cue(cue, [channel.name for channel in parts.channels])
     chosen = [choose_channels(parts, cue) for cue in cues]
     vectors = await find_vectors(parts, cues, place)
     if place.scope_id is None:
         return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
+    profile = place.profile
     asked = [
-        Asked(cue, read(cue, *vector), channels, cue.limit or place.profile.limit or USUAL_LIMIT)
+        Asked(cue, read_cue(cue, profile.names, *vector), channels, cue.limit or profile.limit or USUAL_LIMIT)
         for cue, vector, channels in zip(cues, vectors, chosen, strict=True)
     ]
+    asked = await consult_each(parts, place, asked)
     steps = [asked] if isolated else [[each] for each in asked]
     return [recollection for step in steps for recollection in await answer(parts, scope, place, step)]
+
+
+def read_cue(cue: Cue, own: Sequence[str], vector: NDArray[np.float32] | None, without_vector: str) -> Reading:
+    """Take a cue apart, as it was asked at its moment of those whose memory it is."""
+    return read(cue, vector, without_vector, now=cue.now or datetime.now(UTC), own=own)
 
 
 def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
@@ -82,7 +79,9 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
     if unknown := sorted(set(cue.channels) - known.keys()):
         raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
     named = [*(cue.channels or USUAL_CHANNELS)]
-    if cue.times.past and not set(named).isdisjoint(USUAL_CHANNELS):
+    if not cue.channels and Asks.LATEST in find_asked(last_line(cue.text)):
+        named.append(RECENT)
+    if cue.times.past and not LENT.isdisjoint(named):
         named.append(PAST)
     return [known[name] for name in dict.fromkeys(named) if name in known]
 
@@ -123,52 +122,58 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
 
 
 async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[Asked]) -> list[Recollection]:
-    """Answer cues that see the same memories: one round trip to rank, one to fetch and to note the access."""
+    """Answer cues that see the same memories: one round trip to ask, one to look closer, one to fetch and to note."""
     started = time.perf_counter()
     proposals = await ask_channels(parts, place, step)
-    rankings = [rank(asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
+    rankings = [await rank(parts, place, asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
     found, accessed = await fetch(parts, scope, place, step, rankings)
     milliseconds = (time.perf_counter() - started) * 1000
-    untouched: frozenset[UUID] = frozenset()
-    return [
-        conclude(
-            ranking, proposed, found.get(asked.cue.times, {}), accessed if asked.cue.touch else untouched, milliseconds
-        )
-        for asked, ranking, proposed in zip(step, rankings, proposals, strict=True)
-    ]
+    answers: list[Recollection] = []
+    for asked, ranking, proposed in zip(step, rankings, proposals, strict=True):
+        touched = accessed if asked.cue.touch else frozenset[UUID]()
+        made = conclude(ranking, proposed, found.get(asked.cue.times, {}), touched, milliseconds)
+        if asked.consulted:
+            made = replace(made, methods={**made.methods, READ: asked.consulted})
+        if asked.cue.judge:
+            made = await let_judge(parts, scope, place, asked.cue, made)
+        answers.append(await keep(parts, place, asked.cue, asked.reading.vector, ranking.lineup, made))
+    return answers
 
 
-async def ask_channels(parts: Parts, place: Place, step: Sequence[Asked]) -> list[dict[str, Proposal]]:
-    """Send all questions in one round trip, then read the answers."""
-    async with parts.database.reading(tenant_of(place.scope_id or 0), one_snapshot=len(step) > 1) as connection:
-        sent = [
-            {each.name: await each.ask(connection, place, asked.reading, asked.depth) for each in asked.channels}
-            for asked in step
-        ]
-    return [{name: await read_answer() for name, read_answer in answers.items()} for answers in sent]
-
-
-def rank(asked: Asked, proposals: Mapping[str, Proposal]) -> list[Ranked]:
-    """Fuse what the channels propose."""
-    own = {name: proposal.candidates for name, proposal in proposals.items()}
-    lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
-    candidates = join(own, lent, asked.depth)
-    # A vector is here only if whoever made it reads the cue's script: see explain_absence.
-    return fuse(candidates, default_weights(asked.reading.script, EVERY_SCRIPT), asked.limit)
+async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Recollection) -> Recollection:
+    """Let the chat model drop what is of no use; only what stays counts as accessed."""
+    judged = await look_over(parts, place.scope_id or 0, cue, made.hits)
+    accessed: frozenset[UUID] = frozenset()
+    ids = [hit.memory.id for hit in judged.hits]
+    if cue.touch and ids:
+        _, accessed = await note_access(parts, scope, place, {cue.times: ids}, {cue.now: ids})
+    methods = {**made.methods, JUDGE: judged.method}
+    kept = tuple(memory_id for memory_id in ids if memory_id in accessed)
+    return replace(made, hits=judged.hits, methods=methods, accessed=kept)
 
 
 async def fetch(
-    parts: Parts, scope: Scope, place: Place, step: Sequence[Asked], rankings: Iterable[Sequence[Ranked]]
+    parts: Parts, scope: Scope, place: Place, step: Sequence[Asked], rankings: Sequence[Ranking]
 ) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
-    """Fetch the winners and note their access; where nothing can be written, an answer is still an answer."""
+    """Fetch the winners and note their access, unless they are still to be judged."""
     ids: dict[Times, list[UUID]] = {}
     touched: dict[datetime | None, list[UUID]] = {}
     for asked, ranking in zip(step, rankings, strict=True):
-        found = [hit.id for hit in ranking]
-        if found:
-            ids.setdefault(asked.cue.times, []).extend(found)
-        if asked.cue.touch and found:
-            touched.setdefault(asked.cue.now, []).extend(found)
+        if ranking.ids:
+            ids.setdefault(asked.cue.times, []).extend(ranking.ids)
+        if asked.cue.touch and not asked.cue.judge and ranking.ids:
+            touched.setdefault(asked.cue.now, []).extend(ranking.ids)
+    return await note_access(parts, scope, place, ids, touched)
+
+
+async def note_access(
+    parts: Parts,
+    scope: Scope,
+    place: Place,
+    ids: Mapping[Times, Sequence[UUID]],
+    touched: Mapping[datetime | None, Sequence[UUID]],
+) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+    """Fetch memories and note the access of some; where nothing can be written, an answer is still an answer."""
     if touched:
         with suppress(UnavailableError, TimeoutError):
             async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
@@ -177,14 +182,18 @@ async def fetch(
 
 
 def conclude(
-    ranking: Sequence[Ranked],
+    ranking: Ranking,
     proposals: Mapping[str, Proposal],
     found: Mapping[UUID, Memory],
     accessed: frozenset[UUID],
     milliseconds: float,
 ) -> Recollection:
     """Put one answer together; a recall is in error only if no channel could look at all."""
-    hits = tuple(Hit(found[hit.id], hit.score, hit.channels) for hit in ranking if hit.id in found)
+    hits = tuple(
+        Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences)
+        for hit, duplicates in ranking.winners
+        if hit.id in found
+    )
     reasons = [f"{name}: {proposal.method}" for name, proposal in proposals.items() if not proposal.answered]
     silent = len(reasons) == len(proposals)
     return Recollection(
@@ -195,4 +204,5 @@ def conclude(
         accessed=tuple(hit.memory.id for hit in hits if hit.memory.id in accessed),
         tallies={name: proposal.tally for name, proposal in proposals.items() if proposal.tally},
         milliseconds=round(milliseconds, 3),
+        facets=ranking.lineup.facets,
     )

@@ -120,7 +120,8 @@ async def recall_for(
 
 def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> Cue:
     """Ask the stream; where no embedder will ever give the question a vector, words must do."""
-    cue = Cue(question, limit=MOST_HITS, now=now)
+    # A question is made from what was remembered, and a kept recall would outlive it.
+    cue = Cue(question, limit=MOST_HITS, now=now, keep=False)
     if explain_absence(parts, cue, place):
         return replace(cue, kinds=(Kind.EVENT, Kind.THOUGHT))
     return replace(cue, channels=(STREAM,))

@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.appends import Heard
 from recollect.core.checks import check_idempotency_key, check_new_memories, count_characters, unit_vectors
 from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
 from recollect.core.keywords import file_under, is_idle, keywords_of, strengthens
@@ -22,7 +23,7 @@ from recollect.core.terms import analyse, average_length, embedded_text, fingerp
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models import Caller, EmbeddingSpace, Kind, MemoryState, NewMemory, Profile, Receipt, Scope
-from recollect.store import jobs, memories, scopes, spaces
+from recollect.store import jobs, memories, scopes, spaces, topics
 from recollect.store.db import Connection
 from recollect.verbs.parts import Parts
 
@@ -32,9 +33,10 @@ DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
-StoreBeside: TypeAlias = Callable[[Connection, int, Sequence[memories.Row]], Awaitable[None]]
+StoreBeside: TypeAlias = Callable[[Connection, int, Sequence[memories.Row]], Awaitable[Heard]]
 AskBeside: TypeAlias = Callable[[Connection], Awaitable[StoreBeside]]
 """What is written beside the memories: asked for in the first round trip, stored in the second."""
+NOTHING_HEARD = Heard()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,12 @@ def prepare(memory: NewMemory) -> Prepared:
     return Prepared(memory, keywords, {fingerprint_term(term): count for term, count in kept})
 
 
-async def embed_missing(parts: Parts, new: Sequence[NewMemory]) -> NDArray[np.float32] | None:
-    """Embed the memories that came without a vector, before any connection is taken."""
-    texts = [embedded_text(memory) for memory in new if needs_vector(memory)]
+async def embed_missing(
+    parts: Parts, new: Sequence[NewMemory], before: Sequence[str] = ()
+) -> NDArray[np.float32] | None:
+    """Embed the memories that came without a vector, before any connection is taken; `before` is what each follows."""
+    pairs = zip(new, before or [""] * len(new), strict=True)
+    texts = [embedded_text(memory, said) for memory, said in pairs if needs_vector(memory)]
     return await parts.embed_in_time(texts) if texts else None
 
 
@@ -121,14 +126,14 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     rows = assign(write, opening, sources)
     embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
-    if store_beside is not None:
-        await store_beside(connection, opening.scope_id, rows)
+    await topics.file_rows(connection, opening.scope_id, rows)
+    heard = await store_beside(connection, opening.scope_id, rows) if store_beside else NOTHING_HEARD
     counts = count(write.prepared)
     await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
     if parts.chat is not None:
         await set_off_reflection(connection, opening, place.profile, write.prepared)
     ids = [row.id for row in rows]
-    await store_vectors(connection, opening.scope_id, place.space, rows, embedded)
+    await store_vectors(connection, opening.scope_id, place.space, rows, embedded, heard)
     if write.key:
         done = [row is not None for row in embedded]
         await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
@@ -232,14 +237,18 @@ async def store_vectors(
     space: EmbeddingSpace | None,
     rows: Sequence[memories.Row],
     vectors: list[NDArray[np.float32] | None],
+    heard: Heard = NOTHING_HEARD,
 ) -> None:
-    """Write the vectors there are, and put the rest off to a job."""
+    """Write the vectors there are, and put the rest off to a job, with those that are to hear of more."""
     if space is None:
         return
     known = {row.id: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
     if known:
         await spaces.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
-    waiting = [row.id for row in rows if row.id not in known and needs_vector(row.memory)]
+    made = [row.id for row in rows if needs_vector(row.memory)]
+    if overheard := [identity for identity in made if identity in known and identity in heard.in_time]:
+        await spaces.note_overheard(connection, space, scope_id, overheard)
+    waiting = [identity for identity in made if identity not in known or identity in heard.later]
     if waiting:
         await spaces.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})

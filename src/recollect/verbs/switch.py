@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recollect.core.rerun import keep_apart
 from recollect.core.stating import Change, Plan
 from recollect.errors import ConflictError
-from recollect.store import facts, memories, runs, scopes, segments
+from recollect.store import facts, memories, runs, scopes, segments, topics
 from recollect.store.db import Connection
 from recollect.store.facts import Wanted
 from recollect.store.segments import Closed
@@ -119,6 +119,7 @@ async def store_summaries(
         job = remember.Write(believing.caller, believing.scope, prepared, stack(batch), "", b"")
         rows = assign(job, believing.opening, sources)
         await memories.store(connection, work.scope_id, believing.caller.origin, believing.moment, rows)
+        await topics.file_rows(connection, work.scope_id, rows)
         await scopes.close_writing(connection, work.scope_id, count(prepared), believing.moment)
         chosen = place_vectors(work.parts, job, believing.space)
         await store_vectors(connection, work.scope_id, believing.space, rows, chosen)

@@ -60,6 +60,11 @@ class ProfileBody(WeighingBody):
     idle_minutes: Annotated[Number, Field(ge=0, le=525_600)] | None = Field(
         None, description="Minutes of silence that end a segment; 60 if left out, 0 means never."
     )
+    names: list[Annotated[str, Field(max_length=200)]] = Field(
+        default_factory=list[str],
+        max_length=20,
+        description="What those are called whose memory it is; cues are read without their names.",
+    )
 
     def to_value(self) -> Profile:
         """Turn the body into a value."""
@@ -76,6 +81,7 @@ class ProfileBody(WeighingBody):
             self.fading_fact_days,
             topic_threshold=self.topic_threshold,
             idle_minutes=self.idle_minutes,
+            names=tuple(self.names),
         )
 
 

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from recollect.doors.http import (
     agents,
     associations,
+    blocks,
     conversations,
     facts,
     fading,
@@ -22,8 +23,10 @@ from recollect.doors.http import (
     ledger,
     memories,
     problems,
+    recalls,
     reflections,
     segments,
+    topics,
 )
 from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
@@ -59,7 +62,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     app.state.known_keys = KnownKeys()
     for routes in (
         *(memories, conversations, segments, associations, reflections, facts, graph, fading),
-        *(agents, jobs, ledger, keys, health),
+        *(topics, blocks, recalls, agents, jobs, ledger, keys, health),
     ):
         app.include_router(routes.router)
     problems.install(app)

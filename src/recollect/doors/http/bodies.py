@@ -9,11 +9,14 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from recollect.models import JSON, ApiKey, Cue, Kind, Mode, NewMemory, Receipt, Recollection, Right, Triple, Weighing
+from recollect.models.topics import Reach
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
 UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Integer = Annotated[int, Field(strict=True)]
+TopicPath = Annotated[str, Field(max_length=2_000)]
+PATH = "The path of a topic, as in `travel->Japan`."
 AGENT = "Whose memory it is."
 USER = "Whom it is about or with; empty for an agent alone."
 AS_OF = "By what was stored by then, in the versions that were believed; with an offset, now if left out."
@@ -37,7 +40,21 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class MemoryBody(Body):
+class ReachBody(Body):
+    """How readily something comes to mind by the topic that it is filed under."""
+
+    activation: Number = Field(default=0.55, ge=0, le=1, description="How strongly it belongs to its topic.")
+    diffusion: Number = Field(
+        default=0.35, ge=0, le=1, description="How far it leads on from there, to related topics."
+    )
+    independence: Number = Field(default=0.5, ge=0, le=1, description="How well it can be understood by itself.")
+
+    def to_reach(self) -> Reach:
+        """Turn the three into a value."""
+        return Reach(self.activation, self.diffusion, self.independence)
+
+
+class MemoryBody(ReachBody):
     """One thing to remember."""
 
     content: str = Field(min_length=1, max_length=32_000, description="What is remembered, as it was said or seen.")
@@ -71,6 +88,10 @@ class MemoryBody(Body):
     expires_at: Moment | None = Field(
         None, description="From when on it is not recalled any more, with an offset; never if left out."
     )
+    topic: TopicPath = Field(default="", description="The path of the topic to file it under, as in `travel->Japan`.")
+    related_topics: list[TopicPath] = Field(
+        default_factory=list[str], max_length=16, description="Paths of topics that it leads to from its topic."
+    )
 
     def to_value(self) -> NewMemory:
         """Turn the body into a value."""
@@ -88,6 +109,9 @@ class MemoryBody(Body):
             embedding_text=self.embedding_text,
             metadata=self.metadata,
             expires_at=self.expires_at,
+            topic=self.topic,
+            related_topics=tuple(self.related_topics),
+            reach=self.to_reach(),
         )
 
 
@@ -153,8 +177,40 @@ class CueBody(WeighingBody):
     at: Moment | None = Field(None, description=AT)
     channels: list[Annotated[str, Field(max_length=20)]] = Field(
         default_factory=list[str],
-        max_length=8,
-        description="Ways of recalling: any of text, vector, stream; text and vector if empty.",
+        max_length=16,
+        description="Ways of recalling: any of text, vector, stream, keyword, graph, topic, date, recent; "
+        "the usual ones if empty.",
+    )
+    weights: dict[str, Annotated[Number, Field(ge=-1000, le=1000)]] = Field(
+        default_factory=dict[str, float],
+        max_length=64,
+        description="What channels and preferences weigh, by name; as usual for what is not named.",
+    )
+    zone: str = Field(
+        "UTC", min_length=1, max_length=64, description="Time zone of who asks, by its IANA name, as in Asia/Shanghai."
+    )
+    since: Moment | None = Field(
+        None, description="Begin of the period asked about, with an offset; read from the text if left out."
+    )
+    until: Moment | None = Field(None, description="End of that period, itself not within; with an offset.")
+    topics: list[Annotated[str, Field(min_length=1, max_length=2_000)]] = Field(
+        default_factory=list[str], max_length=16, description="Paths of topics asked about, as in travel->Japan."
+    )
+    descendants: bool = Field(
+        default=False, strict=True, description="Whether what lies below these topics counts as theirs."
+    )
+    consult: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether the chat model also reads the cue, for topics and days that rules do not find.",
+    )
+    judge: bool = Field(
+        default=False, strict=True, description="Whether the chat model looks the hits over and drops useless ones."
+    )
+    keep: bool | None = Field(
+        None,
+        strict=True,
+        description="Whether to keep the recall, to explain and replay it; as set if left out.",
     )
     touch: bool = Field(
         default=True, strict=True, description="Whether the hits count as accessed, and so as more recent from now on."
@@ -178,6 +234,15 @@ class CueBody(WeighingBody):
             weighing=self.to_weighing(),
             touch=self.touch,
             now=self.now,
+            zone=self.zone,
+            since=self.since,
+            until=self.until,
+            topics=tuple(self.topics),
+            descendants=self.descendants,
+            weights=self.weights,
+            consult=self.consult,
+            judge=self.judge,
+            keep=self.keep,
         )
 
 

@@ -96,7 +96,8 @@ def respond(status: int, code: str, detail: str, errors: list[FieldProblem] | No
 async def on_recollect_error(_request: Request, error: Exception) -> Response:
     """Answer an error that was raised on purpose."""
     assert isinstance(error, RecollectError)  # noqa: S101 - registered for this class only
-    return respond(STATUS.get(type(error), 500), error.code, str(error))
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    return respond(status, error.code, str(error))
 
 
 async def on_invalid_request(_request: Request, error: Exception) -> Response:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 from recollect.core import segments
 from recollect.core.messages import said
 from recollect.core.segments import USUAL, Rules, to_turn
-from recollect.core.terms import script_of
+from recollect.core.terms import indexed_text, script_of
+from recollect.errors import EmbedderError
+from recollect.llm.embedder import serves
 from recollect.models import Embedding, Message, Profile, Role
 from recollect.models.knowledge import Ending, Segment
 from recollect.verbs.steps.draft import Desk, Draft
@@ -17,22 +22,33 @@ from recollect.verbs.steps.draft import Desk, Draft
 async def segment(desk: Desk, draft: Draft) -> Draft:
     """Close every segment that came to its end, the last one too where the conversation has fallen silent."""
     rules = rules_of(desk.place.profile)
-    turns = [
-        to_turn(message.id, message.occurred_at, said(message), find_vector(desk, draft, message))
-        for message in draft.messages
-        if message.role is Role.USER
-    ]
+    spoken = [message for message in draft.messages if message.role is Role.USER]
+    vectors = await find_vectors(desk, draft, spoken)
+    turns = [to_turn(message.id, message.occurred_at, said(message), vectors.get(message.id)) for message in spoken]
     closed, running = segments.segment(turns, rules)
     if is_silent(desk, rules):
         closed.append(Segment(running.turns, Ending.IDLE))
     return replace(draft, closed=tuple(closed))
 
 
-def find_vector(desk: Desk, draft: Draft, message: Message) -> Embedding | None:
-    """Find a message's vector, if it says anything: an embedder that cannot read a script finds all of it alike."""
+async def find_vectors(desk: Desk, draft: Draft, spoken: Sequence[Message]) -> dict[UUID, Embedding]:
+    """Find the vector of what each turn says by itself; an embedder that cannot read a script finds all of it alike.
+
+    One that has seen the utterance before is no use here: it hides that the topic changes. So it is made once more.
+    """
     embedder = desk.parts.embedder
-    readable = embedder is None or script_of(said(message)) in embedder.scripts
-    return draft.vectors.get(message.id) if readable else None
+    readable = [each for each in spoken if embedder is None or script_of(said(each)) in embedder.scripts]
+    found = {each.id: draft.vectors[each.id] for each in readable if each.id in draft.vectors}
+    lacking = [each for each in readable if each.id not in found and said(each).strip()]
+    if embedder is None or not serves(embedder, desk.place.space):
+        return found
+    # Without it, turns are compared by the terms they share.
+    with suppress(EmbedderError):
+        for first in range(0, len(lacking), desk.parts.embed_batch):
+            batch = lacking[first : first + desk.parts.embed_batch]
+            rows = await embedder.embed([indexed_text(each.name, said(each)) for each in batch])
+            found |= {each.id: row.tolist() for each, row in zip(batch, rows, strict=True)}
+    return found
 
 
 def rules_of(profile: Profile) -> Rules:

@@ -1,0 +1,166 @@
+"""Store public question sets through the library on a server of their own, and ask their questions of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import Progress
+
+from datasets import OWNERS, TALKS, Conversation, Question, Turn, read_moments
+from ground import OUT, open_folder
+from recollect import Mind, Recollect, Settings
+from recollect.core.terms import embedded_text, script_of, utterance_before
+from recollect.llm.embedder import Embedder
+from recollect.models import Cue, Kind, NewMemory, NewMessage, Profile, Role
+from recollect.store.cluster import Cluster
+from recollect.store.ownership import ensure_database
+from recollect.wiring import Addresses, connected, prepare
+
+Vectors = NDArray[np.float32]
+ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
+ONE_CALL = 500
+LONGEST = 200_000
+"""What a message may hold; one turn of BEAM has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One conversation in a scope of its own: which memory is which turn, and how its questions are asked."""
+
+    conversation: Conversation
+    mind: Mind
+    turns: dict[UUID, str]
+    cues: tuple[tuple[Question, Cue], ...]
+
+
+@asynccontextmanager
+async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
+    """Serve an empty database whose space is the embedder's; vectors are given with every write and cue."""
+    settings = {"fsync": "off", "max_wal_size": "4GB"}
+    with open_folder("quality") as folder, Cluster(folder / "postgres", settings=settings) as cluster:
+        await ensure_database(cluster.dsn(), "quality")
+        addresses = Addresses(cluster.dsn("quality", "recollect_service"), cluster.dsn("quality"))
+        await prepare(addresses, embedder)
+        # Nothing is learned from the talk: what is measured is recall without any model but the embedder.
+        async with connected(Settings(deadline_seconds=60, steps=""), addresses, None) as recollect:
+            yield recollect
+
+
+async def store(
+    recollect: Recollect, name: str, conversations: Sequence[Conversation], embedder: Embedder | None, bar: Progress
+) -> AsyncIterator[Stored]:
+    """Store a set, each conversation in a scope of its own, and give them one by one."""
+    turns, cues = await embed_set(name, conversations, embedder, bar)
+    task = bar.add_task(f"{name}: storing", total=sum(len(talk.turns) for talk in conversations))
+    turn_at = cue_at = 0
+    for talk in conversations:
+        mind = await recollect.mind(f"{name}-{re.sub('[^A-Za-z0-9]', '-', talk.id)}")
+        if talk.id in OWNERS:
+            await mind.set_profile(Profile(names=(OWNERS[talk.id],)))
+        vectors = None if turns is None else turns[turn_at : turn_at + len(talk.turns)]
+        ids = await (store_talk if name in TALKS else store_records)(mind, talk, vectors)
+        asked = ask(talk, None if cues is None else cues[cue_at : cue_at + len(talk.questions)])
+        yield Stored(talk, mind, dict(zip(ids, (turn.id for turn in talk.turns), strict=True)), tuple(asked))
+        turn_at, cue_at = turn_at + len(talk.turns), cue_at + len(talk.questions)
+        bar.advance(task, len(talk.turns))
+    bar.remove_task(task)
+
+
+async def store_talk(mind: Mind, talk: Conversation, vectors: Vectors | None) -> list[UUID]:
+    """Append the turns, a conversation for each session."""
+    given = vectors if vectors is not None else [None] * len(talk.turns)
+    said = zip(talk.turns, read_moments(talk.turns), given, strict=True)
+    messages = [
+        (
+            turn.session,
+            NewMessage(role_of(turn), turn.content[:LONGEST], name_of(turn), occurred_at=moment, embedding=vector),
+        )
+        for turn, moment, vector in said
+    ]
+    ids: list[UUID] = []
+    for session, group in groupby(messages, key=lambda each: each[0]):
+        together = [message for _, message in group]
+        for start in range(0, len(together), ONE_CALL):
+            appended = await mind.conversation(f"session-{session}").append(together[start : start + ONE_CALL])
+            ids += [each.id for each in appended]
+    return ids
+
+
+async def store_records(mind: Mind, talk: Conversation, vectors: Vectors | None) -> list[UUID]:
+    """Load the turns as events at their moments."""
+    given = vectors if vectors is not None else [None] * len(talk.turns)
+    return await mind.load(
+        [
+            NewMemory(turn.content, Kind.EVENT, speaker=name_of(turn), occurred_at=moment, embedding=vector)
+            for turn, moment, vector in zip(talk.turns, read_moments(talk.turns), given, strict=True)
+        ]
+    )
+
+
+def ask(talk: Conversation, vectors: Vectors | None) -> Iterator[tuple[Question, Cue]]:
+    """Ask every question after the last turn of the talk, and leave no trace."""
+    # A record of the first minute of the next year does not move the year that is asked about.
+    now = max(read_moments(talk.turns)) - timedelta(minutes=1)
+    for place, question in enumerate(talk.questions):
+        vector = None if vectors is None else vectors[place]
+        yield question, Cue(question.text[:8_000], embedding=vector, limit=30, now=now, touch=False)
+
+
+def role_of(turn: Turn) -> Role:
+    """Say who speaks; where two people do, both are users."""
+    return ROLES.get(turn.speaker, Role.USER)
+
+
+def name_of(turn: Turn) -> str:
+    """Say by which name, where it is not only a role."""
+    return "" if turn.speaker in {*ROLES, "memory"} else turn.speaker
+
+
+async def embed_set(
+    name: str, conversations: Sequence[Conversation], embedder: Embedder | None, bar: Progress
+) -> tuple[Vectors | None, Vectors | None]:
+    """Embed turns and questions, if the embedder reads them; a turn of a talk is embedded as the service does it."""
+    questions = [question.text for talk in conversations for question in talk.questions]
+    if embedder is None or not any(script_of(text) in embedder.scripts for text in questions):
+        return None, None
+    texts = [text for talk in conversations for text in to_embed(talk, together=name in TALKS)]
+    return await _embed_cached(texts, embedder, bar), await _embed_cached(questions, embedder, bar)
+
+
+def to_embed(talk: Conversation, *, together: bool) -> Iterator[str]:
+    """Give what is embedded for each turn."""
+    for before, turn in zip((None, *talk.turns), talk.turns, strict=False):
+        known = before if together and before is not None and before.session == turn.session else None
+        seen = "" if known is None else utterance_before(name_of(known), known.content)
+        yield embedded_text(NewMemory(turn.content, speaker=name_of(turn)), seen)
+
+
+async def _embed_cached(texts: list[str], embedder: Embedder, bar: Progress) -> Vectors:
+    digest = hashlib.sha256("\0".join((embedder.model, *texts)).encode()).hexdigest()[:20]
+    path = OUT / f"vectors-{digest}.npy"
+    if not path.exists():
+        OUT.mkdir(exist_ok=True)
+        np.save(path, await _embed(texts, embedder, bar))
+    vectors: Vectors = np.load(path)
+    return vectors
+
+
+async def _embed(texts: Sequence[str], embedder: Embedder, bar: Progress) -> Vectors:
+    task = bar.add_task("embedding", total=len(texts))
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    vectors = np.empty((len(texts), embedder.dimensions), dtype=np.float32)
+    for start in range(0, len(order), 128):
+        places = order[start : start + 128]
+        vectors[places] = await embedder.embed([texts[place] for place in places])
+        bar.advance(task, len(places))
+    bar.remove_task(task)
+    return vectors

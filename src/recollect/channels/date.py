@@ -1,0 +1,61 @@
+"""Recall by when: what happened in a time that the cue names, the more exactly it is named the better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.dates_rating import choose, rate
+from recollect.core.terms import hash_term, slot
+from recollect.models import Candidate, Kind
+from recollect.store.db import Connection
+from recollect.store.memories import SLOTS
+from recollect.store.scopes import Place
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+MOST_WITHIN = 1_000
+"""So many of a kind and period are looked at, the newest."""
+EVERY_KIND = [kind.value for kind in Kind]
+
+
+class DateChannel:
+    """Propose what happened in the periods of the cue, the narrowest first, of each what shares most words with it."""
+
+    name = "date"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search."""
+        periods = choose(reading.facets.periods)
+        if not periods:
+            return skipped("the cue names no time")
+        parameters = {
+            "scope_id": place.scope_id,
+            "starts": [period.start for period in periods],
+            "ends": [period.end for period in periods],
+            "scores": [rate(period) for period in periods],
+            "kinds": reading.kinds or EVERY_KIND,
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "at": reading.times.at,
+            "words": join_words(place.scope_id or 0, reading.terms),
+            "most": max(limit, MOST_WITHIN),
+            "limit": limit,
+        }
+        return partial(read, await connection.execute(QUERIES["within"], parameters))
+
+
+def join_words(scope_id: int, terms: Sequence[str]) -> str | None:
+    """Write the terms of a cue as one sparse vector in which all weigh the same; nothing if there are none."""
+    slots = sorted({slot(hash_term(scope_id, term)) for term in terms})
+    return "{" + ",".join(f"{each}:1" for each in slots) + f"}}/{SLOTS}" if slots else None
+
+
+async def read(answer: AsyncCursor[DictRow]) -> Proposal:
+    """Read the candidates, those of the narrowest period first."""
+    return Proposal([Candidate(row["id"], row["score"]) for row in await answer.fetchall()], "exact")

@@ -1,0 +1,30 @@
+-- name: within
+-- Each kind and period is one stretch of the index, read from its end. Of more than are asked for, those come first
+-- that share most with the cue's words: a month has many days.
+with happened as materialized (
+    select found.id, found.occurred_at, max(periods.score) as score
+    from unnest(%(starts)s::timestamptz[], %(ends)s::timestamptz[], %(scores)s::double precision[])
+             as periods (starts_at, ends_at, score)
+    cross join unnest(%(kinds)s::text[]) as kinds (kind)
+    cross join lateral (
+        select memories.id, memories.occurred_at from memories
+        where memories.scope_id = %(scope_id)s and memories.kind = kinds.kind and memories.withheld is null
+          and memories.occurred_at >= periods.starts_at and memories.occurred_at < periods.ends_at
+          and not memories.idle
+          and memories.trust >= %(min_trust)s::smallint
+          and (memories.expires_at is null or memories.expires_at > now())
+          and (%(before)s::uuid is null or memories.id < %(before)s::uuid)
+          and (%(at)s::timestamptz is null or memories.id in (select true_at(%(scope_id)s, %(at)s::timestamptz)))
+        order by memories.occurred_at desc, memories.id desc
+        limit %(most)s
+    ) found
+    group by found.id, found.occurred_at
+)
+select happened.id, happened.score
+from happened left join lateral (
+    select memory_terms.weights <#> %(words)s::sparsevec as apart from memory_terms
+    where memory_terms.scope_id = %(scope_id)s and memory_terms.id between happened.id and happened.id
+    order by memory_terms.id limit 1
+) worded on %(words)s::sparsevec is not null
+order by happened.score desc, worded.apart, happened.occurred_at desc, happened.id desc
+limit %(limit)s

@@ -1,0 +1,59 @@
+"""Recall by keywords: what is filed under the words and names of the cue, the rarer ones first."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.keywords import file_under
+from recollect.models import Candidate, Kind
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+MOST_KEYWORDS = 512
+"""Of more words and names in a cue, these many are looked up."""
+LONGEST_LIST = 1_000
+"""So many memories of one kind are read of what is filed under a keyword, the newest first."""
+EVERY_KIND = [kind.value for kind in Kind]
+
+
+class KeywordChannel:
+    """Propose memories by the rarity of the keywords that they share with the cue, the newest first among equals.
+
+    Each shared keyword adds ln(1 + memories of the scope / memories filed under it). The logarithm lets two telling
+    keywords win over one that is merely rarer.
+    """
+
+    name = "keyword"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search."""
+        wanted = file_under((*reading.facets.keywords, *reading.facets.names))[:MOST_KEYWORDS]
+        if not wanted:
+            return skipped("the cue has no keywords")
+        parameters = {
+            "scope_id": place.scope_id,
+            "keywords": list(wanted),
+            "kinds": reading.kinds or EVERY_KIND,
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "at": reading.times.at,
+            "memory_count": place.memory_count,
+            "longest": LONGEST_LIST,
+            "limit": limit,
+        }
+        return partial(read, await connection.execute(QUERIES["filed"], parameters))
+
+
+async def read(answer: AsyncCursor[DictRow]) -> Proposal:
+    """Read the candidates, best first."""
+    rows = await answer.fetchall()
+    # What shares two keywords that are both frequent may lie further back than either of their lists was read.
+    whole = not rows or rows[0]["frequent"] < 2
+    return Proposal([Candidate(row["id"], row["score"]) for row in rows], "exact" if whole else "approximate")

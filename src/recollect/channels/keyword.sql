@@ -1,0 +1,63 @@
+-- name: filed
+-- A keyword weighs by how few are filed under it. Of each keyword and kind the newest are read; whether one of them is
+-- filed under a frequent keyword as well is looked up, because its own list may not reach that far back.
+with asked as materialized (
+    select keyword, frequency, ln(1 + %(memory_count)s / frequency::float8) as weight
+    from (
+        select given.keyword, (
+            select sum(case when kinds.kind in ('event', 'thought') then (
+                select strength from keyword_strengths strengths
+                where strengths.scope_id = %(scope_id)s and strengths.kind = kinds.kind
+                  and strengths.keyword = given.keyword
+            ) else (
+                select count(*) from (
+                    select from memory_keywords filed
+                    where filed.scope_id = %(scope_id)s and filed.keyword = given.keyword and filed.kind = kinds.kind
+                    limit %(longest)s + 1
+                ) filed_under_it
+            ) end)
+            from unnest(%(kinds)s::text[]) as kinds (kind)
+        ) as frequency
+        from unnest(%(keywords)s::text[]) as given (keyword)
+        where (
+            select true from memory_keywords filed
+            where filed.scope_id = %(scope_id)s and filed.keyword = given.keyword
+            limit 1
+        )
+        -- Else all of it would be planned and read once for each use of the frequency.
+        offset 0
+    ) counted
+    where frequency > 0
+), shared as (
+    select kinds.kind, newest.id, sum(asked.weight) as weight, array_agg(asked.keyword) as keywords
+    from asked cross join unnest(%(kinds)s::text[]) as kinds (kind) cross join lateral (
+        select filed.id from memory_keywords filed
+        where filed.scope_id = %(scope_id)s and filed.keyword = asked.keyword and filed.kind = kinds.kind
+          -- Of events and thoughts, what is not counted is idle: it never comes to mind.
+          and (filed.counted or kinds.kind not in ('event', 'thought'))
+          and (%(before)s::uuid is null or filed.id < %(before)s::uuid)
+          and (%(at)s::timestamptz is null or filed.id in (select true_at(%(scope_id)s, %(at)s::timestamptz)))
+          and (%(min_trust)s::smallint = 0 or (
+              select memories.trust from memories
+              where memories.scope_id = %(scope_id)s and memories.id between filed.id and filed.id
+              order by memories.id limit 1
+          ) >= %(min_trust)s::smallint)
+        order by filed.id desc
+        limit %(longest)s
+    ) newest
+    group by kinds.kind, newest.id
+)
+-- Rounded, because the order in which weights are added must not tell equals apart.
+select id, round((weight + coalesce((
+           select sum(asked.weight) from asked
+           where asked.frequency > %(longest)s and asked.keyword <> all (shared.keywords) and (
+               select true from memory_keywords filed
+               where filed.scope_id = %(scope_id)s and filed.keyword = asked.keyword and filed.kind = shared.kind
+                 and filed.id = shared.id
+               limit 1
+           )
+       ), 0))::numeric, 9)::float8 as score,
+       (select count(*) from asked where frequency > %(longest)s) as frequent
+from shared
+order by score desc, id desc
+limit %(limit)s

@@ -1,0 +1,44 @@
+"""Recall what is recent: the newest memories by when they happened, whatever the cue says."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import Answer, Proposal
+from recollect.core.cues import Reading
+from recollect.models import Candidate, Kind
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+EVERY_KIND = [kind.value for kind in Kind]
+HALVED_AFTER = 10
+"""So many places behind the newest memory, one counts half as much."""
+
+
+class RecentChannel:
+    """Propose the newest memories; what is idle is as good as nothing."""
+
+    name = "recent"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search."""
+        parameters = {
+            "scope_id": place.scope_id,
+            "kinds": reading.kinds or EVERY_KIND,
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "at": reading.times.at,
+            "limit": limit,
+        }
+        return partial(read, await connection.execute(QUERIES["newest"], parameters))
+
+
+async def read(answer: AsyncCursor[DictRow]) -> Proposal:
+    """Read the candidates, newest first; the score falls with the place, half at ten, a third at twenty."""
+    rows = await answer.fetchall()
+    return Proposal([Candidate(row["id"], 1 / (1 + place / HALVED_AFTER)) for place, row in enumerate(rows)], "exact")

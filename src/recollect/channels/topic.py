@@ -1,0 +1,65 @@
+"""Recall by topic: what is filed under the topics that a cue is about, and what these lead to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.core.spreading import PARENT_TAKEN, RELATED_TAKEN, Found, rank
+from recollect.core.topics import encode, find_topics
+from recollect.models.topics import Reach, TopicSource
+from recollect.store.db import Connection
+from recollect.store.scopes import Place
+from recollect.store.sql import load_queries
+
+QUERIES = load_queries(__file__)
+MOST_LINKS = 500
+"""So many links of one topic are looked at, and so many below all of them, the newest: there may be very many."""
+UNNAMED = "the cue names no topic"
+UNKNOWN = "there is no such topic"
+
+
+class TopicChannel:
+    """Propose what is filed under topics, under related ones and those above; below, if the cue asks for it."""
+
+    name = "topic"
+
+    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+        """Send the search."""
+        asked = find_topics(reading.facets.topics)
+        if place.scope_id is None or not asked:
+            return skipped(UNNAMED)
+        parameters = {
+            "scope_id": place.scope_id,
+            "paths": [encode(names) for names in asked],
+            "parents": [encode(names[:-1]) for names in asked if len(names) > 1],
+            "descendants": reading.descendants,
+            "related_taken": RELATED_TAKEN,
+            "parent_taken": PARENT_TAKEN,
+            "most": MOST_LINKS,
+            "kinds": reading.kinds,
+            "min_trust": reading.min_trust,
+            "before": reading.before,
+            "at": reading.times.at,
+        }
+        return partial(read, await connection.execute(QUERIES["collect"], parameters), reading.now, limit)
+
+
+async def read(answer: AsyncCursor[DictRow], now: datetime, limit: int) -> Proposal:
+    """Read the links and rate them."""
+    rows = await answer.fetchall()
+    if not rows[0]["known"]:
+        return Proposal([], SKIPPED + UNKNOWN)
+    found = [to_found(row) for row in rows if row["memory_id"]]
+    return Proposal(rank(found, now, limit), "approximate" if rows[0]["cut"] else "exact")
+
+
+def to_found(row: DictRow) -> Found:
+    """Turn a row into a link and how it was come upon."""
+    reach = Reach(row["activation"], row["diffusion"], row["independence"])
+    return Found(row["memory_id"], TopicSource(row["source"]), row["occurred_at"], reach)

@@ -1,0 +1,42 @@
+"""Tell what a memory is like from how it is worded: whether it asks, tells a time or a number, or is a lasting wish."""
+
+from __future__ import annotations
+
+import re
+
+MOST_READ = 400
+"""So many characters of a memory are looked at: what it is like shows at its beginning."""
+QUESTION_MARKS = frozenset("?？")
+_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|ago|next|weeks?|weekend|months?|years?|days?|morning|evening|recently"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december|just|since|\d{4})\b"
+    r"|[昨今明前后][天日晚]|[上下这本]个?[周月]|[去今明前]年|[0-9一二三四五六七八九十]+[年月日号点周天]|早上|上午|中午|下午|晚上|凌晨",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\b(?:\d+|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|couple|few|several)\b"
+    r"|\d|[一二两三四五六七八九十百千万几多]+[个次天年岁位本件张条家种元块斤公里米分钟小时]",
+    re.IGNORECASE,
+)
+_WISHES = (
+    *("always", "never", "prefer", "rather than", "make sure", "from now on", "whenever"),
+    *("please include", "please use", "please provide", "please don't", "please do not"),
+    *("总是", "永远", "从不", "以后都", "每次都", "务必", "请记得", "请不要", "请用", "更喜欢", "偏好"),
+)
+
+
+def tells_time(content: str) -> bool:
+    """Tell whether a text says when."""
+    return bool(_TIME.search(content))
+
+
+def tells_number(content: str) -> bool:
+    """Tell whether a text says how many."""
+    return bool(_NUMBER.search(content))
+
+
+def wishes(content: str) -> bool:
+    """Tell whether a text says what is always, or never, to be done."""
+    lowered = content.lower()
+    return any(words in lowered for words in _WISHES)

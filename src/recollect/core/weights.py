@@ -1,0 +1,52 @@
+"""What channels and preferences weigh where a caller says nothing else: learned on questions whose answers are known.
+
+`bench/learn.py` prints these tables; what they are worth on questions they were not learned from, `bench/quality.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from recollect.models import Script
+
+USUAL_CHANNELS = ("text", "vector", "keyword", "graph", "topic", "date")
+"""Asked where a cue names no channels."""
+EVERY_CHANNEL = ("vector", "text", "stream", "keyword", "graph", "topic", "date", "recent")
+_BOTH = {
+    "text": (0.2, 2.1),
+    "vector": (4.1, 4.0),
+    "date": (2.9, 3.5),
+    "near_date": (3.7, 1.0),
+    "coverage": (3.5, 4.2),
+    "surroundings": (1.8, 1.4),
+    "session": (1.2, 0.0),
+    "session_best": (0.0, 1.7),
+    "session_meaning": (0.9, 0.0),
+    "speaker": (2.8, 1.9),
+    "answer": (1.3, 0.0),
+    "tells_time": (1.5, 0.5),
+    "tells_number": (1.2, 0.0),
+    "question": (-0.3, 0.0),
+    "assistant": (-1.3, 0.0),
+    "wish": (0.5, 0.0),
+    "long": (-2.3, -3.4),
+    "diversity": (0.4, 0.0),
+}
+LEARNED: Mapping[Script, Mapping[str, float]] = MappingProxyType(
+    {
+        Script.WORDS: MappingProxyType({name: words for name, (words, _) in _BOTH.items()}),
+        Script.CJK: MappingProxyType({name: chinese for name, (_, chinese) in _BOTH.items()}),
+    }
+)
+"""For Chinese no embedder was there to learn from: the weight of `vector` is that of the other table."""
+CHOSEN: Mapping[str, float] = MappingProxyType(
+    {"stream": 4.0, "keyword": 0.5, "graph": 1.0, "topic": 1.5, "recent": 0.5, "latest": 3.0}
+)
+"""What no question set tells: how much to make of what somebody filed, linked or stated, and of age where it counts."""
+NAMES = frozenset({*CHOSEN, *LEARNED[Script.WORDS]})
+
+
+def usual_weights(script: Script) -> dict[str, float]:
+    """Give what everything weighs for a cue of this script."""
+    return {**CHOSEN, **LEARNED[script]}

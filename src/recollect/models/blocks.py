@@ -1,0 +1,84 @@
+"""The nouns of a block: what is remembered as text for a prompt, line by line, each at its level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from recollect.models.memories import JSON, Kind, Memory
+from recollect.models.recalls import Status
+
+
+class Level(StrEnum):
+    """How much of a memory a line shows."""
+
+    FULL = "full"
+    """All it says; of a summary also some of what it was made from."""
+    COMPACT = "compact"
+    """How it begins, up to a few sentences; of a summary less of what it was made from."""
+    ABSTRACT = "abstract"
+    """How it begins, up to a sentence; of a summary nothing of what it was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One memory as a block shows it."""
+
+    short_id: str
+    """By which the line is cited; it stands for one memory in the block, and in the conversation if one is named."""
+    memory_id: UUID
+    kind: Kind
+    level: Level
+    occurred_at: datetime
+    text: str
+    """As it stands in the block: a line, and an indented one for each thing that it quotes."""
+    tokens: int
+    score: float
+    """What the recall gave it; 0 for what only an earlier recall brought to mind."""
+    evidence: tuple[UUID, ...]
+    """The memories that it was made from."""
+    again: bool = False
+    """Whether the conversation was shown it before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What is remembered, as a text within a budget, and the lines that it is made of."""
+
+    text: str
+    """Heading, fence and lines, grouped by kind; empty where nothing is remembered."""
+    lines: tuple[Line, ...]
+    """In the order of the text."""
+    messages: tuple[Mapping[str, JSON], ...]
+    """The same as one system message of an OpenAI-style `messages` array; none where nothing is remembered."""
+    tokens: int
+    """What that message costs."""
+    budget: int
+    tokenizer: str
+    left_out: int = 0
+    """How many memories were recalled that found no room."""
+    not_repeated: int = 0
+    """How many were recalled that the conversation was shown before."""
+    methods: Mapping[str, str] = field(default_factory=dict[str, str])
+    """How each channel of the recall found its candidates."""
+    status: Status = Status.OK
+    """How the recall went."""
+    message: str = ""
+    recall_id: UUID | None = None
+    """By which the recall is explained and replayed, if it was kept."""
+
+    def find(self, short_id: str) -> Line | None:
+        """Find the line that a short id stands for, written with or without its brackets."""
+        wanted = short_id.strip().strip("[]").lower()
+        return next((line for line in self.lines if line.short_id == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a short id stands for: a memory, and the memories that it was made from as far as they are in sight."""
+
+    memory: Memory
+    evidence: tuple[Memory, ...]

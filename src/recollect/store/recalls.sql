@@ -1,0 +1,45 @@
+-- name: share
+select share_recalls(%(scope_id)s)
+
+-- name: keep
+-- Not if something that it lists was forgotten meanwhile, or is blank by now.
+insert into recalls (
+    scope_id, id, asked_at, text, cue, vector, space_id, lineup, listed, hits, "limit", status, message, methods, tallies,
+    milliseconds
+)
+select %(scope_id)s, %(id)s, %(asked_at)s, %(text)s, %(cue)s, %(vector)s, %(space_id)s, %(lineup)s, %(listed)s::uuid[],
+       %(hits)s, %(limit)s, %(status)s, %(message)s, %(methods)s, %(tallies)s, %(milliseconds)s
+where (
+    select count(*) from memories
+    where scope_id = %(scope_id)s and id = any (array(select unnest(%(listed)s::uuid[])))
+      and withheld is distinct from 'stale'
+) = cardinality(%(listed)s::uuid[])
+returning id
+
+-- name: fetch
+select asked_at, cue, vector, space_id, lineup, hits, "limit", status, message, methods, tallies, milliseconds
+from recalls
+where scope_id = (
+    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+) and id between %(id)s and %(id)s
+order by id
+limit 1
+
+-- name: page
+select id, asked_at, text, status, jsonb_array_length(hits) as hits, milliseconds
+from recalls
+where scope_id = (
+    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+) and id < %(cursor)s
+order by id desc
+limit %(limit)s
+
+-- name: prune
+delete from recalls
+where (scope_id, id) in (
+    select scope_id, id from recalls
+    where scope_id between first_scope() and last_scope() and id < %(before)s
+    order by scope_id, id
+    limit %(limit)s
+)
+returning id

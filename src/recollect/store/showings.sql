@@ -1,0 +1,55 @@
+-- name: read
+-- What was shown and still takes part in recall; what does not is not carried on, and keeps its short id.
+select showings.memory_id, showings.short_id, showings.score, showings.reckoned_at, memory.withheld is null as in_sight
+from showings
+cross join lateral (
+    select withheld from memories
+    where memories.scope_id = %(scope_id)s and memories.id between showings.memory_id and showings.memory_id
+    order by memories.id limit 1
+) memory
+where showings.scope_id = %(scope_id)s and showings.conversation_id = %(conversation)s
+order by showings.memory_id
+
+-- name: state
+select state from conversations
+where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
+order by id limit 1
+
+-- name: save
+-- Nothing of a conversation that is on its way out, and of no memory that is gone by now.
+insert into showings (scope_id, conversation_id, memory_id, short_id, score, reckoned_at)
+select %(scope_id)s, %(conversation)s, given.id, given.short_id, given.score, given.reckoned_at
+from unnest(%(ids)s::uuid[], %(short_ids)s::text[], %(scores)s::double precision[], %(moments)s::timestamptz[])
+    as given (id, short_id, score, reckoned_at)
+where given.id = any (array(
+        select id from memories
+        where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
+    ))
+    and not exists (
+        select from conversations
+        where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
+          and state in ('deleted', 'purging')
+    )
+order by given.id
+on conflict (scope_id, conversation_id, memory_id) do update
+set short_id = excluded.short_id, score = excluded.score, reckoned_at = excluded.reckoned_at
+
+-- name: prune
+delete from showings
+where scope_id between first_scope() and last_scope() and reckoned_at < clock_timestamp() - %(age)s::interval
+
+-- name: resolve
+select memory_id from showings
+where scope_id = %(scope_id)s and conversation_id = %(conversation)s and short_id = %(short_id)s
+  and not exists (
+      select from conversations
+      where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
+        and state in ('deleted', 'purging')
+  )
+order by memory_id limit 1
+
+-- name: ending
+-- Ids are random at their end, so that no index is of use: all of the scope's are read, and nothing else of it.
+select id from memories
+where scope_id = %(scope_id)s and right(replace(id::text, '-', ''), %(length)s) = %(tail)s
+limit 2

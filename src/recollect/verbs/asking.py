@@ -1,0 +1,158 @@
+"""Put cues to their channels: all questions travel together, and none can hold the answers of the others up.
+
+The usual case costs one round trip. Where a statement is ended by its time limit, what was answered before it is
+kept, its channel is given up, and the channels behind it are asked once more, without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from recollect.channels.channel import SKIPPED, Answer, Channel, Proposal, skipped
+from recollect.core.cues import Reading
+from recollect.errors import OverdueError
+from recollect.models import Cue
+from recollect.store.db import read_answered
+from recollect.store.scopes import Place
+from recollect.store.spaces import tenant_of
+from recollect.verbs.parts import Parts
+
+Outcome = TypeVar("Outcome")
+FEWEST_CANDIDATES = 200
+ASKING_SHARE = 0.75
+"""So much of the deadline may be spent on asking: the rest is for fetching what won."""
+LARGEST_BOX = 0.5
+"""So much of that time one of several channels may have, whatever is set: one that stalls leaves time for the rest."""
+SHORTEST_SECONDS = 0.01
+"""With less time than this left, a channel is not asked any more."""
+GRACE_SECONDS = 0.25
+"""So much later than the server does, we end a question ourselves: a connection that is let go is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One cue, taken apart, with the channels that it is put to."""
+
+    cue: Cue
+    reading: Reading
+    channels: Sequence[Channel]
+    limit: int
+    consulted: str = ""
+    """What came of letting the chat model read the cue, too; nothing where it was not asked."""
+
+    @property
+    def depth(self) -> int:
+        """Say how many candidates each channel is asked for: to fuse them takes more than are shown."""
+        return self.limit if len(self.channels) == 1 else max(FEWEST_CANDIDATES, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One cue put to one channel: which of the cues, and which of its channels."""
+
+    cue: int
+    channel: Channel
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Name the question among all of a step."""
+        return self.cue, self.channel.name
+
+
+@dataclass(slots=True)
+class Round:
+    """What was sent in one round trip, and which question had the floor when it broke off, if it did."""
+
+    questions: Sequence[Question]
+    sent: list[tuple[Question, Answer]] = field(default_factory=list[tuple[Question, Answer]])
+    asking: Question | None = None
+    broken: bool = False
+
+
+async def ask_channels(parts: Parts, place: Place, step: Sequence[Asked]) -> list[dict[str, Proposal]]:
+    """Put all questions to their channels; one that does not answer in time is named as skipped, with the reason."""
+    waiting = [Question(number, channel) for number, asked in enumerate(step) for channel in asked.channels]
+    found: dict[tuple[int, str], Proposal] = {}
+    started = time.monotonic()
+    whole = ASKING_SHARE * parts.database.deadline_seconds
+    # Nobody else waits for a channel that is alone.
+    alone = len({question.channel.name for question in waiting}) <= 1
+    box = whole if alone else min(parts.channel_seconds, LARGEST_BOX * whole)
+    while waiting:
+        seconds = min(box, whole - (time.monotonic() - started))
+        if seconds < SHORTEST_SECONDS:
+            found |= {question.key: give_up("there was no time left to ask it") for question in waiting}
+            break
+        sent = await send(parts, place, step, Round(waiting), seconds)
+        proposals = await (keep_answered if sent.broken else read_all)(sent, seconds)
+        waiting = [question for question in waiting if question.key not in proposals]
+        found |= proposals
+    return [{each.name: found[number, each.name] for each in asked.channels} for number, asked in enumerate(step)]
+
+
+async def send(parts: Parts, place: Place, step: Sequence[Asked], sent: Round, seconds: float) -> Round:
+    """Send questions in one round trip, each with its time limit; tell if one of them outlasted it."""
+    tenant_id = tenant_of(place.scope_id or 0)
+    try:
+        async with parts.database.reading(tenant_id, one_snapshot=len(step) > 1, seconds=seconds) as connection:
+            for question in sent.questions:
+                sent.asking, asked = question, step[question.cue]
+                sending = question.channel.ask(connection, place, asked.reading, asked.depth)
+                sent.sent.append((question, await send_one(sending, seconds)))
+    except OverdueError:
+        sent.broken = True
+    return sent
+
+
+async def send_one(sending: Awaitable[Answer], seconds: float) -> Answer:
+    """Send one question; a channel that takes its time before it has even asked is given up."""
+    try:
+        async with asyncio.timeout(seconds + GRACE_SECONDS):
+            return await sending
+    except TimeoutError:
+        return skipped(describe_lateness(seconds))
+
+
+async def read_all(sent: Round, seconds: float) -> dict[tuple[int, str], Proposal]:
+    """Read every answer; those that wait for something else than the database do so side by side."""
+    read = await asyncio.gather(*(read_in_time(answer, seconds) for _, answer in sent.sent))
+    return {question.key: proposal for (question, _), proposal in zip(sent.sent, read, strict=True)}
+
+
+async def keep_answered(sent: Round, seconds: float) -> dict[tuple[int, str], Proposal]:
+    """Read what was answered before a round broke off, and give the channel up that it broke off at, for every cue."""
+    found: dict[tuple[int, str], Proposal] = {}
+    stalled = sent.asking
+    for question, answer in sent.sent:
+        proposal = await read_in_time(partial(read_answered, answer), seconds)
+        if proposal is None:
+            stalled = question
+            break
+        found[question.key] = proposal
+    late = give_up(describe_lateness(seconds))
+    same = [each for each in sent.questions if stalled is None or each.channel.name == stalled.channel.name]
+    return {each.key: late for each in same} | found
+
+
+async def read_in_time(read: Callable[[], Awaitable[Outcome]], seconds: float) -> Outcome | Proposal:
+    """Read an answer, or give it up."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await read()
+    except TimeoutError:
+        return give_up(describe_lateness(seconds))
+
+
+def give_up(reason: str) -> Proposal:
+    """Propose nothing in a channel's place, and say why."""
+    return Proposal([], SKIPPED + reason)
+
+
+def describe_lateness(seconds: float) -> str:
+    """Say how long a channel was waited for."""
+    return f"it did not answer within {seconds:.3g} s"

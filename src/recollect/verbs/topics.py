@@ -1,0 +1,156 @@
+"""Topics: list the tree, file memories under it, and rename, move or merge what grew apart, one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from recollect.core.checks import MOST_MEMORIES, check_limit, check_moment
+from recollect.core.topics import LONGEST_LABELS, MOST_LEVELS, Names, check_filing, encode, grow, read_topic, show_topic
+from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models import Scope
+from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
+from recollect.store import topics
+from recollect.store.db import Connection
+from recollect.store.scopes import locate
+from recollect.verbs.parts import Parts
+
+MOST_TOPICS = 10_000
+UNKNOWN = "There is no such topic in this scope."
+
+
+async def tree(parts: Parts, scope: Scope, path: str, limit: int) -> TopicTree:
+    """List a topic with all below it, or the whole tree, each topic with its number of memories."""
+    if not 1 <= limit <= MOST_TOPICS:
+        raise InvalidInputError(f"limit must be between 1 and {MOST_TOPICS}")
+    asked = read_topic(path) if path else ()
+    scope_id = (await locate(parts.database, scope)).scope_id
+    nodes = await topics.read_tree(parts.database, scope_id, asked) if scope_id is not None else []
+    found = grow(nodes, len(asked))
+    if asked and not found:
+        raise NotFoundError(UNKNOWN)
+    return TopicTree(tuple(found[:limit]), whole=len(found) <= limit)
+
+
+async def link(parts: Parts, scope: Scope, path: str, filings: Sequence[Filing]) -> Topic:
+    """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+    if not 1 <= len(filings) <= MOST_MEMORIES:
+        raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
+    names = read_topic(path)
+    for filing in filings:
+        check_filing(path, filing.related, filing.reach)
+        if filing.occurred_at is not None:
+            check_moment("occurred_at", filing.occurred_at)
+    async with changing(parts, scope) as (connection, scope_id):
+        present = await topics.find_present(connection, scope_id, [filing.memory_id for filing in filings])
+        if any(filing.memory_id not in present for filing in filings):
+            raise NotFoundError("There is no such memory in this scope.")
+        await topics.file(connection, scope_id, [topics.file_as(names, filing) for filing in filings])
+    return await read_one(parts, scope_id, names)
+
+
+async def unlink(parts: Parts, scope: Scope, path: str, ids: Sequence[UUID]) -> list[UUID]:
+    """Take memories from a topic and tell which; a topic that nothing needs any more goes."""
+    if not 1 <= len(ids) <= MOST_MEMORIES:
+        raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
+    names = read_topic(path)
+    async with changing(parts, scope) as (connection, scope_id):
+        return sorted(await topics.unlink(connection, scope_id, names, ids))
+
+
+async def list_links(parts: Parts, scope: Scope, path: str, memory_id: UUID | None, limit: int) -> list[TopicLink]:
+    """List what is filed under a topic, or what a memory is filed under, the newest first."""
+    check_limit(limit)
+    if not path and memory_id is None:
+        raise InvalidInputError("name a path or a memory_id")
+    names = read_topic(path) if path else ()
+    scope_id = (await locate(parts.database, scope)).scope_id
+    return [] if scope_id is None else await topics.read_links(parts.database, scope_id, names, memory_id, limit)
+
+
+async def related(parts: Parts, scope: Scope, path: str, limit: int) -> list[RelatedTopic]:
+    """List the topics that what is filed under one leads to."""
+    check_limit(limit)
+    names = read_topic(path)
+    scope_id = (await locate(parts.database, scope)).scope_id
+    return [] if scope_id is None else await topics.read_related(parts.database, scope_id, names, limit)
+
+
+async def rename(parts: Parts, scope: Scope, path: str, name: str) -> Topic:
+    """Give a topic another name, and so another path to it and to all below it."""
+    names, new = read_topic(path), read_topic(name, "name")
+    if len(new) > 1:
+        raise InvalidInputError("name must be one name; use move to bring a topic elsewhere")
+    return await replant(parts, scope, names, (*names[:-1], *new), renamed=True)
+
+
+async def move(parts: Parts, scope: Scope, path: str, under: str) -> Topic:
+    """Bring a topic with all below it under another one, which comes to be if it is new; to the roots if none."""
+    names, parent = read_topic(path), read_topic(under, "under") if under else ()
+    return await replant(parts, scope, names, (*parent, names[-1]))
+
+
+async def replant(parts: Parts, scope: Scope, path: Names, new_path: Names, *, renamed: bool = False) -> Topic:
+    """Bring a topic to a path where none is yet."""
+    read_topic(show_topic(new_path))
+    same = encode(path) == encode(new_path)
+    if not same:
+        refuse_below(path, new_path)
+    async with changing(parts, scope) as (connection, scope_id):
+        there, taken = await topics.are_there(connection, scope_id, [path, new_path])
+        if not there:
+            raise NotFoundError(UNKNOWN)
+        if taken and not same:
+            raise ConflictError("There is such a topic already: merge the two instead.")
+        await check_room(connection, scope_id, path, new_path)
+        if not same:
+            await topics.replant(connection, scope_id, path, new_path)
+        if renamed:
+            await topics.name(connection, scope_id, new_path)
+    return await read_one(parts, scope_id, new_path)
+
+
+async def merge(parts: Parts, scope: Scope, path: str, into: str) -> Topic:
+    """Let one topic absorb another with all below it: what is filed under both is filed as its newer link says."""
+    names, heir = read_topic(path), read_topic(into, "into")
+    if encode(names) == encode(heir):
+        raise InvalidInputError("into must be another topic")
+    refuse_below(names, heir)
+    async with changing(parts, scope) as (connection, scope_id):
+        if not all(await topics.are_there(connection, scope_id, [names, heir])):
+            raise NotFoundError(UNKNOWN)
+        await check_room(connection, scope_id, names, heir)
+        await topics.replant(connection, scope_id, names, heir)
+    return await read_one(parts, scope_id, heir)
+
+
+def refuse_below(path: Names, new_path: Names) -> None:
+    """Refuse to bring a topic below itself."""
+    if f"{encode(new_path)}.".startswith(f"{encode(path)}."):
+        raise InvalidInputError("a topic cannot be brought below itself")
+
+
+async def check_room(connection: Connection, scope_id: int, path: Names, new_path: Names) -> None:
+    """Refuse what would make the paths below too long or too deep."""
+    letters, levels = await topics.measure(connection, scope_id, path)
+    longer, deeper = len(encode(new_path)) - len(encode(path)), len(new_path) - len(path)
+    if letters + longer > LONGEST_LABELS or levels + deeper > MOST_LEVELS:
+        raise InvalidInputError("what lies below would be too deep or its path too long: move some of it first")
+
+
+@asynccontextmanager
+async def changing(parts: Parts, scope: Scope) -> AsyncIterator[tuple[Connection, int]]:
+    """Open a transaction that alone changes the scope."""
+    async with parts.database.transaction(scope.tenant_id) as connection:
+        scope_id = await topics.hold_scope(connection, scope)
+        if scope_id is None:
+            raise NotFoundError(UNKNOWN)
+        yield connection, scope_id
+
+
+async def read_one(parts: Parts, scope_id: int, path: Names) -> Topic:
+    """Read a topic as it is now."""
+    found = grow(await topics.read_tree(parts.database, scope_id, path), len(path))
+    # Of what only deleted talk is filed under nothing is told.
+    return found[0] if found else Topic(show_topic(path), path[-1], 0, 0)

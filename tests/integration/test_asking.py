@@ -1,0 +1,213 @@
+"""No channel holds an answer up: one that stalls is given up in time and named, and the others answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from recollect.channels.channel import Proposal, skipped
+from recollect.channels.past import PastChannel
+from recollect.channels.recent import RecentChannel
+from recollect.channels.text import TextChannel
+from recollect.channels.vector import VectorChannel
+from recollect.core.cues import read
+from recollect.errors import UnavailableError
+from recollect.models import Candidate, Cue, NewMemory, Status
+from recollect.settings import Settings
+from recollect.store.scopes import locate
+from recollect.verbs.asking import Asked, ask_channels
+from recollect.wiring import connected
+
+BOX = 0.3
+LATE = f"skipped: it did not answer within {BOX:g} s"
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@dataclass
+class Sleeper:
+    """A channel of somebody else's, that waits for something else than the database."""
+
+    seconds: float
+    name: str = "sleeper"
+    before_asking: float = 0.0
+
+    async def ask(self, connection, place, reading, limit):
+        await asyncio.sleep(self.before_asking)
+
+        async def answer():
+            await asyncio.sleep(self.seconds)
+            return Proposal([], "exact")
+
+        return answer
+
+
+@dataclass
+class Waiter:
+    """A channel whose statement takes its time on the server; it sends another one before."""
+
+    seconds: float
+    name: str = "waiter"
+
+    async def ask(self, connection, place, reading, limit):
+        await connection.execute("select 1")
+        cursor = await connection.execute("select 'slept' from pg_sleep(%s)", [self.seconds])
+
+        async def answer():
+            await cursor.fetchall()
+            return Proposal([Candidate(place.scope_id, 1.0)], "exact")
+
+        return answer
+
+
+@dataclass
+class Asker:
+    """A channel that reads its answer before it returns: a round trip of its own."""
+
+    seconds: float
+    name: str = "asker"
+
+    async def ask(self, connection, place, reading, limit):
+        cursor = await connection.execute("select 'slept' from pg_sleep(%s)", [self.seconds])
+        await cursor.fetchall()
+        return skipped("it has answered")
+
+
+@pytest.fixture
+async def mind(addresses, embedder):
+    settings = Settings(embedder="fake", channel_seconds=BOX, pool_size=2)
+    async with connected(settings, addresses, embedder) as running:
+        mind = await running.mind("ada", "li")
+        await mind.remember([NewMemory("the green apple"), NewMemory("a red apple"), NewMemory("rivers")])
+        yield mind
+
+
+@pytest.fixture
+def lock(addresses):
+    """Hold a table so that nobody else can even read it."""
+
+    @contextmanager
+    def hold(*tables):
+        with psycopg.connect(addresses.owner) as connection:
+            for table in tables:
+                statement = sql.SQL("lock table {} in access exclusive mode")
+                connection.execute(statement.format(sql.Identifier(table)))
+            yield
+            connection.rollback()
+
+    return hold
+
+
+async def ask(mind, channels, *texts):
+    place = await locate(mind.parts.database, mind.scope)
+    vector = (await mind.parts.embedder.embed(["apple"]))[0]
+    step = [Asked(cue, read(cue, vector, now=NOW), channels, 10) for cue in [Cue(text) for text in texts or ("apple",)]]
+    started = time.monotonic()
+    answers = await ask_channels(mind.parts, place, step)
+    return answers, time.monotonic() - started
+
+
+def methods(answers):
+    return [{name: proposal.method for name, proposal in each.items()} for each in answers]
+
+
+async def test_all_answer_where_nothing_stalls(mind):
+    channels = [VectorChannel(), TextChannel(), PastChannel(), RecentChannel(), Sleeper(0.01), Waiter(0.01)]
+    answers, _ = await ask(mind, channels, "apple", "rivers")
+    assert [list(each) for each in answers] == [[channel.name for channel in channels]] * 2
+    assert [len(each["text"].candidates) for each in answers] == [2, 1]
+    assert {method for each in methods(answers) for method in each.values()} == {
+        "exact",
+        "skipped: the cue names no time",
+    }
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_a_channel_that_waits_for_a_lock_is_given_up_and_named(mind, lock, place):
+    channels = [VectorChannel(), RecentChannel()]
+    channels.insert(place, TextChannel())
+    with lock("memory_terms"):
+        [found], seconds = await ask(mind, channels)
+    assert list(found) == [channel.name for channel in channels]
+    assert (found["text"].method, found["text"].candidates) == (LATE, [])
+    assert [len(found[name].candidates) for name in ("vector", "recent")] == [3, 3]
+    assert BOX <= seconds < 4 * BOX
+    assert (await ask(mind, channels))[0][0]["text"].method == "exact"
+
+
+async def test_a_recall_goes_on_without_it_and_says_so(mind, lock):
+    with lock("memory_keywords"):
+        found = await mind.recall("apple")
+    assert (found.methods["keyword"], found.methods["text"], found.methods["vector"]) == (LATE, "exact", "exact")
+    assert found.status is Status.OK and found.hits
+
+
+@pytest.mark.parametrize(
+    "stalled",
+    [Waiter(5), Sleeper(5), Sleeper(0, before_asking=5), Asker(5)],
+    ids=["on the server", "elsewhere", "before it asks", "while it asks"],
+)
+async def test_whatever_a_channel_waits_for_it_is_given_up(mind, stalled):
+    [found], seconds = await ask(mind, [TextChannel(), stalled, VectorChannel()])
+    assert found[stalled.name] == Proposal([], LATE)
+    assert [len(found[name].candidates) for name in ("text", "vector")] == [2, 3]
+    assert seconds < 4 * BOX
+
+
+async def test_several_that_stall_are_each_given_up(mind, lock):
+    with lock("memory_terms", "vectors_1"):
+        [found], seconds = await ask(mind, [TextChannel(), RecentChannel(), VectorChannel(), Waiter(0.01)])
+    assert [found[name].method for name in ("text", "vector")] == [LATE, LATE]
+    assert len(found["recent"].candidates) == 3 and len(found["waiter"].candidates) == 1
+    assert 2 * BOX <= seconds < 5 * BOX
+
+
+async def test_channels_that_wait_elsewhere_wait_side_by_side(mind):
+    channels = [Sleeper(0.8 * BOX, f"sleeper {number}") for number in range(5)]
+    [found], seconds = await ask(mind, [TextChannel(), *channels])
+    assert {proposal.method for proposal in found.values()} == {"exact"}
+    assert seconds < 2 * BOX
+
+
+async def test_what_stalls_for_one_cue_is_given_up_for_all_of_them(mind, lock):
+    with lock("memory_terms"):
+        answers, seconds = await ask(mind, [VectorChannel(), TextChannel()], "apple", "rivers", "red")
+    assert methods(answers) == [{"vector": "exact", "text": LATE}] * 3
+    assert seconds < 4 * BOX
+
+
+async def test_a_channel_that_is_alone_keeps_nobody_waiting(mind):
+    [found], _ = await ask(mind, [Waiter(2 * BOX)])
+    assert found["waiter"].method == "exact"
+
+
+async def test_asking_leaves_time_to_fetch(mind, lock):
+    hasty = replace(mind.parts, channel_seconds=5.0)
+    hasty.database.deadline_seconds = 0.8
+    place = await locate(hasty.database, mind.scope)
+    channels = [Waiter(5, f"waiter {number}") for number in range(6)]
+    cue = Cue("apple")
+    started = time.monotonic()
+    [found] = await ask_channels(hasty, place, [Asked(cue, read(cue, None, now=NOW), channels, 10)])
+    assert time.monotonic() - started < 0.8
+    assert found["waiter 0"].method == "skipped: it did not answer within 0.3 s"
+    assert found["waiter 5"].method == "skipped: there was no time left to ask it"
+    assert not any(proposal.answered for proposal in found.values())
+
+
+async def test_a_database_that_is_away_is_no_stalled_channel(mind):
+    class Broken:
+        name = "broken"
+
+        async def ask(self, connection, place, reading, limit):
+            cursor = await connection.execute("select from vectors_999")
+            return cursor.fetchall
+
+    with pytest.raises(UnavailableError):
+        await ask(mind, [TextChannel(), Broken()])

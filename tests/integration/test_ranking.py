@@ -1,0 +1,143 @@
+"""A recall ranks by more than its channels: who is named, what stands beside, what is said twice; and it says so."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+
+from recollect.models import Asks, Cue, Kind, NewMemory, NewMessage, Profile, Role
+
+NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
+
+
+def said(name, content):
+    return NewMessage(Role.USER, content, name)
+
+
+async def contents(mind, text, **given):
+    answer = await mind.recall(Cue(text, touch=False, now=NOW, **given))
+    return [hit.memory.content for hit in answer.hits]
+
+
+async def test_who_is_named_comes_first(mind):
+    talk = mind.conversation("talk")
+    await talk.append([said("Caroline", "I adopted a dog."), said("Melanie", "I adopted a dog, too.")])
+    assert (await contents(mind, "Which dog did Melanie adopt?"))[0] == "I adopted a dog, too."
+    assert (await contents(mind, "Which dog did Caroline adopt?"))[0] == "I adopted a dog."
+    answer = await mind.recall(Cue("Which dog did Caroline adopt?", touch=False))
+    assert answer.facets.names == ("caroline",)
+    assert answer.hits[0].preferences["speaker"] > 0
+
+
+async def test_what_nobody_said_counts_if_it_speaks_of_who_is_named(mind):
+    await mind.remember(
+        [NewMemory("Li is allergic to nuts."), NewMemory("We meet at six.", Kind.MESSAGE, speaker="Li")]
+    )
+    hits = (await mind.recall(Cue("What must Li not eat?", touch=False))).hits
+    assert {hit.memory.content: "speaker" in hit.preferences for hit in hits} == {
+        "Li is allergic to nuts.": True,
+        "We meet at six.": True,
+    }
+
+
+async def test_an_answer_is_found_by_the_words_of_its_question(mind):
+    talk = mind.conversation("talk")
+    await talk.append(
+        [
+            said("Ann", "Which instrument does your daughter play in the orchestra?"),
+            said("Bob", "The violin, since she was six."),
+            *(said("Ann", f"Something else, number {number}.") for number in range(12)),
+        ]
+    )
+    answer = await mind.recall(Cue("instrument of the daughter in the orchestra", touch=False))
+    found = {hit.memory.content: hit for hit in answer.hits}
+    told = found["The violin, since she was six."]
+    assert answer.hits.index(told) <= 2
+    assert told.preferences["surroundings"] > 0 and told.preferences["answer"] > 0
+
+
+async def test_what_says_the_same_is_one_hit_with_a_count(mind):
+    same = await mind.remember([NewMemory("The bakery opens at seven."), NewMemory("the bakery opens at seven!")])
+    await mind.remember("A train leaves at eight.")
+    answer = await mind.recall(Cue("When does the bakery open?", touch=False))
+    [bakery] = [hit for hit in answer.hits if "bakery" in hit.memory.content]
+    assert {bakery.memory.id, *bakery.duplicates} == {receipt.id for receipt in same}
+    alone = await mind.recall(Cue("When does the bakery open?", channels=("text",), touch=False))
+    assert len([hit for hit in alone.hits if "bakery" in hit.memory.content]) == 2
+
+
+async def test_the_day_that_is_asked_about_comes_first(mind):
+    days = [
+        NewMemory(f"We walked to the river, part {number}.", occurred_at=NOW - timedelta(days=number))
+        for number in range(9)
+    ]
+    await mind.remember(days)
+    assert (await contents(mind, "Where did we walk 4 days ago?"))[0] == "We walked to the river, part 4."
+    assert (
+        await contents(
+            mind, "Where did we walk?", since=NOW - timedelta(days=2, hours=1), until=NOW - timedelta(days=1, hours=1)
+        )
+    )[0] == "We walked to the river, part 2."
+
+
+async def test_age_counts_only_where_the_newest_is_asked_for(mind):
+    walks = [
+        NewMemory(f"A walk by the river, {year}.", occurred_at=datetime(year, 5, 1, tzinfo=UTC))
+        for year in range(2010, 2026)
+    ]
+    await mind.remember(walks)
+    answer = await mind.recall(Cue("the latest walk by the river", touch=False, now=NOW, weights={"vector": 0.0}))
+    assert Asks.LATEST in answer.facets.asks
+    assert answer.hits[0].memory.content == "A walk by the river, 2025."
+    assert "recent" in answer.methods
+    plain = await mind.recall(Cue("walk by the river", touch=False, now=NOW))
+    assert "recent" not in plain.methods and all("latest" not in hit.preferences for hit in plain.hits)
+
+
+async def test_names_of_whose_memory_it_is_are_left_out(mind):
+    await mind.set_profile(Profile(names=("Ada",)))
+    await mind.remember([NewMemory("Ada, Ada and Ada again"), NewMemory("a red bicycle")])
+    assert (await contents(mind, "What about Ada and the bicycle?", channels=("text",))) == ["a red bicycle"]
+
+
+async def test_weights_of_a_call_change_the_order(mind):
+    await mind.conversation("talk").append(
+        [said("Ann", "Tea in the garden."), said("Bob", "Tea for two in the garden.")]
+    )
+    cue = Cue("What did Bob say of tea in the garden for two?", touch=False)
+    first = (await mind.recall(cue)).hits[0]
+    assert first.memory.speaker == "Bob" and first.preferences["speaker"] > 0
+    without = (await mind.recall(replace(cue, weights={"speaker": 0.0}))).hits[0]
+    assert "speaker" not in without.preferences
+
+
+async def test_a_stalled_look_at_the_candidates_is_not_waited_for(recollect, owner, addresses):
+    quick = replace(recollect.parts, channel_seconds=0.3)
+    mind = replace(await recollect.mind("ada", "li"), parts=quick)
+    await mind.remember("green apples at the market")
+    holding = await psycopg.AsyncConnection.connect(addresses.owner)
+    async with holding:
+        await holding.execute("lock table memory_terms in access exclusive mode")
+        answer = await asyncio.wait_for(mind.recall(Cue("apples", touch=False, channels=("vector", "recent"))), 5)
+    assert [hit.memory.content for hit in answer.hits] == ["green apples at the market"]
+    assert not answer.hits[0].preferences
+
+
+@pytest.mark.parametrize("text", ["", "?", "->", "a->", "什么", "when", "1/1/1", "\n\n"])
+async def test_no_cue_is_an_error_because_of_what_is_read_from_it(mind, text):
+    await mind.remember("green apples at the market")
+    vector = [1.0] + [0.0] * (mind.parts.embedder.dimensions - 1)
+    assert (await mind.recall(Cue(text, embedding=vector, touch=False))).status in {"ok", "no_candidates"}
+
+
+async def test_what_is_out_of_sight_stands_for_nobody(mind, owner):
+    [gone, stays] = await mind.remember(
+        [NewMemory("The bakery opens at seven."), NewMemory("the bakery opens at seven!")]
+    )
+    owner.execute("update memories set expires_at = now() - interval '1 hour' where id = %s", [gone.id])
+    answer = await mind.recall(Cue("When does the bakery open?", touch=False))
+    assert [(hit.memory.id, hit.duplicates) for hit in answer.hits] == [(stays.id, ())]

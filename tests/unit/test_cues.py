@@ -1,0 +1,112 @@
+"""A cue is read once: its words, the times and topics it names, and what it asks about; no text can break it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.core.asking import find_asked
+from recollect.core.cues import find_keywords, find_paths, find_terms, read
+from recollect.models import Asks, Cue, Script
+
+NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("When did Caroline go to the museum?", {Asks.TIME}),
+        ("What year was it?", {Asks.TIME}),
+        ("When I was a child I swam.", {Asks.TIME}),
+        ("Who gave Maria the book?", {Asks.PERSON}),
+        ("How many dogs does Audrey have?", {Asks.NUMBER, Asks.OVERVIEW}),
+        ("What activities does Melanie enjoy?", {Asks.OVERVIEW}),
+        ("Which kinds of books has Tim read?", {Asks.OVERVIEW}),
+        ("What did Caroline research?", set()),
+        ("What is the latest news about the bakery?", {Asks.LATEST}),
+        ("张伟什么时候搬家的？", {Asks.TIME}),
+        ("谁送了她这本书？", {Asks.PERSON}),
+        ("他一共有多少本书？", {Asks.NUMBER, Asks.OVERVIEW}),
+        ("她参加过哪些活动？", {Asks.OVERVIEW}),
+        ("他最近在忙什么？", {Asks.LATEST}),
+        ("最近三天发生了什么？", set()),
+        ("", set()),
+    ],
+)
+def test_words_tell_what_is_asked_about(text, asked):
+    assert find_asked(text) == asked
+
+
+def test_a_cue_is_taken_apart():
+    reading = read(Cue("What did Anna say about work->trips last week?", topics=("life",)), None, "no model", now=NOW)
+    assert reading.facets.topics == ("life", "work->trips")
+    (week,) = reading.facets.periods
+    assert (week.start, week.end) == (datetime(2026, 11, 9, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC))
+    assert {"anna", "trips last", "last week"} <= set(reading.facets.keywords)
+    assert (reading.script, reading.facets.script, reading.now) == (Script.WORDS, Script.WORDS, NOW)
+    assert reading.without_vector == "no model"
+
+
+def test_days_are_those_of_who_asks():
+    late = datetime(2026, 11, 17, 20, tzinfo=UTC)
+    (day,) = read(Cue("昨天他说了什么？", zone="Asia/Shanghai"), None, now=late).facets.periods
+    assert (day.start, day.end) == (datetime(2026, 11, 16, 16, tzinfo=UTC), datetime(2026, 11, 17, 16, tzinfo=UTC))
+
+
+def test_of_a_piece_of_talk_only_the_last_line_names_a_time():
+    talk = 'Ada: "When did we meet?"\nAssistant: "Yesterday."\nAda: "So what shall we do?"'
+    reading = read(Cue(talk), None, now=NOW)
+    assert (reading.facets.periods, reading.facets.asks) == ((), frozenset())
+    assert "meet" in reading.terms
+
+
+def test_what_is_asked_as_of_a_moment_is_seen_from_there():
+    then = datetime(2020, 1, 10, tzinfo=UTC)
+    (day,) = read(Cue("what happened yesterday", as_of=then), None, now=NOW).facets.periods
+    assert day.start == datetime(2020, 1, 9, tzinfo=UTC)
+
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("given", [{"since": NOW}, {"until": NOW}, {"since": BEGINNING, "until": NOW}])
+def test_a_period_that_the_caller_names_is_the_only_one(given):
+    (period,) = read(Cue("what happened yesterday", **given), None, now=NOW).facets.periods
+    assert period.start == given.get("since", datetime(2, 1, 1, tzinfo=UTC))
+    assert period.end == given.get("until", datetime(9998, 1, 1, tzinfo=UTC))
+
+
+def test_whose_memory_it_is_tells_nothing_apart():
+    assert find_terms("冯浩然喜欢跑步", ("冯浩然",)) == find_terms("喜欢跑步")
+    assert find_terms("What does Ada like?", ("Ada", "")) == find_terms("What does like?")
+    assert find_terms("What do Adams like?", ("Ada",)) == find_terms("What do Adams like?")
+    assert find_terms("Ada", ("Ada",)) == find_terms("Ada")
+
+
+def test_keywords_are_words_and_phrases_without_those_that_only_ask():
+    assert find_keywords("What is the red bicycle?") == ("red", "bicycle", "red bicycle")
+    assert find_keywords("李雷的自行车") == ("李雷", "自行", "行车", "自行车")
+
+
+def test_paths_are_read_where_they_are_written():
+    assert find_paths("tell me about project->partner -> memory, please") == ["project->partner -> memory"]
+    assert find_paths("a -> ") == []
+    assert find_paths("no path") == []
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_the_reading(text):
+    reading = read(Cue(text), None, now=NOW, own=(text[:5],))
+    assert len(reading.facets.keywords) <= 64
+    assert all(period.start < period.end for period in reading.facets.periods)
+
+
+def test_a_long_text_with_an_arrow_takes_no_time():
+    text = "a->b " + "路" * 8_000
+    started = time.perf_counter()
+    assert find_paths(text) == ["a->b"]
+    assert time.perf_counter() - started < 0.5

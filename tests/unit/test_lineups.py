@@ -1,0 +1,239 @@
+"""What a ranking was made from, written down and ranked anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.core.fusion import fuse
+from recollect.core.lineups import (
+    Kept,
+    decode,
+    encode,
+    from_cue,
+    is_same,
+    list_memories,
+    rank_anew,
+    to_cue,
+)
+from recollect.errors import InvalidInputError
+from recollect.models import (
+    Asks,
+    Candidate,
+    Cue,
+    Facets,
+    Factors,
+    Kind,
+    Lineup,
+    Mode,
+    Period,
+    Script,
+    Status,
+    Trait,
+    Weighing,
+)
+from recollect.models.explanations import Fate, KeptHit
+
+IDS = [UUID(int=7 << 76 | number) for number in range(12)]
+NOW = datetime(2026, 5, 3, 12, 30, 15, 123456, tzinfo=timezone(timedelta(hours=8)))
+NAMES = ("text", "vector", "stream", "keyword", "graph", "topic", "date", "recent")
+numbers = st.floats(allow_nan=False, allow_infinity=False, width=64)
+words = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+some_words = st.lists(words, max_size=3).map(tuple)
+factors = st.builds(Factors, *[st.floats(0, 1)] * 3, st.integers(0, 99))
+candidates = st.builds(Candidate, st.sampled_from(IDS), numbers, st.none() | factors)
+PREFERENCES = ("coverage", "surroundings", "session", "session_best", "speaker", "near_date", "latest", "diversity")
+# Two summers end and one begins within these days.
+DAYS = st.integers(0, 24 * 450).map(lambda hours: datetime(2024, 9, 1, tzinfo=UTC) + timedelta(hours=hours / 2))
+ZONES = st.sampled_from((UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), timezone(timedelta(hours=8))))
+
+
+@st.composite
+def lineups(draw):
+    zone, width = draw(ZONES), draw(st.integers(0, 3))
+    theirs, moments = draw(ZONES), DAYS
+    terms = st.sets(st.integers(0, width - 1)).map(sorted).map(tuple) if width else st.just(())
+    traits = st.builds(
+        Trait,
+        moments.map(lambda moment: moment.astimezone(theirs)),
+        st.sampled_from(Kind),
+        words,
+        st.sampled_from(("one", "two", "")),
+        st.floats(0, 9),
+        st.none() | st.floats(-1, 1),
+        terms,
+        st.integers(0, 90),
+        *[st.booleans()] * 5,
+    )
+    facets = st.builds(
+        Facets,
+        st.sampled_from(Script),
+        some_words,
+        some_words,
+        some_words,
+        st.lists(periods(zone), max_size=2).map(tuple),
+        st.frozensets(st.sampled_from(Asks)),
+    )
+    return Lineup(
+        draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(tuple))),
+        draw(st.just({}) | st.fixed_dictionaries(dict.fromkeys(IDS, traits))),
+        draw(facets),
+        draw(st.dictionaries(st.sampled_from(NAMES + PREFERENCES), st.floats(0, 10))),
+        draw(st.integers(1, 12)),
+        draw(st.tuples(*[st.floats(0, 9)] * width)),
+    )
+
+
+@st.composite
+def periods(draw, zone):
+    """Begin at some midnight of a zone, and end some days later by its clocks."""
+    start = draw(DAYS).astimezone(zone).replace(hour=0)
+    return Period(start, start + timedelta(days=draw(st.integers(1, 9))), draw(words))
+
+
+def keep(lineup: Lineup, **changed) -> Kept:
+    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
+    usual = {"lineup": lineup, "hits": hits, "limit": lineup.limit}
+    kept = Kept(IDS[0], NOW, Cue("x"), None, None, lineup, hits, lineup.limit, Status.OK, "", {}, {}, 0.0)
+    return replace(kept, **usual | changed)
+
+
+def line_up(scores: list[float], limit: int = 10) -> Lineup:
+    found = tuple(Candidate(memory_id, score) for memory_id, score in zip(IDS, scores, strict=False))
+    known = {memory_id: Trait(NOW, Kind.EVENT) for memory_id in IDS}
+    return Lineup({"text": found, "graph": found[::-1][:2]}, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
+
+
+@given(lineups())
+@settings(max_examples=300, deadline=None)
+def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
+    back = decode(encode(lineup))
+    assert back == lineup
+    assert fuse(back) == fuse(lineup)
+
+
+@given(lineups())
+@settings(max_examples=200, deadline=None)
+def test_a_replay_with_the_same_weights_is_the_recall(lineup):
+    kept = keep(lineup)
+    placings = rank_anew(replace(kept, lineup=decode(encode(lineup))))
+    assert is_same(kept, placings)
+    assert [each.before for each in placings] == [each.rank for each in placings] == [*range(1, len(kept.hits) + 1)]
+
+
+@given(lineups())
+@settings(max_examples=200, deadline=None)
+def test_the_whole_of_the_candidates_is_told_each_once(lineup):
+    whole = rank_anew(keep(lineup), whole=True)
+    ids = [each.id for each in whole]
+    assert len(ids) == len({*ids})
+    assert {*ids} <= {*list_memories(lineup, ())}
+    assert whole[: len(fuse(lineup))] == rank_anew(keep(lineup))
+    assert {each.fate for each in whole[len(fuse(lineup)) :]} <= {Fate.BELOW}
+
+
+def test_a_day_of_25_hours_is_read_back_as_a_day():
+    berlin = ZoneInfo("Europe/Berlin")
+    start = datetime(2025, 10, 26, tzinfo=berlin)
+    period = Period(start, start + timedelta(days=1), "Sunday")
+    lineup = replace(line_up([1.0]), facets=Facets(periods=(period,)))
+    [back] = decode(encode(lineup)).facets.periods
+    assert back.end - back.start == timedelta(days=1)
+    assert back.end.astimezone(UTC) - back.start.astimezone(UTC) == timedelta(hours=25)
+
+
+def test_moments_are_read_back_as_the_same_moments_in_whichever_zone():
+    trait = Trait(NOW, Kind.FACT, "Li", "talk", 3)
+    asked = Facets(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
+    lineup = Lineup({"text": (Candidate(IDS[0], 0.1 + 0.2),)}, {IDS[0]: trait}, asked, {"text": 1 / 3}, 5)
+    assert decode(encode(lineup)) == lineup
+
+
+def test_what_has_no_number_is_not_kept_and_a_foreign_version_is_refused():
+    lineup = line_up([1.0, float("nan"), float("inf"), 0.5])
+    assert [each.id for each in decode(encode(lineup)).candidates["text"]] == [IDS[0], IDS[3]]
+    with pytest.raises(InvalidInputError, match="another version"):
+        decode(b"9" + encode(lineup)[1:])
+
+
+def test_other_weights_rank_otherwise_and_tell_where_a_hit_stood():
+    kept = keep(line_up([3.0, 2.0, 1.0]))
+    # Of the two that the other channel proposes, the weaker one of text comes first there.
+    turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
+    assert not is_same(kept, turned)
+    assert {each.id for each in turned} == {IDS[1], IDS[2]}
+    assert {each.id: each.before for each in turned} == {IDS[1]: 2, IDS[2]: 3}
+
+
+def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
+    lineup = line_up([3.0, 2.0, 1.0])
+    best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
+    kept = keep(lineup, hits=(replace(best, duplicates=(IDS[1],)), last))
+    again = rank_anew(kept, whole=True)
+    assert is_same(kept, again)
+    assert [(each.id, each.fate, each.rank) for each in again] == [
+        (IDS[0], Fate.HIT, 1),
+        (IDS[2], Fate.HIT, 2),
+        (IDS[1], Fate.DUPLICATE, 0),
+    ]
+    assert again[0].duplicates == (IDS[1],)
+    turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
+    assert [each.duplicates for each in turned if each.id == IDS[1]] == [(IDS[0],)]
+
+
+def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
+    lineup = line_up([4.0, 3.0, 2.0, 1.0])
+    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
+    judged = keep(lineup, hits=(hits[0], hits[2]), limit=10)
+    assert [each.fate for each in rank_anew(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
+    assert is_same(judged, rank_anew(judged))
+    cut = keep(lineup, hits=(hits[0], hits[2]), limit=2)
+    assert [(each.id, each.fate) for each in rank_anew(cut, whole=True)] == [
+        (IDS[0], Fate.HIT),
+        (IDS[2], Fate.HIT),
+        (IDS[1], Fate.DROPPED),
+        (IDS[3], Fate.BELOW),
+    ]
+
+
+def test_what_the_judge_dropped_leaves_its_place_to_nobody():
+    lineup = line_up([5.0, 4.0, 3.0, 2.0, 1.0])
+    hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(lineup))
+    judged = keep(lineup, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
+    again = rank_anew(judged, whole=True)
+    assert is_same(judged, again)
+    fates = {each.id: each.fate for each in again}
+    assert [fates[each] for each in IDS[:5]] == ["dropped", "hit", "hit", "duplicate", "below"]
+    assert rank_anew(judged) == again[:2]
+
+
+def test_one_bit_of_a_score_is_noticed():
+    kept = keep(line_up([3.0, 2.0]))
+    nudged = replace(kept.hits[0], score=float(np.nextafter(kept.hits[0].score, 0)))
+    assert not is_same(replace(kept, hits=(nudged, *kept.hits[1:])), rank_anew(kept))
+
+
+def test_a_cue_is_read_back_without_its_embedding():
+    cue = Cue(
+        "谁在上周三来过？",
+        [0.5, 0.25],
+        limit=3,
+        kinds=(Kind.FACT,),
+        as_of=NOW,
+        channels=("text",),
+        weighing=Weighing(Mode.PAPER, gains=(1.0, 2.0, 3.0)),
+        zone="Asia/Shanghai",
+        since=NOW,
+        topics=("a->b",),
+        weights={"text": 0.1},
+        keep=True,
+    )
+    assert to_cue(from_cue(cue)) == replace(cue, embedding=None)
+    assert from_cue(Cue("x")) == {"text": "x"}
