@@ -116,10 +116,15 @@ def texts_of(picture):
 
 
 def test_quality(shared):
-    table = run("quality.py", "--set", "memdaily", "--questions", "200")
-    row = next(line for line in table.splitlines() if "text" in line)
-    recall_at_5 = float(row.replace("│", " ").split()[-4])
-    assert recall_at_5 > 0.75, table
+    figures = measure("quality", "--set", "madial-zh")["madial-zh"]
+    assert (figures["all"]["questions"], figures["held out"]["questions"] > 0) == (160, True)
+    assert 0.5 < figures["all"]["low"] < figures["all"]["recall_10"] < figures["all"]["high"] < 0.75
+
+
+def test_learn(shared):
+    table = run("learn.py", "--set", "madial-zh", "--questions", "60")
+    [row] = [line for line in table.splitlines() if " text " in line]
+    assert float(row.replace("│", " ").split()[1]) > 1
 
 
 @pytest.mark.real_model

@@ -172,7 +172,10 @@ async def test_a_context_is_a_prompt_within_its_budget(http):
     assert [message["id"] for message in context["history"]["messages"]] == [message["id"] for message in said]
     spending = context["spending"]
     assert 0 < spending["total"] <= spending["budget"] == 200
-    assert (context["summary"], set(context["methods"])) == (None, {"text", "vector"})
+    assert (context["summary"], set(context["methods"])) == (
+        None,
+        {"text", "vector", "keyword", "graph", "topic", "date"},
+    )
     shares = {"history_share": 0, "memories_share": 1.0, "summary_share": 0.0}
     alone = (await http.post("/v1/context", json=TALK | asked | shares)).json()
     assert (alone["history"]["messages"], len(alone["hits"])) == ([], 1)

@@ -8,9 +8,7 @@ from datetime import UTC, timedelta
 from functools import lru_cache
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-from psycopg import AsyncCursor, sql
+from psycopg import sql
 from psycopg.rows import DictRow
 
 from recollect.core.cues import Reading
@@ -18,7 +16,7 @@ from recollect.core.names import normalise_name
 from recollect.core.terms import hash_term
 from recollect.core.traits import MOST_READ, QUESTION_MARKS, tells_number, tells_time, wishes
 from recollect.models import Asks, EmbeddingSpace, Kind, Role, Trait
-from recollect.store.db import Connection, Database
+from recollect.store.db import Database
 from recollect.store.scopes import Place
 from recollect.store.spaces import tenant_of, to_vector, vector_type, vectors_table
 from recollect.store.sql import load_queries
@@ -38,40 +36,37 @@ class Survey:
 
 async def survey(database: Database, place: Place, ids: Sequence[UUID], reading: Reading, seconds: float) -> Survey:
     """Read what ranking knows of candidates; what was forgotten meanwhile is absent."""
-    scope_id = place.scope_id or 0
-    asked = {"scope_id": scope_id, "ids": list(ids)}
-    bounds = {"most_read": MOST_READ, "as_of": reading.times.as_of, "at": reading.times.at}
-    terms = [hash_term(scope_id, term) for term in reading.terms]
-    async with database.reading(tenant_of(scope_id), seconds=seconds) as connection:
-        worded = await connection.execute(QUERIES["worded"], {**asked, **bounds})
-        others = [
-            await connection.execute(QUERIES["said"], asked),
-            await connection.execute(QUERIES["weighed"], {**asked, "terms": terms}),
-        ]
-        if place.space is not None and reading.vector is not None:
-            others.append(await ask_cosines(connection, place.space, reading.vector, asked))
-    rows = {row["id"]: row for row in await worded.fetchall()}
-    for other in others:
-        for row in await other.fetchall():
-            if row["id"] in rows:
-                rows[row["id"]] |= row
-    traits = {memory_id: to_trait(row, reading.facets.asks) for memory_id, row in rows.items()}
-    return Survey(traits, {memory_id: row["beginning"] for memory_id, row in rows.items()})
+    parameters: dict[str, object] = {
+        "scope_id": place.scope_id,
+        "ids": list(ids),
+        "terms": [hash_term(place.scope_id or 0, term) for term in reading.terms],
+        "most_read": MOST_READ,
+        "as_of": reading.times.as_of,
+        "at": reading.times.at,
+    }
+    cosine: sql.Composable = sql.SQL("null::double precision")
+    placed: sql.Composable = sql.SQL("")
+    if place.space is not None and reading.vector is not None:
+        parameters["vector"] = to_vector(place.space, reading.vector)
+        cosine, placed = sql.SQL("placed.cosine"), place_in(place.space)
+    query = sql.SQL(QUERIES["survey"]).format(cosine=cosine, placed=placed)
+    async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
+        answer = await connection.execute(query, parameters, binary=True)
+    rows = await answer.fetchall()
+    traits = {row["id"]: to_trait(row, reading.facets.asks) for row in rows}
+    return Survey(traits, {row["id"]: row["beginning"] for row in rows})
 
 
-async def ask_cosines(
-    connection: Connection, space: EmbeddingSpace, vector: NDArray[np.float32], asked: Mapping[str, object]
-) -> AsyncCursor[DictRow]:
-    """Ask how near each candidate comes to the cue's vector."""
-    query = sql.SQL(QUERIES["placed"]).format(
+def place_in(space: EmbeddingSpace) -> sql.Composed:
+    """Look up how near each candidate comes to the cue's vector."""
+    return sql.SQL(QUERIES["placed"]).format(
         vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions)
     )
-    return await connection.execute(query, {**asked, "vector": to_vector(space, vector)})
 
 
 def to_trait(row: DictRow, asked: frozenset[Asks]) -> Trait:
-    """Turn what was read of one candidate into its trait; what it has no part in is absent from the row."""
-    moment, beginning, conversation = row["occurred_at"], row["beginning"], row.get("conversation_id")
+    """Turn what was read of one candidate into its trait."""
+    moment, beginning, conversation = row["occurred_at"], row["beginning"], row["conversation_id"]
     said = conversation is not None
     return Trait(
         occurred_at=moment,
@@ -79,10 +74,10 @@ def to_trait(row: DictRow, asked: frozenset[Asks]) -> Trait:
         speaker=_name(row["speaker"]),
         session=f"talk {conversation}" if said else f"{moment.astimezone(UTC):%F}",
         place=float(row["number"]) if said else moment.timestamp() / SIDE_BY_SIDE.total_seconds(),
-        cosine=row.get("cosine"),
-        terms=tuple(row.get("terms") or ()),
-        length=row.get("length") or 0,
-        assistant=row.get("role") == Role.ASSISTANT,
+        cosine=row["cosine"],
+        terms=tuple(row["places"] or ()),
+        length=row["length"] or 0,
+        assistant=row["role"] == Role.ASSISTANT,
         asks=row["ending"] in QUESTION_MARKS,
         tells_time=Asks.TIME in asked and tells_time(beginning),
         tells_number=Asks.NUMBER in asked and tells_number(beginning),

@@ -1,41 +1,52 @@
--- name: worded
--- Each of these is a statement of its own: joined, the planner takes every part for one row and pairs all with all.
-select id, kind, occurred_at, speaker, left(content, %(most_read)s) as beginning,
-       right(rtrim(right(content, 40)), 1) as ending
+-- name: survey
+-- Each part is looked up by its key, row by row: joined as sets, the planner takes all of them for one row each.
+select memories.id, memories.kind, memories.occurred_at, memories.speaker,
+       left(memories.content, %(most_read)s) as beginning, right(rtrim(right(memories.content, 40)), 1) as ending,
+       said.conversation_id, said.number, said.role, worded.length, worded.places, {cosine} as cosine
 from memories
-where scope_id = %(scope_id)s and id = any (%(ids)b::uuid[])
+left join lateral (
+    select messages.conversation_id, messages.number, messages.role from messages
+    where messages.scope_id = %(scope_id)s and messages.id between memories.id and memories.id
+    order by messages.id limit 1
+) said on memories.kind = 'message'
+left join lateral (
+    select cardinality(indexed.terms) as length, array(
+        select number - 1 from unnest(%(terms)b::bigint[]) with ordinality as asked (term, number)
+        where term = any (indexed.terms)
+    ) as places
+    from (
+        (select memory_terms.terms from memory_terms
+         where memory_terms.scope_id = %(scope_id)s and memory_terms.id between memories.id and memories.id
+         order by memory_terms.id limit 1)
+        union all
+        (select withheld_memories.terms from withheld_memories
+         where memories.withheld is not null
+           and withheld_memories.scope_id = %(scope_id)s and withheld_memories.id between memories.id and memories.id
+         order by withheld_memories.id limit 1)
+    ) indexed
+    limit 1
+) worded on true
+{placed}
+where memories.scope_id = %(scope_id)s and memories.id = any (array(select unnest(%(ids)b::uuid[])))
   -- What the fetch will not show must not stand for others that say the same.
-  and (expires_at is null or expires_at > now())
+  and (memories.expires_at is null or memories.expires_at > now())
   and case
-      when kind in ('fact', 'summary') then stands(scope_id, id, occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz)
-      else %(at)s::timestamptz is null or occurred_at <= %(at)s::timestamptz
+      when memories.kind in ('fact', 'summary') then stands(
+          memories.scope_id, memories.id, memories.occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz
+      )
+      else %(at)s::timestamptz is null or memories.occurred_at <= %(at)s::timestamptz
   end
   and (
       not (select exists (
           select from conversations
           where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
       ))
-      or not rests_on_deleted(scope_id, id)
+      or not rests_on_deleted(memories.scope_id, memories.id)
   )
 
--- name: said
-select id, conversation_id, number, role
-from messages
-where scope_id = %(scope_id)s and id = any (%(ids)b::uuid[])
-
--- name: weighed
-select id, cardinality(terms) as length, array(
-    select number - 1 from unnest(%(terms)s::bigint[]) with ordinality as asked (term, number)
-    where term = any (terms)
-    order by number
-) as terms
-from (
-    select id, terms from memory_terms where scope_id = %(scope_id)s and id = any (%(ids)b::uuid[])
-    union all
-    select id, terms from withheld_memories where scope_id = %(scope_id)s and id = any (%(ids)b::uuid[])
-) found
-
 -- name: placed
-select id, -(embedding <#> %(vector)s::{type}({dimensions})) as cosine
-from {vectors}
-where scope_id = %(scope_id)s and id = any (%(ids)b::uuid[])
+left join lateral (
+    select -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as cosine from {vectors} vectors
+    where vectors.scope_id = %(scope_id)s and vectors.id between memories.id and memories.id
+    order by vectors.id limit 1
+) placed on true

@@ -24,6 +24,9 @@ from recollect.verbs.parts import Parts
 
 Outcome = TypeVar("Outcome")
 FEWEST_CANDIDATES = 200
+FEWEST_OF_OTHERS = 50
+LEADING = frozenset({"text", "vector", "date"})
+"""What these propose is worth looking far down for; of what others do, the first are what they have to say."""
 ASKING_SHARE = 0.75
 """So much of the deadline may be spent on asking: the rest is for fetching what won."""
 LARGEST_BOX = 0.5
@@ -49,6 +52,10 @@ class Asked:
     def depth(self) -> int:
         """Say how many candidates each channel is asked for: to fuse them takes more than are shown."""
         return self.limit if len(self.channels) == 1 else max(FEWEST_CANDIDATES, self.limit)
+
+    def depth_of(self, channel: Channel) -> int:
+        """Say how many candidates a channel is asked for."""
+        return self.depth if channel.name in LEADING else min(self.depth, max(FEWEST_OF_OTHERS, self.limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ async def send(parts: Parts, place: Place, step: Sequence[Asked], sent: Round, s
         async with parts.database.reading(tenant_id, one_snapshot=len(step) > 1, seconds=seconds) as connection:
             for question in sent.questions:
                 sent.asking, asked = question, step[question.cue]
-                sending = question.channel.ask(connection, place, asked.reading, asked.depth)
+                sending = question.channel.ask(connection, place, asked.reading, asked.depth_of(question.channel))
                 sent.sent.append((question, await send_one(sending, seconds)))
     except OverdueError:
         sent.broken = True
