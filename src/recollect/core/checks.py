@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.core.names import CONTROL
 from recollect.core.preferences import DIVERSITY
-from recollect.core.topics import check_filing
+from recollect.core.topics import check_filing, read_topic
 from recollect.core.weights import EVERY_CHANNEL, NAMES
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
@@ -131,8 +131,6 @@ def check_period(cue: Cue) -> None:
 
 def check_topics(topics: Sequence[str]) -> None:
     """Refuse what is no path of a topic."""
-    from recollect.core.topics import read_topic  # which goes by the checks of this file
-
     if len(topics) > MOST_TOPICS:
         raise InvalidInputError(f"topics must hold at most {MOST_TOPICS} items")
     for path in topics:

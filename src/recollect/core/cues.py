@@ -68,9 +68,10 @@ def read(
 
     `own` names whose memory it is: as all of it is about them, their names tell nothing apart.
     """
+    script = script_of(cue.text)
     return Reading(
         terms=tuple(find_terms(cue.text, own)),
-        script=script_of(cue.text),
+        script=script,
         vector=vector,
         kinds=[kind.value for kind in cue.kinds] or None,
         min_trust=cue.min_trust,
@@ -81,7 +82,7 @@ def read(
         times=cue.times,
         text=cue.text,
         facets=Facets(
-            script=script_of(cue.text),
+            script=script,
             keywords=find_keywords(cue.text),
             topics=(*cue.topics, *find_paths(cue.text)),
             periods=find_times(cue, now),

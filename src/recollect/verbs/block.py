@@ -10,25 +10,24 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from recollect.core.appends import check_conversation, check_open
 from recollect.core.block import Gauge, Remembered, fill, fold, lay_out, leave_least, order, render, shorten_ids
 from recollect.core.checks import MOST_HITS
 from recollect.core.excerpts import Quote
 from recollect.core.showing import Showing, level_of, reckon, register
+from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.tokens import Tokenizer
 from recollect.models import Cue, Hit, Memory, Recollection, Role, Scope
 from recollect.models.blocks import Block, Line, Resolved
 from recollect.store import accesses, memories, showings
-from recollect.store.quotes import fetch_quotes
 from recollect.store.scopes import Place, locate
 from recollect.store.showings import Shown
 from recollect.store.spaces import tenant_of
 from recollect.verbs.browse import get
 from recollect.verbs.history import MOST_TOKENS, choose_tokenizer
-from recollect.verbs.judging import choose_sources
+from recollect.verbs.judging import quote
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall import RECORDING_SHARE, recall
 
@@ -113,8 +112,7 @@ async def gather(parts: Parts, scope: Scope, place: Place, asked: Asked, hits: S
         carried.sort(key=lambda each: (-present[each.id].score, each.id))
     names = shorten_ids([*reminded, *present], {each.memory_id: each.short_id for each in shown.showings})
     memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
-    sources = choose_sources([*memories_shown, *carried])
-    quotes = await fetch_quotes(parts.database, place.scope_id or 0, sources)
+    quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
     return Material(hits, present, carried, names, now, quotes)
 
 
@@ -125,7 +123,7 @@ def suits(memory: Memory, cue: Cue) -> bool:
 
 def assemble(material: Material, asked: Asked, most: int, tokenizer: Tokenizer, recollection: Recollection) -> Block:
     """Fit memories into the budget, the best first, and write them as text, lines and messages."""
-    gauge = Gauge(cache(tokenizer.count), tokenizer.cut, ZoneInfo(asked.cue.zone))
+    gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone))
     candidates = choose(material, asked)
     form = tokenizer.frame + gauge.count(render([]))
 

@@ -20,11 +20,10 @@ from recollect.llm.tokens import Tokenizer
 from recollect.models import Context, Cue, Hit, Memory, Message, Role, Scope
 from recollect.store import accesses, conversations, memories
 from recollect.store.conversations import Read
-from recollect.store.quotes import fetch_quotes
 from recollect.store.scopes import Place, locate
 from recollect.store.spaces import tenant_of
 from recollect.verbs.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
-from recollect.verbs.judging import choose_sources
+from recollect.verbs.judging import quote
 from recollect.verbs.parts import Parts
 from recollect.verbs.prompt import Material, Wanted, assemble, leave_out
 from recollect.verbs.recall import RECORDING_SHARE, recall
@@ -173,14 +172,9 @@ async def remind(parts: Parts, scope: Scope, wanted: Wanted, place: Place | None
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
     recollection = await recall(parts, scope, cue, located)
     hits = recollection.hits
-    quotes = await quote(parts, located, hits)
+    quotes = await quote(parts, located.scope_id or 0, [hit.memory for hit in hits])
     cut_off = fetched == len(hits) < MOST_HITS
     return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, quotes=quotes)
-
-
-async def quote(parts: Parts, place: Place, hits: Sequence[Hit]) -> dict[UUID, Quote]:
-    """Read some of what the summaries among hits were made from; where there are none, nothing is asked."""
-    return await fetch_quotes(parts.database, place.scope_id or 0, choose_sources([hit.memory for hit in hits]))
 
 
 async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.channels.channel import SKIPPED
 from recollect.core.excerpts import Quote, excerpt
 from recollect.core.insights import Shape
 from recollect.errors import RecollectError
@@ -27,7 +28,7 @@ DEADLINE_SHARE = 0.8
 LAST_WORDS_SECONDS = 0.5
 """So long questions that were called off may take to enter what they cost; then they do so behind the answer's back."""
 LONGEST_CUE, LONGEST_NOTE, LONGEST_QUOTE = 2_000, 4_000, 600
-NO_CHAT_MODEL = "skipped: no chat model is configured"
+NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
 
 
 class Verdict(Shape):
@@ -54,7 +55,7 @@ async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) 
     if parts.chat is None:
         return Judged(tuple(hits), NO_CHAT_MODEL)
     if not hits or not cue.text.strip():
-        return Judged(tuple(hits), "skipped: there is nothing to judge")
+        return Judged(tuple(hits), f"{SKIPPED}there is nothing to judge")
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     # A model that was asked to read the cue before has had half of its time.
     share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
@@ -82,7 +83,7 @@ async def ask_all(
     with suppress(RecollectError, TimeoutError):
         try:
             async with asyncio.timeout(seconds):
-                quotes = await fetch_quotes(parts.database, scope_id, choose_sources([hit.memory for hit in hits]))
+                quotes = await quote(parts, scope_id, [hit.memory for hit in hits])
                 tasks = [asyncio.create_task(ask(hit, quotes)) for hit in hits]
                 await asyncio.wait(tasks)
         finally:
@@ -95,6 +96,11 @@ async def ask_all(
         if task.done() and not task.cancelled():
             task.result()
     return in_time
+
+
+async def quote(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, Quote]:
+    """Read some of what the summaries among memories were made from; where there are none, nothing is asked."""
+    return await fetch_quotes(parts.database, scope_id, choose_sources(memories))
 
 
 def choose_sources(memories: Sequence[Memory]) -> list[UUID]:

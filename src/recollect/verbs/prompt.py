@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from functools import cache
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from recollect.core.block import (
     Gauge,
@@ -25,6 +24,7 @@ from recollect.core.block import (
 from recollect.core.budget import Portions, allot, cost, price_image
 from recollect.core.excerpts import Quote
 from recollect.core.messages import to_prompt
+from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens import Tokenizer
 from recollect.models import (
@@ -121,7 +121,7 @@ class Draft:
 
 def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Context:
     """Put a prompt together that costs no more than its budget."""
-    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), ZoneInfo(wanted.cue.zone))
+    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone))
     system = measure.frame(wanted.system)
     asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
     room = wanted.budget - tokenizer.priming - system - asked

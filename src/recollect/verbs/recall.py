@@ -28,14 +28,14 @@ from recollect.verbs.asking import Asked, ask_channels
 from recollect.verbs.consulting import consult_each
 from recollect.verbs.judging import look_over
 from recollect.verbs.parts import Parts
-from recollect.verbs.ranking import USUAL_LIMIT, Ranking, rank
+from recollect.verbs.ranking import PAST, USUAL_LIMIT, Ranking, rank
 from recollect.verbs.recalls import keep
 
 MOST_CUES = 64
 RECORDING_SHARE = 0.25
 """So much of the deadline may be spent on noting accesses; an answer without them is better than none."""
-PAST, LENT = "past", frozenset({"text", "vector"})
-"""Asked beside these two where a cue names a time; they know of no versions."""
+LENT = frozenset({"text", "vector"})
+"""Where a cue names a time, the channel `past` is asked beside these two; they know of no versions."""
 RECENT = "recent"
 """Asked beside the usual channels where a cue asks for what is newest."""
 JUDGE, READ = "judge", "read"
