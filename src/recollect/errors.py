@@ -38,7 +38,7 @@ class NotFoundError(RecollectError):
 
 
 class ConflictError(RecollectError):
-    """The idempotency key was used before with another body."""
+    """What is there stands against it: a key used with another body, a revision that is not the expected one."""
 
     code = "conflict"
 

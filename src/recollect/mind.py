@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.appends import Utterance, as_messages
+from recollect.core.bounds import check_all_users
 from recollect.core.feedback import judge
 from recollect.errors import ForbiddenError, UnavailableError
 from recollect.models import (
@@ -64,12 +65,13 @@ from recollect.verbs.profile import read_metadata, read_profile, set_profile
 from recollect.verbs.prompt import Wanted
 from recollect.verbs.recall import recall, recall_each
 from recollect.verbs.reflect import Occasion, defer_reflection, reflect
-from recollect.verbs.remember import remember
+from recollect.verbs.remember import as_new, remember
 from recollect.verbs.tune import tune
 
 if TYPE_CHECKING:
     from recollect.block_view import BlockView
     from recollect.fading_view import FadingView
+    from recollect.items_view import ItemsView
     from recollect.knowledge_view import KnowledgeView
     from recollect.recalls_view import RecallsView
     from recollect.topics_view import TopicsView
@@ -86,31 +88,33 @@ class AgentView:
 
     async def profile(self) -> Profile:
         """Read what the agent goes by where a call says nothing else."""
-        async with self._asking(Right.READ):
+        async with self._asking(Right.READ, all_users=True):
             return await read_profile(self.parts, self.scope)
 
     async def set_profile(self, profile: Profile) -> None:
         """Change what the agent goes by; what is left open is as usual again."""
-        async with self._asking(Right.ADMIN):
+        async with self._asking(Right.ADMIN, all_users=True):
             await set_profile(self.parts, self.scope, profile)
 
     async def metadata(self) -> Mapping[str, JSON]:
         """Read what callers keep of the agent for themselves."""
-        async with self._asking(Right.READ):
+        async with self._asking(Right.READ, all_users=True):
             return await read_metadata(self.parts, self.scope)
 
     async def tune(self, *, apply: bool = False) -> Tuning:
         """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
-        self._require(Right.ADMIN if apply else Right.READ)
+        self._require(Right.ADMIN if apply else Right.READ, all_users=True)
         return await tune(self.parts, self.scope, apply=apply)
 
     @asynccontextmanager
-    async def _asking(self, right: Right) -> AsyncIterator[None]:
-        self._require(right)
+    async def _asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[None]:
+        self._require(right, all_users=all_users)
         async with within(self.deadline_seconds):
             yield
 
-    def _require(self, right: Right) -> None:
+    def _require(self, right: Right, *, all_users: bool = False) -> None:
+        if all_users:
+            check_all_users(self.caller)
         if right not in self.caller.rights:
             raise ForbiddenError(f"This API key lacks the right `{right}`.")
 
@@ -139,6 +143,13 @@ class ScopeView(AgentView):
         from recollect.fading_view import FadingView  # it is a view of an agent, too
 
         return FadingView(self.parts, self.caller, self.scope, self.deadline_seconds)
+
+    @property
+    def items(self) -> ItemsView:
+        """Give the scope's items: JSON values under names of your own."""
+        from recollect.items_view import ItemsView  # it is a view of an agent, too
+
+        return ItemsView(self.parts, self.caller, self.scope, self.deadline_seconds, self.located)
 
     @property
     def knowledge(self) -> KnowledgeView:
@@ -387,9 +398,3 @@ async def within(seconds: float) -> AsyncIterator[None]:
 def right_for(cues: Sequence[Cue]) -> Right:
     """Tell which right a recall needs: to date an access is to write, for it stays recent until then; so is keeping."""
     return Right.WRITE if any(cue.keep or (cue.now is not None and cue.touch) for cue in cues) else Right.READ
-
-
-def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:
-    """Accept a plain text, one memory, or many of either."""
-    many = [memories] if isinstance(memories, str | NewMemory) else memories
-    return [NewMemory(memory) if isinstance(memory, str) else memory for memory in many]

@@ -1,18 +1,21 @@
-"""The same minds for callers without an event loop: every call goes through a portal to one in a thread."""
+"""The same minds for callers without an event loop: in this process through a portal, on a server without any."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
 from recollect.block_view import BlockView
+from recollect.client import Client
+from recollect.client_line import BlockingLine
 from recollect.fading_view import FadingView
+from recollect.items_view import ItemsView
 from recollect.knowledge_view import KnowledgeView
 from recollect.mind import ConversationView, Mind
 from recollect.models import Ledger, Receipt, Recollection
@@ -55,6 +58,11 @@ class Verbs(Protocol):
         ...
 
     @property
+    def items(self) -> object:
+        """Give the items."""
+        ...
+
+    @property
     def knowledge(self) -> object:
         """Give what is known."""
         ...
@@ -84,12 +92,48 @@ class Opened(Protocol):
         ...
 
 
+class Portal(Protocol):
+    """Where something asynchronous runs."""
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """Call something asynchronous, and return when it is done."""
+        ...
+
+    @property
+    def wrap_async_context_manager(self) -> Callable[[AbstractAsyncContextManager[Any]], AbstractContextManager[Any]]:
+        """Enter and leave something without `async`."""
+        ...
+
+
+class NoLoop:
+    """A portal to nowhere else: what never waits on an event loop is done after one step, in the caller's thread."""
+
+    def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
+        """Take the one step."""
+        steps = function(*arguments).__await__()
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        raise AssertionError("a blocking line waits for nothing")
+
+    @contextmanager
+    def wrap_async_context_manager(self, manager: AbstractAsyncContextManager[R]) -> Iterator[R]:
+        """Enter and leave in one step each."""
+        entered = self.call(manager.__aenter__)
+        try:
+            yield entered
+        finally:
+            self.call(manager.__aexit__, None, None, None)
+
+
 @dataclass(frozen=True)
 class Blocking:
     """Something asynchronous, and the portal to where it runs."""
 
     inner: Any
-    portal: BlockingPortal
+    portal: Portal
 
 
 def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Concatenate[Blocking, P], R]:
@@ -97,7 +141,8 @@ def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Co
 
     def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> R:
         bound: Callable[P, Awaitable[R]] = getattr(self.inner, method.__name__)
-        return self.portal.call(partial(bound, *arguments, **named))
+        result: R = self.portal.call(partial(bound, *arguments, **named))
+        return result
 
     call.__doc__ = method.__doc__
     return call
@@ -139,6 +184,18 @@ class BlockingFading(Blocking):
     explain = blocking(FadingView.explain)
     faded = blocking(FadingView.faded)
     restore = blocking(FadingView.restore)
+
+
+@dataclass(frozen=True)
+class BlockingItems(Blocking):
+    """The items of a scope, by methods that return when they are done; here or on a server."""
+
+    batch = blocking(ItemsView.batch)
+    put = blocking(ItemsView.put)
+    get = blocking(ItemsView.get)
+    drop = blocking(ItemsView.drop)
+    find = blocking(ItemsView.find)
+    paths = blocking(ItemsView.paths)
 
 
 @dataclass(frozen=True)
@@ -228,6 +285,11 @@ class BlockingMind(Blocking):
         return BlockingFading(self.inner.fading, self.portal)
 
     @property
+    def items(self) -> BlockingItems:
+        """Give the scope's items: JSON values under names of your own."""
+        return BlockingItems(self.inner.items, self.portal)
+
+    @property
     def knowledge(self) -> BlockingKnowledge:
         """Give what is known in the scope: facts, and the entities that they speak of."""
         return BlockingKnowledge(self.inner.knowledge, self.portal)
@@ -248,7 +310,7 @@ class BlockingRecollect:
     """A Recollect, or a client of one, that gives blocking minds."""
 
     inner: Opened
-    portal: BlockingPortal
+    portal: Portal
 
     def mind(self, agent: str, user: str = "") -> BlockingMind:
         """Open a scope."""
@@ -256,7 +318,30 @@ class BlockingRecollect:
 
     def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
         """Add up what models cost by day, step and model: in one scope, or in all if no agent is named."""
-        return self.portal.call(partial(self.inner.ledger, agent, user, days=days))
+        added: Ledger = self.portal.call(partial(self.inner.ledger, agent, user, days=days))
+        return added
+
+
+@dataclass(frozen=True)
+class BlockingClient(BlockingRecollect):
+    """A client of a server, held open until it is closed."""
+
+    inner: Client
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.portal.call(self.inner.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect(url: str, key: str, *, timeout_seconds: float = 15.0) -> BlockingClient:
+    """Connect to a server without an event loop or a thread: under gevent, in threads, inside a running loop too."""
+    return BlockingClient(Client(url, key, timeout_seconds=timeout_seconds, line=BlockingLine), NoLoop())
 
 
 @contextmanager

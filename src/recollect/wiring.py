@@ -21,6 +21,7 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
+from recollect.core.bounds import check_new_bounds, check_unbound
 from recollect.core.checks import check_line, check_scope
 from recollect.core.costs import read_prices
 from recollect.core.retention import share_kept, usual_rules
@@ -36,8 +37,7 @@ from recollect.llm.configured import build_chat_model, build_embedder
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import load_tokenizers
 from recollect.mind import Mind, within
-from recollect.models import ApiKey, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
-from recollect.models.imports import Arrival, DifyImport
+from recollect.models import ApiKey, Bounds, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
 from recollect.settings import Settings
 from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
@@ -45,10 +45,11 @@ from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
 from recollect.store.migrate import migrate
 from recollect.verbs import carry
 from recollect.verbs.enrich import enrich
-from recollect.verbs.import_dify import Progress, bring
+from recollect.verbs.import_desk import ImportDesk
 from recollect.verbs.jobs import JobDesk
 from recollect.verbs.ledger import LedgerDesk
 from recollect.verbs.parts import Parts
+from recollect.verbs.readers import ReaderDesk
 from recollect.verbs.rederive import rederive
 from recollect.verbs.reflect import Occasion, reflect
 from recollect.verbs.rerun import RerunDesk
@@ -85,41 +86,55 @@ class Recollect:
     addresses: Addresses
 
     async def admit(self, secret: str, door: str, agent: str, user: str) -> Mind:
-        """Turn an API key and a scope's names into a mind, in one round trip."""
-        check_scope(agent, user)
+        """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be left empty."""
+        check_scope(agent or "left-out", user)
         async with within(self.settings.deadline_seconds):
-            caller, place = await scopes.admit(self.parts.database, secret, door, agent, user)
-        return replace(bind(self, caller, agent, user), located=[place])
+            admitted = await scopes.admit(self.parts.database, secret, door, agent, user)
+        if not admitted.scope.agent:
+            raise InvalidInputError("name an agent: this API key is not bound to one")
+        return replace(bind(self, admitted.caller, admitted.scope), located=[admitted.place])
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
         check_scope(agent, user)
         caller = await self.operator.act_for(tenant)
-        return bind(self, replace(caller, origin="library"), agent, user)
+        return bind(self, replace(caller, origin="library"), Scope(caller.tenant_id, agent, user))
 
-    async def authenticate(self, secret: str, door: str, right: Right | None = None) -> Caller:
-        """Turn an API key into a caller, who has this right if one is named."""
+    async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
+        """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless it is let in."""
         async with within(self.settings.deadline_seconds):
-            caller, _ = await scopes.admit(self.parts.database, secret, door, "", "")
+            caller = (await scopes.admit(self.parts.database, secret, door, "", "")).caller
+        if not bound:
+            check_unbound(caller)
         if right is not None and right not in caller.rights:
             raise ForbiddenError(f"This API key lacks the right `{right}`.")
         return caller
 
-    async def create_key(self, caller: Caller, name: str, rights: Sequence[Right], trust: int) -> tuple[ApiKey, str]:
-        """Make a key for the caller's tenant, with no more rights or trust than its maker has."""
+    async def create_key(
+        self,
+        caller: Caller,
+        name: str,
+        rights: Sequence[Right],
+        trust: int,
+        bounds: Bounds = Bounds(),  # noqa: B008 - a frozen value
+    ) -> tuple[ApiKey, str]:
+        """Make a key for the caller's tenant, with no more rights or trust and no wider bounds than its maker has."""
         check_line("name", name)
+        check_new_bounds(caller, bounds)
         if not rights or not caller.rights.issuperset(rights):
             raise InvalidInputError("rights must name at least one right, and none that the maker of the key lacks")
         if not 0 <= trust <= caller.trust:
             raise InvalidInputError(f"trust must be between 0 and {caller.trust}, the trust of the key's maker")
-        return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust)
+        return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust, bounds)
 
     async def list_keys(self, caller: Caller) -> list[ApiKey]:
         """List the keys of the caller's tenant."""
+        check_unbound(caller)
         return await keys.list_keys(self.parts.database, caller.tenant_id)
 
     async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
         """Revoke a key of the caller's tenant."""
+        check_unbound(caller)
         return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id)
 
     async def ready(self) -> None:
@@ -163,7 +178,7 @@ class Recollect:
     @property
     def operator(self) -> Operator:
         """Give what only an operator may do."""
-        return Operator(self)
+        return Operator(self, ReaderDesk(self.addresses.owner))
 
     def owner_address(self) -> str:
         """Give the address of the tables' owner, or say that it is needed."""
@@ -172,9 +187,8 @@ class Recollect:
         return self.addresses.owner
 
 
-def bind(recollect: Recollect, caller: Caller, agent: str, user: str) -> Mind:
+def bind(recollect: Recollect, caller: Caller, scope: Scope) -> Mind:
     """Give a caller the mind of one scope."""
-    scope = Scope(caller.tenant_id, agent, user)
     return Mind(recollect.parts, caller, scope, recollect.settings.deadline_seconds)
 
 
@@ -185,9 +199,10 @@ def build_other(settings: Settings, model: str) -> ChatModel | None:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What the owner of the tables does: tenants, embedding spaces, indexes."""
+    """What the owner of the tables does: tenants, embedding spaces, indexes, readers."""
 
     recollect: Recollect
+    readers: ReaderDesk
 
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
@@ -253,14 +268,10 @@ class Operator:
         """Read vectors of a mind's memories, exactly as a space holds them; what has none is absent."""
         return await spaces.read_vectors(mind.parts.database, mind.scope, space, ids)
 
-    async def import_dify(self, wanted: DifyImport, tenant: str, report: Progress) -> Arrival:
-        """Bring over what is wanted of a Dify database; a dry run makes nothing, not even the tenant."""
-        owner = self.recollect.owner_address()
-        number = await ownership.find_tenant(owner, tenant)
-        if number is None and not wanted.dry_run:
-            number = (await self.act_for(tenant)).tenant_id
-        caller = Caller(number or 0, EVERY_RIGHT, "library", FULL_TRUST)
-        return await bring(self.recollect.parts, caller, wanted, report)
+    @property
+    def imports(self) -> ImportDesk:
+        """Give the place where other systems' things arrive."""
+        return ImportDesk(self.recollect.parts, self.recollect.owner_address())
 
     async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
         """List the conversations that are due to move on, and unless it is a dry run move them on."""

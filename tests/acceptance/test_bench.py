@@ -67,6 +67,12 @@ def test_conversations():
     assert figures["naive 2000"]["found"] < 1
 
 
+def test_imports():
+    figures = measure("imports", "--talks", "6", "--messages", "10")
+    assert [figures[way]["written"] for way in ("import", "again", "append conversations")] == [60, 0, 60]
+    assert all(row["ms"] > 0 for way, row in figures.items() if way != "file")
+
+
 def test_lifecycle():
     figures = measure("lifecycle", "--messages", "1200")
     assert {"archive", "restore", "delete", "restore after delete", "purge"} <= set(figures)

@@ -71,6 +71,7 @@ def folder():
     [
         *("README.md", "README.zh.md", "docs/explanation/conversations.md", "docs/explanation/graph.md"),
         *("docs/explanation/facts.md", "docs/howto/time-travel.md", "docs/explanation/explain.md"),
+        "docs/explanation/items.md",
         *sorted(f"docs/tutorial/{page.name}" for page in TUTORIALS),
     ],
 )
@@ -193,7 +194,7 @@ def test_http_reference_names_every_code_and_status():
 def test_cli_reference_names_every_command_and_option():
     described: dict[str, str] = {}
     for cells in rows("docs/reference/cli.md"):
-        if found := re.match(r"`recollect ([a-z -]+?)(?: [A-Z-].*)?`", cells[0]):
+        if found := re.match(r"`recollect ([a-z0-9 -]+?)(?: [A-Z-].*)?`", cells[0]):
             described[found[1]] = " ".join(cells)
     offered = commands_of(typer.main.get_command(command_line))
     assert set(described) == set(offered)

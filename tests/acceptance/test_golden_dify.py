@@ -48,7 +48,7 @@ def counting(recollect):
 
 async def bring(recollect, dify):
     wanted = DifyImport(dify.dsn, "assistant")
-    return await recollect.operator.import_dify(wanted, "default", lambda *_: None)
+    return await recollect.operator.imports.dify(wanted, "default", lambda *_: None)
 
 
 async def read(recollect, talk, window):

@@ -24,7 +24,7 @@ from conftest import new_key
 from recollect.core.terms import analyse, hash_term, slot
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, NewMemory, NewMessage, Role, Window
+from recollect.models import Cue, DropItem, FindItems, NewMemory, NewMessage, PutItem, Role, Window
 from recollect.settings import Settings
 from recollect.store import db
 from recollect.wiring import Addresses, connected
@@ -63,6 +63,7 @@ class World:
     memories: dict[tuple[int, str, str], dict[UUID, str]] = field(default_factory=dict)
     ids: list[tuple[tuple[int, str, str], UUID]] = field(default_factory=list)
     talks: dict[tuple[int, str, str], dict[str, Talk]] = field(default_factory=dict)
+    items: dict[tuple[int, str, str], dict[str, int]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     rows_seen: int = 0
     leaks: list[tuple[object, ...]] = field(default_factory=list)
@@ -158,6 +159,23 @@ class Crowd(RuleBasedStateMachine):
         for talk in world.talks_of(tenant, scope).values():
             talk.messages.pop(wanted, None)
         world.done["forget"] += 1
+
+    @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS), drop=st.booleans())
+    def use_items(self, tenant, scope, word, drop):
+        """Everybody gives items the same names: each finds what was put in the own scope, and drops nothing else."""
+        world = self.world
+        mine = world.items.setdefault((tenant, *scope), {})
+        number = sum(world.done.values())
+        change = DropItem(("shared",), word) if drop else PutItem(("shared",), word, {"of": tenant, "number": number})
+        found, changed = world.run(world.mind(tenant, scope).items.batch([FindItems(("shared",), limit=200), change]))
+        seen = {each.item.key: each.item.value for each in found}
+        own = {key: {"of": tenant, "number": put} for key, put in mine.items()}
+        world.check(seen == own, "items of others, or not all of one's own", seen, own)
+        world.check(drop is False or changed == (word in mine), "a drop took another's item", word)
+        mine.pop(word, None)
+        mine |= {} if drop else {word: number}
+        world.rows_seen += len(seen)
+        world.done["use_items"] += 1
 
     @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
     def derive(self, tenant, scope, pick):

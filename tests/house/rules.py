@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PACKAGE = Path("src") / "recollect"
-CODE = ("src", "bench", "integrations", "tests")
+CODE = ("src", "bench", "integrations", "examples", "tests")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 400, 600, 50
 METHODS, PARAMETERS = 15, 6
+INTEGRATION_LINES = 300
+UNCOUNTED = {"tests", "workflows", "dist"}
+CLIENT = re.compile(r"recollect\.(client|sync|models|errors)(\.\w+)?")
 
 ROOMS = {"core", "store", "llm", "channels", "verbs", "jobs", "doors"}
 FILES = {
     *("__init__", "models", "errors", "settings", "mind", "wiring", "sync"),
-    *("fading_view", "knowledge_view", "topics_view", "recalls_view", "block_view"),
-    *("client", "client_bodies", "client_fading", "client_knowledge"),
-    *("client_topics", "client_recalls", "client_blocks"),
+    *("fading_view", "knowledge_view", "topics_view", "recalls_view", "block_view", "items_view"),
+    *("client", "client_bodies", "client_fading", "client_knowledge", "client_line"),
+    *("client_topics", "client_recalls", "client_blocks", "client_items"),
 }
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}
@@ -35,8 +38,8 @@ LOST_WORDS = (
 )
 # These are also plain English, so they are banned only as (parts of) names.
 LOST_NAMES = {"persona", "personas", "namespace", "namespaces", "filling", "focal", "episode", "episodes"}
-# Where the words of other systems are translated into ours.
-TRANSLATORS = re.compile(r"/(importers?|compat\w*)[/.]|/import_\w+\.")
+# Where the words of other systems are translated into ours; the whole schema only repeats its migrations.
+TRANSLATORS = re.compile(r"/(importers?|(\d+_)?compat\w*)[/.]|/import_\w+\.|/schema\.sql$|^integrations/")
 
 GLOSSARY = (
     *("tenant", "agent", "user", "scope", "mind", "memory", "kind", "entity", "evidence"),
@@ -115,7 +118,7 @@ def check_rooms(root: Path) -> list[str]:
     found = []
     for top in CODE:
         for path in sorted((root / top).rglob("*")):
-            counts = "__pycache__" not in path.parts and (path.is_dir() or path.suffix in {".py", ".sql"})
+            counts = not _foreign(path) and (path.is_dir() or path.suffix in {".py", ".sql"})
             if counts and set(path.stem.lower().split("_")) & VAGUE:
                 found.append(f"{_name(root, path)}: a name that says nothing")
     for path in sorted((root / PACKAGE).iterdir()):
@@ -140,6 +143,20 @@ def check_channels(root: Path) -> list[str]:
     queries = {path.stem for path in folder.glob("*.sql")}
     missing = [f"channels/{name}.sql is missing" for name in sorted(modules - queries)]
     return missing + [f"channels/{name}.py is missing" for name in sorted(queries - modules)]
+
+
+def check_integrations(root: Path) -> list[str]:
+    """An integration is small, and knows nothing of Recollect but the client, its values and its errors."""
+    found = []
+    for project in sorted(path.parent for path in root.glob("integrations/*/pyproject.toml")):
+        sources = [path for path in _files(project, ".") if not UNCOUNTED & set(path.relative_to(project).parts)]
+        lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources)
+        if lines >= INTEGRATION_LINES:
+            found.append(f"{_name(root, project)}: {lines} lines, fewer than {INTEGRATION_LINES} are allowed")
+        for path in sources:
+            known = [name for name in _imported(path) if name.split(".")[0] == "recollect"]
+            found += [f"{_name(root, path)}: imports {name}" for name in known if not CLIENT.fullmatch(name)]
+    return found
 
 
 def check_purity(root: Path) -> list[str]:
@@ -197,7 +214,7 @@ def check_reference(root: Path) -> list[str]:
 
 CODE_RULES: tuple[Rule, ...] = (
     *(check_sizes, check_docstrings, check_words, check_rooms),
-    *(check_sql, check_channels, check_purity),
+    *(check_sql, check_channels, check_purity, check_integrations),
 )
 DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings, check_reference)
 
@@ -205,8 +222,21 @@ DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings,
 def _files(root: Path, *tops: str, suffix: str = ".py") -> Iterator[Path]:
     for top in tops:
         for path in sorted((root / top).rglob(f"*{suffix}")):
-            if not any(part in {"__pycache__", ".venv", "node_modules"} for part in path.parts):
+            if not _foreign(path):
                 yield path
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(_parse(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            within = node.module or ""
+            yield from ([f"{within}.{alias.name}" for alias in node.names] if within == "recollect" else [within])
+
+
+def _foreign(path: Path) -> bool:
+    return any(part in {"__pycache__", ".venv", "node_modules"} for part in path.parts)
 
 
 def _name(root: Path, path: Path) -> str:

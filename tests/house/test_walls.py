@@ -113,6 +113,25 @@ def test_a_translator_may_use_the_words_of_others(copy):
     assert not [broken for broken in rules.check_words(copy) if "planted" in broken]
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("from recollect.wiring import open_recollect", "imports recollect.wiring"),
+        ("from recollect import Mind", "imports recollect.Mind"),
+        ("import recollect.store.db", "imports recollect.store.db"),
+        ("\n" * 300, "lines, fewer than 300 are allowed"),
+        ("from recollect.client import Client\nfrom recollect import sync, errors\nimport recollect.models", ""),
+    ],
+)
+def test_an_integration_stays_small_and_uses_only_the_client(tmp_path, text, problem):
+    project = tmp_path / "integrations" / "planted"
+    (project / "src").mkdir(parents=True)
+    (project / "pyproject.toml").touch()
+    (project / "src" / "planted.py").write_text(text)
+    found = rules.check_integrations(tmp_path)
+    assert [problem in line for line in found] == ([True] if problem else [])
+
+
 @pytest.mark.parametrize("text", ["select a table from the list, then go on"[8:], "update the settings", "with care"])
 def test_plain_english_is_not_taken_for_sql(copy, text):
     before = rules.check_sql(copy)

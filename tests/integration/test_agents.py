@@ -37,7 +37,7 @@ async def remote(http):
     """A client that speaks to the application in this process."""
     client = Client("http://test", "shown by the transport")
     await client.close()
-    client._http = http
+    client._line._http = http
     return await client.mind("ada", "li")
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 
 import httpx
+import psycopg
 import pytest
 
 from folders import open_folder
@@ -226,3 +227,15 @@ def test_errors_are_one_line_that_says_what_to_do(run, environment):
     assert done.returncode == 1
     assert "RECOLLECT_DATABASE_URL" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_reader_logs_in_by_what_is_printed(run):
+    run("remember", "--agent", "clerk", "seen by SQL")
+    dsn = run("reader", "create", "clerk").strip()
+    with psycopg.connect(dsn) as connection:
+        ask = "select description from memory_nodes where persona_name = 'clerk'"
+        assert connection.execute(ask).fetchall() == [("seen by SQL",)]
+    assert re.search(r"clerk.*default", run("reader", "list"))
+    assert "choose another name" in run("reader", "create", "clerk", fails=True)
+    assert "dropped" in run("reader", "drop", "clerk")
+    assert "There are no readers." in run("reader", "list")

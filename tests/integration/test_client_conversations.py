@@ -138,6 +138,9 @@ async def test_the_client_answers_as_the_mind_does(minds):
     ):
         assert await there.history(window) == await here.history(window)
     assert [message.content for message in (await there.history()).messages][-1] == "As you like."
+    answered = await there.history(Window(leaf=other[1].id))
+    assert [message.metadata for message in answered.messages] == [{}, {}, {}, {"a": 1}]
+    assert answered.prompt[-1] == {"role": "assistant", "content": "A bow."}
     assert await there.leaves() == await here.leaves()
     assert len(await there.leaves(1)) == 1
     await there.describe("Instruments", {"a": [1]})

@@ -77,7 +77,7 @@ async def test_a_client_asks_for_all_of_it(recollect, mind):
     _, secret = await new_key(recollect)
     client = Client("http://test", secret)
     async with http_client(recollect, secret) as http:
-        client._http = http
+        client._line._http = http
         asked = Cue(
             "apples", zone="Europe/Berlin", since=MAY, topics=("food",), descendants=True, weights={"text": 2.0}
         )

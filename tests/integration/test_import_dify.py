@@ -35,7 +35,7 @@ def dify(cluster):
 def bring(recollect, dify):
     async def work(report=lambda *_: None, **more):
         wanted = DifyImport(dify.dsn, "assistant", **more)
-        return await recollect.operator.import_dify(wanted, "default", report)
+        return await recollect.operator.imports.dify(wanted, "default", report)
 
     return work
 
@@ -135,7 +135,7 @@ async def test_every_version_of_the_tables_is_read(cluster, recollect, year):
             made.turn("t", name, "2" if name == "3" else NIL)
         made.talk("gone", is_deleted=True)
         wanted = DifyImport(made.dsn, "assistant")
-        arrival = await recollect.operator.import_dify(wanted, "default", lambda *_: None)
+        arrival = await recollect.operator.imports.dify(wanted, "default", lambda *_: None)
     assert contents(await read(recollect, "t")) == ["q 1", "a 1", "q 2", "a 2", "q 3", "a 3"]
     # The oldest tables do not know of deletion; there the conversation is an empty one.
     assert arrival.remarks == {dify_words.SILENT if year == 2023 else dify_words.DELETED: 1}
@@ -217,9 +217,9 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(dify, recollect, owner
 
     before = count()
     wanted = DifyImport(dify.dsn, "assistant", dry_run=True)
-    told = await recollect.operator.import_dify(wanted, "new tenant", lambda *_: None)
+    told = await recollect.operator.imports.dify(wanted, "new tenant", lambda *_: None)
     assert count() == before
-    done = await recollect.operator.import_dify(DifyImport(dify.dsn, "assistant"), "new tenant", lambda *_: None)
+    done = await recollect.operator.imports.dify(DifyImport(dify.dsn, "assistant"), "new tenant", lambda *_: None)
     assert told == done
     assert numbers(done)["messages"] == (600, 600, 0, 0)
 
@@ -303,9 +303,9 @@ async def test_a_role_that_may_only_read_is_enough(cluster, dify, recollect):
     reader = dify.dsn.replace("user=postgres", "user=looker")
     try:
         with pytest.raises(SetupError, match="no Dify database, or this role may not read it"):
-            await recollect.operator.import_dify(DifyImport(reader, "assistant"), "default", lambda *_: None)
+            await recollect.operator.imports.dify(DifyImport(reader, "assistant"), "default", lambda *_: None)
         dify.execute("grant select on conversations, messages to looker")
-        arrival = await recollect.operator.import_dify(DifyImport(reader, "assistant"), "default", lambda *_: None)
+        arrival = await recollect.operator.imports.dify(DifyImport(reader, "assistant"), "default", lambda *_: None)
     finally:
         dify.execute("drop owned by looker")
         dify.execute("drop role looker")
@@ -322,7 +322,7 @@ async def test_nothing_can_be_written_to_dify(dify):
 @pytest.mark.parametrize("dsn", ["postgresql://u:secret@127.0.0.1:1/dify", "postgres:nonsense secret"])
 async def test_an_address_that_leads_nowhere_is_not_repeated(recollect, dsn):
     with pytest.raises(SetupError, match="does not answer") as raised:
-        await recollect.operator.import_dify(DifyImport(dsn, "assistant"), "default", lambda *_: None)
+        await recollect.operator.imports.dify(DifyImport(dsn, "assistant"), "default", lambda *_: None)
     assert "secret" not in str(raised.value)
     assert "secret" not in repr(DifyImport(dsn, "assistant"))
 
@@ -369,4 +369,4 @@ def test_the_command_reports(addresses, dify):
     assert "1  conversations deleted in Dify: skipped" in said
     assert [word in bars for word in ("conversations", "messages", "files")] == [True, True, True]
     again, _ = call()
-    assert "0 messages appended" in again
+    assert "Nothing is new." in again

@@ -53,6 +53,7 @@ async def tenants(recollect, embedder, owner):
         filed = {"topic": "vaults->doors", "related_topics": ("codes",)}
         await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed))
         await mind.knowledge.state(NewFact("Ann", "knows", "Bob"))
+        await mind.items.put(("vaults",), "code", {"code": 4711}, text=f"the code of {tenant}", embedding=[1, 0])
         for _ in range(FOLD_AT + 1):
             recollection = await mind.recall(Cue(SECRET, channels=("stream",)))
         await recollect.work(until_empty=True)
@@ -122,7 +123,7 @@ async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, serv
     tables = scoped_tables(owner)
     assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", "vectors_1"} <= {*tables}
     assert {"conversations", "messages", "withheld_memories", "withheld_vectors", "purge_receipts"} <= {*tables}
-    assert {"topics", "topic_links", "related_topics", "overheard"} <= {*tables}
+    assert {"topics", "topic_links", "related_topics", "overheard", "items"} <= {*tables}
     for table in tables:
         act_for(service, None)
         assert (table, count(service, table)) == (table, 0)

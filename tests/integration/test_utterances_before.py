@@ -195,7 +195,7 @@ async def test_what_comes_from_dify_sees_the_one_before(cluster, recollect, owne
         one = dify.turn("t", "1", None, query="Where to?", answer="To the lake.")
         two = dify.turn("t", "2", "1", query="By bus?", answer="On foot.")
         three = dify.turn("t", "3", "1", query="By boat?", answer="If it floats.")
-        await recollect.operator.import_dify(DifyImport(dify.dsn, "assistant"), "default", lambda *_: None)
+        await recollect.operator.imports.dify(DifyImport(dify.dsn, "assistant"), "default", lambda *_: None)
     await recollect.work(until_empty=True)
     ids = dict(owner.execute("select external_id, id from messages").fetchall())
     assert await sees(owner, ids[f"{one}:user"], "Where to?")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+from recollect.core import import_text
 from recollect.core.appends import LONGEST_MESSAGE, LONGEST_URL, MOST_PARTS
-from recollect.core.checks import IDENTIFIER, LONGEST_NAME, UNSTORABLE, check_metadata
-from recollect.core.names import CONTROL
+from recollect.core.checks import IDENTIFIER, UNSTORABLE, check_metadata
+from recollect.core.import_text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.threads import NIL, Node, settle
 from recollect.errors import InvalidInputError
 from recollect.models import JSON, LEGACY, Attachment, MessageStatus, NewMessage, Role
@@ -19,7 +20,6 @@ from recollect.models.imports import UserBy
 OURS = "dify"
 """Under which metadata keep what has no word here."""
 EMPTY = "[empty]"
-UNREADABLE = "\ufffd"
 DIGITS = 36
 """How long an id of Dify is."""
 
@@ -33,8 +33,8 @@ UNANSWERED = "questions without an answer"
 FAILED = "answers that failed"
 BLANK = f"questions without text: {EMPTY} stands for it"
 ADRIFT = "questions whose parent is not there: each begins a thread"
+CLEANED = import_text.CLEANED
 CUT = f"texts longer than {LONGEST_MESSAGE:,} characters: cut"
-CLEANED = f"texts with NUL or lone surrogates: {UNREADABLE} stands for each"
 FAR = f"files whose address is longer than {LONGEST_URL:,} characters: without it"
 SURPLUS = f"files beyond {MOST_PARTS} of one message: skipped"
 LARGE = "conversations whose inputs are too large or too deep: without them"
@@ -247,25 +247,3 @@ def follow(message: NewMessage, turn: Turn, parent: UUID | int | None) -> NewMes
     if parent is None:
         return replace(message, root=True, stated_parent=turn.stated)
     return replace(message, parent=parent, stated_parent=LEGACY if turn.stated == LEGACY else None)
-
-
-def clean(text: str, remarks: Counter[str]) -> str:
-    """Put a sign in place of every character that cannot be stored."""
-    if not UNSTORABLE.search(text):
-        return text
-    remarks[CLEANED] += 1
-    return UNSTORABLE.sub(UNREADABLE, text)
-
-
-def clean_json(value: JSON, remarks: Counter[str]) -> JSON:
-    """Clean every text of a JSON value."""
-    if isinstance(value, str):
-        return clean(value, remarks)
-    if isinstance(value, dict):
-        return {clean(key, remarks): clean_json(item, remarks) for key, item in value.items()}
-    return [clean_json(item, remarks) for item in value] if isinstance(value, list) else value
-
-
-def to_line(text: str, remarks: Counter[str]) -> str:
-    """Bring a short text to one line of bounded length."""
-    return CONTROL.sub(" ", clean(text, remarks))[:LONGEST_NAME].strip()

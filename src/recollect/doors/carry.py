@@ -11,7 +11,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors import jsonl
-from recollect.doors.importers import dify
+from recollect.doors.importers import dify, exports
 from recollect.doors.importers.generative_agents.folder import find_name
 from recollect.doors.importers.generative_agents.journey import Arrival, Gathered, export_folder, import_folder
 from recollect.doors.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind
@@ -21,6 +21,7 @@ import_app = typer.Typer(help="Load memories into a scope.", no_args_is_help=Tru
 export_app = typer.Typer(help="Write a scope's memories to files.", no_args_is_help=True)
 NamedByFolder = Annotated[str, typer.Option(help="Whose memory it is; the folder's name unless given.")]
 import_app.command("dify")(dify.import_dify)
+exports.add_commands(import_app)
 
 
 @import_app.command("jsonl")

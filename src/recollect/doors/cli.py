@@ -31,14 +31,16 @@ from recollect.doors import (
     graph,
     knowledge,
     later,
+    readers,
     recall,
     timing,
     topics,
     why,
 )
+from recollect.doors.mcp import command as mcp
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
 from recollect.errors import RecollectError
-from recollect.models import Kind, NewMemory, Right
+from recollect.models import ApiKey, Bounds, Kind, NewMemory, Right
 from recollect.settings import Settings
 from recollect.wiring import Recollect, set_up
 
@@ -47,6 +49,8 @@ key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=Tr
 space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
 app.add_typer(key_app, name="key")
 app.add_typer(space_app, name="space")
+app.add_typer(readers.app, name="reader")
+app.command()(mcp.mcp)
 app.add_typer(carry.import_app, name="import")
 app.add_typer(carry.export_app, name="export")
 app.command()(recall.recall)
@@ -130,12 +134,16 @@ def create_key(
     right: Annotated[list[Right] | None, typer.Option(help="read, write or admin; repeat for more.")] = None,
     trust: Annotated[int, typer.Option(help="0 to 100: how far its memories are trusted.")] = 50,
     tenant: Tenant = "default",
+    agent: Annotated[str | None, typer.Option(help="The only agent it may name.", show_default="any")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The only user of it; '' for the agent alone.", show_default="any")
+    ] = None,
 ) -> None:
-    """Make an API key and show its secret, this once."""
+    """Make an API key and show its secret, this once; bound to an agent, or to one of its users, if they are named."""
 
     async def work(recollect: Recollect) -> str:
-        caller = await recollect.operator.act_for(tenant)
-        return (await recollect.create_key(caller, name, right or [Right.READ, Right.WRITE], trust))[1]
+        caller, rights = await recollect.operator.act_for(tenant), right or [Right.READ, Right.WRITE]
+        return (await recollect.create_key(caller, name, rights, trust, Bounds(agent, user)))[1]
 
     out.print(run(work), highlight=False)
 
@@ -143,16 +151,22 @@ def create_key(
 @key_app.command("list")
 def list_keys(tenant: Tenant = "default") -> None:
     """List a tenant's keys."""
-    table = Table(Column("id", no_wrap=True, min_width=36), "name", "rights", "trust", "made", "revoked")
+    table = Table(Column("id", no_wrap=True, min_width=36), "name", "rights", "trust", "bound to", "made", "revoked")
 
     async def work(recollect: Recollect) -> None:
         for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
             revoked = f"{key.revoked_at:%F %T}" if key.revoked_at else ""
-            rights = " ".join(sorted(key.rights))
-            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), f"{key.created_at:%F %T}", revoked)
+            rights, bound = " ".join(sorted(key.rights)), escape(tell_bounds(key))
+            made = f"{key.created_at:%F %T}"
+            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), bound, made, revoked)
 
     run(work)
     out.print(table)
+
+
+def tell_bounds(key: ApiKey) -> str:
+    """Say what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
+    return "" if key.agent is None else key.agent if key.user is None else f"{key.agent}/{key.user}"
 
 
 @key_app.command("revoke")

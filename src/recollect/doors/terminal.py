@@ -35,7 +35,7 @@ class Steps:
         """Show how far a step is."""
         if step not in self._tasks:
             self._tasks[step] = self._progress.add_task(step, total=total)
-        self._progress.update(self._tasks[step], completed=done)
+        self._progress.update(self._tasks[step], completed=done, total=total)
 
 
 def run(work: Callable[[Recollect], Awaitable[T]]) -> T:

@@ -131,6 +131,8 @@ class Message:
     """What it costs in a prompt, by the tokenizer that was asked for."""
     occurred_at: datetime
     external_id: str
+    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    """What its sender put beside it; no prompt shows it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from recollect.models.memories import JSON
+
 
 class UserBy(StrEnum):
     """What of a Dify conversation says whose it is."""
@@ -55,3 +57,46 @@ class Arrival:
     """How often something was skipped, cut or changed, by what it was."""
     messages: int
     """How many messages were appended: a question and an answer are two."""
+
+
+class Format(StrEnum):
+    """Whose export a file is."""
+
+    MEM0 = "mem0"
+    LETTA = "letta"
+    ZEP = "zep"
+    GRAPHITI = "graphiti"
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+
+
+class UserField(StrEnum):
+    """What of an entry of a file says whose it is."""
+
+    USER_ID = "user-id"
+    AGENT_ID = "agent-id"
+    RUN_ID = "run-id"
+    GROUP_ID = "group-id"
+    ACCOUNT = "account"
+
+
+@dataclass(frozen=True, slots=True)
+class FileImport:
+    """Which system's export is wanted, and for whom."""
+
+    format: Format
+    agent: str
+    user: str = ""
+    """Whose it is, where nothing in the file says it."""
+    user_by: UserField | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One JSON value of an export, and how far its file is read with it."""
+
+    value: JSON
+    done: int = 0
+    """How many bytes are read."""
+    total: int = 0

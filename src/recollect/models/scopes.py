@@ -26,6 +26,14 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which scopes a key may name: those of one agent, or of one agent and one user; None means any."""
+
+    agent: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks, as the service established it from the key and the door."""
 
@@ -33,6 +41,7 @@ class Caller:
     rights: frozenset[Right]
     origin: str
     trust: int
+    bounds: Bounds = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,10 @@ class ApiKey:
     trust: int
     created_at: datetime
     revoked_at: datetime | None
+    agent: str | None = None
+    """The only agent that it may name; any if None."""
+    user: str | None = None
+    """The only user of that agent that it may name; any if None, the agent alone if empty."""
 
 
 @dataclass(frozen=True, slots=True)

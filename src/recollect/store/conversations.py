@@ -240,6 +240,7 @@ def to_read(row: DictRow, tokenizer: str) -> Read:
         tokens=counts.get(tokenizer, counts.get(ESTIMATE, 0)),
         occurred_at=row["occurred_at"],
         external_id=row["external_id"],
+        metadata=row["metadata"],
     )
     return Read(message, tokenizer in counts, row.get("stated_parent") or row.get("parent_turn"))
 

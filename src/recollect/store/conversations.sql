@@ -177,10 +177,11 @@ with recursive talk as materialized (
     where walked.spent <= %(budget)s or walked.turns = 0
 )
 select walked.id, walked.parent_id, walked.turn_id, walked.number, walked.role, walked.status, walked.occurred_at,
-       walked.tokens, walked.images, walked.parts, walked.attachments, walked.external_id, said.content, said.speaker
+       walked.tokens, walked.images, walked.parts, walked.attachments, walked.external_id, said.content, said.speaker,
+       said.metadata
 from walked
 cross join lateral (
-    select content, speaker from memories
+    select content, speaker, metadata from memories
     where memories.scope_id = (select scope_id from talk) and memories.id between walked.id and walked.id
     order by memories.id limit 1
 ) said
@@ -215,10 +216,10 @@ with talk as materialized (
 )
 select shown.id, shown.parent_id, shown.turn_id, shown.number, shown.role, shown.status, shown.occurred_at,
        shown.tokens, shown.images, shown.parts, shown.attachments, shown.external_id, shown.stated_parent,
-       followed.turn_id as parent_turn, said.content, said.speaker
+       followed.turn_id as parent_turn, said.content, said.speaker, said.metadata
 from shown
 cross join lateral (
-    select content, speaker from memories
+    select content, speaker, metadata from memories
     where memories.scope_id = (select scope_id from talk) and memories.id between shown.id and shown.id
     order by memories.id limit 1
 ) said

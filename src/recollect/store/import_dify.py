@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel, errors, sql
 from psycopg.rows import DictRow, dict_row
-from psycopg.types.json import Jsonb
 
 from recollect.core.appends import LONGEST_MESSAGE
 from recollect.core.import_dify import Exchange, File, Outline, Talk
 from recollect.core.threads import NIL
 from recollect.errors import SetupError, UnavailableError
-from recollect.models import JSON, ConversationState, Scope
+from recollect.models import Scope
 from recollect.models.imports import DifyImport
 from recollect.store.db import PATIENCE, Database, describe
 from recollect.store.memories import names
@@ -42,18 +41,6 @@ class Totals:
     conversations: int
     turns: int
     files: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What of a Dify conversation is here already."""
-
-    state: ConversationState | None
-    """None if there is no such conversation."""
-    kept: bool
-    """Whether its name and metadata were brought over."""
-    known: dict[str, UUID]
-    """Its messages by their external id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,25 +168,6 @@ def asked() -> Iterator[None]:
         raise UnavailableError(
             f"Dify's database gave no answer ({describe(problem)}); run the import again: it goes on where it stopped."
         ) from None
-
-
-async def read_standing(database: Database, scope: Scope, conversation: str) -> Standing:
-    """See what of a conversation is here."""
-    parameters = {**names(scope), "conversation": conversation}
-    async with database.reading(scope.tenant_id) as connection:
-        standing = await connection.execute(QUERIES["standing"], parameters)
-        known = await connection.execute(QUERIES["known"], parameters)
-    row = await standing.fetchone()
-    messages = {found["external_id"]: found["id"] for found in await known.fetchall()}
-    return Standing(ConversationState(row["state"]) if row else None, bool(row and row["kept"]), messages)
-
-
-async def keep(database: Database, scope: Scope, talk: Talk, name: str, metadata: Mapping[str, JSON]) -> None:
-    """Write down what a conversation is called and where it came from, unless that was done before."""
-    created_at: datetime = talk.created_at.replace(tzinfo=UTC)
-    parameters = {"conversation": talk.id, "name": name, "metadata": Jsonb(dict(metadata)), "created_at": created_at}
-    async with database.transaction(scope.tenant_id) as connection:
-        await connection.execute(QUERIES["keep"], {**names(scope), **parameters})
 
 
 async def mark_answered(database: Database, scope: Scope, conversation: str, ids: Sequence[UUID]) -> None:

@@ -62,24 +62,6 @@ order by file.created_at, file.id
 -- name: name
 (select upload_files.name from upload_files where upload_files.id = file.upload_file_id)
 
--- name: standing
-select state, metadata ? 'dify' as kept from conversations
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and id = %(conversation)s
-
--- name: known
-select external_id, id from messages
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and conversation_id = %(conversation)s and external_id <> ''
-
--- name: keep
-update conversations
-set name = case when name = '' then %(name)s else name end,
-    metadata = metadata || %(metadata)s,
-    created_at = least(created_at, %(created_at)s)
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and id = %(conversation)s and not metadata ? 'dify'
-
 -- name: answered
 update messages set status = 'done'
 where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from recollect.errors import NotFoundError
-from recollect.models import ApiKey, Right
+from recollect.models import ApiKey, Bounds, Right
 from recollect.store.db import Database
 from recollect.store.sql import load_queries
 
@@ -19,7 +19,7 @@ PREFIX = "rec_"
 
 
 async def create_key(
-    database: Database, tenant_id: int, name: str, rights: Iterable[Right], trust: int
+    database: Database, tenant_id: int, name: str, rights: Iterable[Right], trust: int, bounds: Bounds
 ) -> tuple[ApiKey, str]:
     """Make a key and return it with its secret, which cannot be shown again."""
     secret = PREFIX + secrets.token_urlsafe(32)
@@ -28,6 +28,8 @@ async def create_key(
         "name": name,
         "rights": sorted(set(rights)),
         "trust": trust,
+        "agent": bounds.agent,
+        "user": bounds.user,
     }
     async with database.transaction(tenant_id) as connection:
         rows = await (await connection.execute(QUERIES["create"], parameters)).fetchall()
@@ -53,4 +55,5 @@ async def revoke_key(database: Database, tenant_id: int, key_id: UUID) -> ApiKey
 def to_key(row: DictRow) -> ApiKey:
     """Turn a row into a key."""
     rights = frozenset(Right(right) for right in row["rights"])
-    return ApiKey(row["id"], row["name"], rights, row["trust"], row["created_at"], row["revoked_at"])
+    made, revoked = row["created_at"], row["revoked_at"]
+    return ApiKey(row["id"], row["name"], rights, row["trust"], made, revoked, row["agent"], row["user"])

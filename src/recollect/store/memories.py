@@ -283,14 +283,19 @@ async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[
     """Delete memories and all that was derived from them; the scope is locked first, so nothing slips in."""
     async with database.transaction(scope.tenant_id) as connection:
         await connection.execute(QUERIES["lock_scope"], names(scope))
-        # A forgotten memory must not go on counting as one that was lately accessed.
-        await connection.execute(QUERIES["fold_scope"], names(scope))
-        forgotten = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
-        gone = await forgotten.fetchall()
-        if any(row["kind"] == Kind.MESSAGE for row in gone):
-            # What followed a message has lost the vector that had seen it, or is being embedded with it just now.
-            await spaces.defer_waiting(connection, scope)
-        return [row["id"] for row in gone]
+        return await forget_held(connection, scope, ids)
+
+
+async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete memories and all that was derived from them, in a scope that is locked."""
+    # A forgotten memory must not go on counting as one that was lately accessed.
+    await connection.execute(QUERIES["fold_scope"], names(scope))
+    forgotten = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
+    gone = await forgotten.fetchall()
+    if any(row["kind"] == Kind.MESSAGE for row in gone):
+        # What followed a message has lost the vector that had seen it, or is being embedded with it just now.
+        await spaces.defer_waiting(connection, scope)
+    return [row["id"] for row in gone]
 
 
 async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:

@@ -52,15 +52,38 @@ CREATE FUNCTION public.admit(shown_hash text, asked_agent text, asked_user text,
     LANGUAGE plpgsql
     AS $$
 begin
-    -- A statement cannot shorten its own time limit, but it can wait less long for locks.
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', patience, true);
     select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
-        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
+        from api_keys k
+        where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null and k.agent is null;
     if found then
         perform set_config('recollect.tenant', tenant_id::text, true);
         place := locate(asked_agent, asked_user);
         return next;
     end if;
+end $$;
+
+CREATE FUNCTION public.admit_bound(shown_hash text, asked_agent text, asked_user text, patience text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- A statement cannot shorten its own time limit, but it can wait less long for locks.
+    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', patience, true);
+    select k.tenant_id, k.name, k.rights, k.trust, k.agent, k."user",
+           coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", '')
+        into tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user"
+        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
+    if not found then
+        return;
+    end if;
+    perform set_config('recollect.tenant', tenant_id::text, true);
+    if agent <> coalesce(bound_agent, agent) or "user" <> coalesce(bound_user, "user") then
+        agent := null;
+        "user" := null;
+    else
+        place := locate(agent, "user");
+    end if;
+    return next;
 end $$;
 
 CREATE FUNCTION public.belief_of(asked_scope bigint, asked_id uuid) RETURNS timestamp with time zone[]
@@ -79,6 +102,10 @@ begin
     where scope_id = asked_scope and id = any (asked_ids) and withheld = 'past';
     perform restore_memories(asked_scope, asked_ids);
 end $$;
+
+CREATE FUNCTION public.compare_field(field jsonb, operand jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN ((jsonb_typeof(field) = 'number'::text) AND (jsonb_typeof(operand) = 'number'::text)) THEN (sign(((field)::numeric - (operand)::numeric)))::integer WHEN (((field #>> '{}'::text[]) COLLATE "C") < ((operand #>> '{}'::text[]) COLLATE "C")) THEN '-1'::integer WHEN (((field #>> '{}'::text[]) COLLATE "C") = ((operand #>> '{}'::text[]) COLLATE "C")) THEN 0 WHEN (((field #>> '{}'::text[]) COLLATE "C") > ((operand #>> '{}'::text[]) COLLATE "C")) THEN 1 ELSE NULL::integer END;
 
 CREATE FUNCTION public.count_in(asked_scope bigint, kinds text[], terms bigint) RETURNS void
     LANGUAGE sql
@@ -169,6 +196,15 @@ CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURN
     )
     select id from derived
 $$;
+
+CREATE FUNCTION public.drop_items(asked_scope bigint, paths text[], keys text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    for place in 1 .. cardinality(paths) loop
+        delete from items where scope_id = asked_scope and path = paths[place] and key = keys[place];
+    end loop;
+end $$;
 
 CREATE FUNCTION public.drop_related_topics(asked_scope bigint, topic_ids uuid[], memory_ids uuid[]) RETURNS void
     LANGUAGE sql
@@ -814,6 +850,76 @@ CREATE FUNCTION public.fold_importance(embedding public.vector, importance real)
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (embedding OPERATOR(public.||) (ARRAY[(importance * (0.1)::real), ((sqrt(((100)::double precision - (importance * importance))))::real * (0.1)::real)])::public.vector);
 
+CREATE FUNCTION public.follow_active_space() RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    vectors text := (select 'vectors_' || id from embedding_spaces where state = 'active');
+begin
+    if vectors is not null and not exists (
+        select from pg_policy where polrelid = vectors::regclass and polname = 'of_reader'
+    ) then
+        perform open_to_readers(vectors::regclass);
+    end if;
+    execute format($view$
+        create or replace view memory_nodes with (security_barrier) as
+        select node.id, scopes.agent as persona_name, node.kind as type, node.occurred_at as created_at,
+               node.last_accessed, node.content as description, node.importance as poignancy, node.embedding,
+               node.subject, node.predicate, node.object, node.keywords, node.filling,
+               node.node_count, node.type_count, node.depth, node.idle as is_idle, scopes."user" as user_name
+        from scopes cross join lateral (
+            select memories.id, memories.kind, memories.occurred_at, memories.content,
+                   memories.importance::double precision as importance,
+                   memories.subject, memories.predicate, memories.object, memories.keywords,
+                   memories.depth::integer as depth, memories.idle,
+                   greatest(memories.occurred_at, accesses.last_accessed_at, logged.accessed_at) as last_accessed,
+                   %s as embedding,
+                   to_jsonb(array(
+                       select evidence.source_id from evidence
+                       where evidence.scope_id = scopes.id and evidence.memory_id = memories.id
+                       order by evidence.source_id
+                   )) as filling,
+                   (row_number() over (order by memories.id))::integer as node_count,
+                   (row_number() over (partition by memories.kind order by memories.id))::integer as type_count
+            from memories
+            left join accesses on accesses.scope_id = scopes.id and accesses.id = memories.id
+            left join (
+                select touched.id, max(access_log.accessed_at) as accessed_at
+                from access_log, unnest(access_log.ids) as touched (id)
+                where access_log.scope_id = scopes.id
+                group by touched.id
+            ) logged on logged.id = memories.id
+            left join beliefs on beliefs.scope_id = scopes.id and beliefs.id = memories.id
+            %s
+            where memories.scope_id = scopes.id and memories.withheld is null
+              and (memories.expires_at is null or memories.expires_at > now())
+              -- Of versions the one that is believed, of facts what is not over; the indexes follow. A case, as above.
+              and case when beliefs.superseded_at is null and (beliefs.invalid_at is null or beliefs.invalid_at > now())
+                       then true else false end
+              -- A deleted conversation, and what was made from it, is out of sight at once.
+              and memories.id not in (
+                  with recursive gone (id) as (
+                      select messages.id from conversations join messages
+                          on messages.scope_id = scopes.id and messages.conversation_id = conversations.id
+                      where conversations.scope_id = scopes.id and not conversations.settled
+                        and conversations.state in ('deleted', 'purging')
+                      union
+                      select evidence.memory_id from gone join evidence
+                          on evidence.scope_id = scopes.id and evidence.source_id = gone.id
+                  )
+                  select gone.id from gone
+              )
+            offset 0
+        ) node
+        where scopes.tenant_id = (select reading_tenant())
+        $view$,
+        -- Two lengths in one expression are none.
+        case when vectors is null then 'null::vector' else 'coalesce(vectors.embedding::vector, null::vector)' end,
+        case when vectors is null then ''
+             else format('left join %I vectors on vectors.scope_id = scopes.id and vectors.id = memories.id', vectors)
+        end);
+end $_$;
+
 CREATE FUNCTION public.follow_into_topics() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1295,6 +1401,28 @@ begin
     from candidates c, query q;
 end $$;
 
+CREATE FUNCTION public.meets(value jsonb, fields text[], operators text[], operands jsonb[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+declare
+    field jsonb;
+begin
+    for place in 1 .. cardinality(fields) loop
+        field := value -> fields[place];
+        if (case operators[place]
+            when '$eq' then field = operands[place]
+            when '$ne' then field <> operands[place]
+            when '$gt' then compare_field(field, operands[place]) > 0
+            when '$gte' then compare_field(field, operands[place]) >= 0
+            when '$lt' then compare_field(field, operands[place]) < 0
+            when '$lte' then compare_field(field, operands[place]) <= 0
+        end) is not true then
+            return false;
+        end if;
+    end loop;
+    return true;
+end $_$;
+
 CREATE FUNCTION public.names_of(asked_scope bigint, asked_topic uuid) RETURNS text[]
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1311,6 +1439,17 @@ begin
             where topics.scope_id = asked_scope and topics.id between above.id and above.id order by topics.id limit 1
         ) topics
         order by above.place);
+end $$;
+
+CREATE FUNCTION public.open_to_readers(opened regclass) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    execute format(
+        'create policy of_reader on %s for select to recollect_compat '
+        'using (case when scope_id >= (select reading_tenant() << 40) '
+        'and scope_id <= (select reading_tenant() << 40 | 1099511627775) then true else false end)', opened);
+    execute format('grant select on %s to recollect_compat', opened);
 end $$;
 
 CREATE FUNCTION public.page_facts(asked_scope bigint, after uuid, as_of timestamp with time zone, at timestamp with time zone, hidden text[], most integer) RETURNS SETOF uuid
@@ -1472,6 +1611,11 @@ begin
         order by entities.id limit 1
     ) object;
 end $$;
+
+CREATE FUNCTION public.reading_tenant() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$ select tenant_id from readers where name = session_user $$;
 
 CREATE FUNCTION public.replant_topics(asked_scope bigint, old_path text, new_path text) RETURNS void
     LANGUAGE plpgsql
@@ -1682,6 +1826,7 @@ begin
     if not found then
         raise exception 'There is no embedding space % to switch to.', new_space;
     end if;
+    perform follow_active_space();
 end $$;
 
 CREATE FUNCTION public.take_out_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
@@ -2050,9 +2195,12 @@ CREATE TABLE public.api_keys (
     trust smallint NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     revoked_at timestamp with time zone,
+    agent text,
+    "user" text,
     CONSTRAINT api_keys_rights_check CHECK (((rights <@ ARRAY['read'::text, 'write'::text, 'admin'::text]) AND (cardinality(rights) > 0))),
     CONSTRAINT api_keys_secret_hash_check CHECK ((length(secret_hash) = 32)),
-    CONSTRAINT api_keys_trust_check CHECK (((trust >= 0) AND (trust <= 100)))
+    CONSTRAINT api_keys_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
+    CONSTRAINT bound_from_the_agent_on CHECK (((agent IS NOT NULL) OR ("user" IS NULL)))
 );
 
 ALTER TABLE ONLY public.api_keys FORCE ROW LEVEL SECURITY;
@@ -2191,12 +2339,35 @@ CREATE TABLE public.idempotency_keys (
     memory_ids uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     embedded boolean[] DEFAULT '{}'::boolean[] NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    replayed_at timestamp with time zone
+    replayed_at timestamp with time zone,
+    outcome jsonb
 );
 ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN key SET STATISTICS 0;
 ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN fingerprint SET STATISTICS 0;
+ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN outcome SET STATISTICS 0;
 
 ALTER TABLE ONLY public.idempotency_keys FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.items (
+    scope_id bigint NOT NULL,
+    path text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    value jsonb NOT NULL,
+    text text NOT NULL,
+    embedding public.vector,
+    memory_id uuid,
+    revision bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT items_revision_check CHECK ((revision > 0))
+);
+ALTER TABLE ONLY public.items ALTER COLUMN path SET STATISTICS 0;
+ALTER TABLE ONLY public.items ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY public.items ALTER COLUMN value SET STATISTICS 0;
+ALTER TABLE ONLY public.items ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY public.items ALTER COLUMN embedding SET STATISTICS 0;
+
+ALTER TABLE ONLY public.items FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.job_effects (
     scope_id bigint NOT NULL,
@@ -2230,6 +2401,60 @@ CREATE TABLE public.keyword_strengths (
 
 ALTER TABLE ONLY public.keyword_strengths FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.memory_keywords (
+    scope_id bigint NOT NULL,
+    keyword text NOT NULL,
+    kind text NOT NULL,
+    id uuid NOT NULL,
+    counted boolean NOT NULL
+);
+
+ALTER TABLE ONLY public.memory_keywords FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.scopes (
+    id bigint NOT NULL,
+    tenant_id integer NOT NULL,
+    agent text NOT NULL,
+    "user" text NOT NULL,
+    memory_count bigint DEFAULT 0 NOT NULL,
+    event_count bigint DEFAULT 0 NOT NULL,
+    thought_count bigint DEFAULT 0 NOT NULL,
+    chat_count bigint DEFAULT 0 NOT NULL,
+    term_count bigint DEFAULT 0 NOT NULL,
+    unreflected_importance double precision DEFAULT 0 NOT NULL,
+    unreflected_events integer DEFAULT 0 NOT NULL,
+    last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    approximate_space integer,
+    CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.scopes FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW public.kw_strength WITH (security_barrier='true') AS
+ SELECT scopes.agent AS persona_name,
+    filed.keyword,
+    filed.kind AS memory_type,
+    (sum(filed.strength))::integer AS strength
+   FROM (public.scopes
+     CROSS JOIN LATERAL ( SELECT keyword_strengths.keyword,
+            keyword_strengths.kind,
+            keyword_strengths.strength
+           FROM public.keyword_strengths
+          WHERE (keyword_strengths.scope_id = scopes.id)
+        UNION ALL
+         SELECT memory_keywords.keyword,
+            memory_keywords.kind,
+            '-1'::integer AS strength
+           FROM ((public.memories
+             CROSS JOIN LATERAL unnest(memories.keywords) word(keyword))
+             JOIN public.memory_keywords ON (((memory_keywords.scope_id = scopes.id) AND (memory_keywords.keyword = word.keyword) AND (memory_keywords.kind = memories.kind) AND (memory_keywords.id = memories.id))))
+          WHERE ((memories.scope_id = scopes.id) AND (memories.withheld IS NULL) AND (memories.expires_at <= now()) AND memory_keywords.counted)
+ OFFSET 0) filed)
+  WHERE (scopes.tenant_id = ( SELECT public.reading_tenant() AS reading_tenant))
+  GROUP BY scopes.agent, filed.keyword, filed.kind
+ HAVING (sum(filed.strength) > 0);
+
 CREATE TABLE public.ledger (
     scope_id bigint NOT NULL,
     tenant_id bigint GENERATED ALWAYS AS ((scope_id >> 40)) STORED NOT NULL,
@@ -2257,15 +2482,98 @@ ALTER TABLE public.ledger ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE public.memory_keywords (
+CREATE TABLE public.messages (
     scope_id bigint NOT NULL,
-    keyword text NOT NULL,
-    kind text NOT NULL,
     id uuid NOT NULL,
-    counted boolean NOT NULL
-);
+    conversation_id text NOT NULL,
+    number bigint NOT NULL,
+    parent_id uuid,
+    turn_id uuid NOT NULL,
+    role text NOT NULL,
+    status text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    tokens jsonb NOT NULL,
+    images smallint DEFAULT 0 NOT NULL,
+    parts jsonb,
+    attachments jsonb,
+    external_id text DEFAULT ''::text NOT NULL,
+    stated_parent uuid,
+    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
+    CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['done'::text, 'pending'::text, 'failed'::text])))
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+ALTER TABLE ONLY public.messages ALTER COLUMN parts SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN attachments SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN external_id SET STATISTICS 0;
 
-ALTER TABLE ONLY public.memory_keywords FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY public.messages FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW public.memory_nodes WITH (security_barrier='true') AS
+ SELECT node.id,
+    scopes.agent AS persona_name,
+    node.kind AS type,
+    node.occurred_at AS created_at,
+    node.last_accessed,
+    node.content AS description,
+    node.importance AS poignancy,
+    node.embedding,
+    node.subject,
+    node.predicate,
+    node.object,
+    node.keywords,
+    node.filling,
+    node.node_count,
+    node.type_count,
+    node.depth,
+    node.idle AS is_idle,
+    scopes."user" AS user_name
+   FROM (public.scopes
+     CROSS JOIN LATERAL ( SELECT memories.id,
+            memories.kind,
+            memories.occurred_at,
+            memories.content,
+            (memories.importance)::double precision AS importance,
+            memories.subject,
+            memories.predicate,
+            memories.object,
+            memories.keywords,
+            (memories.depth)::integer AS depth,
+            memories.idle,
+            GREATEST(memories.occurred_at, accesses.last_accessed_at, logged.accessed_at) AS last_accessed,
+            NULL::public.vector AS embedding,
+            to_jsonb(ARRAY( SELECT evidence.source_id
+                   FROM public.evidence
+                  WHERE ((evidence.scope_id = scopes.id) AND (evidence.memory_id = memories.id))
+                  ORDER BY evidence.source_id)) AS filling,
+            (row_number() OVER (ORDER BY memories.id))::integer AS node_count,
+            (row_number() OVER (PARTITION BY memories.kind ORDER BY memories.id))::integer AS type_count
+           FROM (((public.memories
+             LEFT JOIN public.accesses ON (((accesses.scope_id = scopes.id) AND (accesses.id = memories.id))))
+             LEFT JOIN ( SELECT touched.id,
+                    max(access_log.accessed_at) AS accessed_at
+                   FROM public.access_log,
+                    LATERAL unnest(access_log.ids) touched(id)
+                  WHERE (access_log.scope_id = scopes.id)
+                  GROUP BY touched.id) logged ON ((logged.id = memories.id)))
+             LEFT JOIN public.beliefs ON (((beliefs.scope_id = scopes.id) AND (beliefs.id = memories.id))))
+          WHERE ((memories.scope_id = scopes.id) AND (memories.withheld IS NULL) AND ((memories.expires_at IS NULL) OR (memories.expires_at > now())) AND
+                CASE
+                    WHEN ((beliefs.superseded_at IS NULL) AND ((beliefs.invalid_at IS NULL) OR (beliefs.invalid_at > now()))) THEN true
+                    ELSE false
+                END AND (NOT (memories.id IN ( WITH RECURSIVE gone(id) AS (
+                         SELECT messages.id
+                           FROM (public.conversations
+                             JOIN public.messages ON (((messages.scope_id = scopes.id) AND (messages.conversation_id = conversations.id))))
+                          WHERE ((conversations.scope_id = scopes.id) AND (NOT conversations.settled) AND (conversations.state = ANY (ARRAY['deleted'::text, 'purging'::text])))
+                        UNION
+                         SELECT evidence.memory_id
+                           FROM (gone gone_1
+                             JOIN public.evidence ON (((evidence.scope_id = scopes.id) AND (evidence.source_id = gone_1.id))))
+                        )
+                 SELECT gone.id
+                   FROM gone))))
+         OFFSET 0) node)
+  WHERE (scopes.tenant_id = ( SELECT public.reading_tenant() AS reading_tenant));
 
 CREATE TABLE public.memory_terms (
     scope_id bigint NOT NULL,
@@ -2296,32 +2604,6 @@ ALTER TABLE ONLY public.mentions ALTER COLUMN description SET STATISTICS 0;
 
 ALTER TABLE ONLY public.mentions FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.messages (
-    scope_id bigint NOT NULL,
-    id uuid NOT NULL,
-    conversation_id text NOT NULL,
-    number bigint NOT NULL,
-    parent_id uuid,
-    turn_id uuid NOT NULL,
-    role text NOT NULL,
-    status text NOT NULL,
-    occurred_at timestamp with time zone NOT NULL,
-    tokens jsonb NOT NULL,
-    images smallint DEFAULT 0 NOT NULL,
-    parts jsonb,
-    attachments jsonb,
-    external_id text DEFAULT ''::text NOT NULL,
-    stated_parent uuid,
-    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
-    CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['done'::text, 'pending'::text, 'failed'::text])))
-)
-WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
-ALTER TABLE ONLY public.messages ALTER COLUMN parts SET STATISTICS 0;
-ALTER TABLE ONLY public.messages ALTER COLUMN attachments SET STATISTICS 0;
-ALTER TABLE ONLY public.messages ALTER COLUMN external_id SET STATISTICS 0;
-
-ALTER TABLE ONLY public.messages FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE public.overheard (
     scope_id bigint NOT NULL,
     id uuid NOT NULL,
@@ -2348,6 +2630,12 @@ CREATE TABLE public.purge_receipts (
 );
 
 ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.readers (
+    name text NOT NULL,
+    tenant_id integer NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
 
 CREATE TABLE public.recalls (
     scope_id bigint NOT NULL,
@@ -2419,26 +2707,6 @@ CREATE SEQUENCE public.scope_numbers
     NO MINVALUE
     MAXVALUE 1099511627775
     CACHE 1;
-
-CREATE TABLE public.scopes (
-    id bigint NOT NULL,
-    tenant_id integer NOT NULL,
-    agent text NOT NULL,
-    "user" text NOT NULL,
-    memory_count bigint DEFAULT 0 NOT NULL,
-    event_count bigint DEFAULT 0 NOT NULL,
-    thought_count bigint DEFAULT 0 NOT NULL,
-    chat_count bigint DEFAULT 0 NOT NULL,
-    term_count bigint DEFAULT 0 NOT NULL,
-    unreflected_importance double precision DEFAULT 0 NOT NULL,
-    unreflected_events integer DEFAULT 0 NOT NULL,
-    last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    approximate_space integer,
-    CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
-)
-WITH (fillfactor='70');
-
-ALTER TABLE ONLY public.scopes FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.segments (
     scope_id bigint NOT NULL,
@@ -2604,6 +2872,9 @@ ALTER TABLE ONLY public.feedback
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (scope_id, key);
 
+ALTER TABLE ONLY public.items
+    ADD CONSTRAINT items_pkey PRIMARY KEY (scope_id, path, key);
+
 ALTER TABLE ONLY public.job_effects
     ADD CONSTRAINT job_effects_pkey PRIMARY KEY (scope_id, key);
 
@@ -2645,6 +2916,9 @@ ALTER TABLE ONLY public.pending_embeddings
 
 ALTER TABLE ONLY public.purge_receipts
     ADD CONSTRAINT purge_receipts_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.readers
+    ADD CONSTRAINT readers_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.recalls
     ADD CONSTRAINT recalls_pkey PRIMARY KEY (scope_id, id);
@@ -2717,6 +2991,8 @@ CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source
 
 CREATE INDEX feedback_of_memory ON public.feedback USING btree (scope_id, memory_id);
 
+CREATE UNIQUE INDEX items_by_memory ON public.items USING btree (scope_id, memory_id) WHERE (memory_id IS NOT NULL);
+
 CREATE INDEX ledger_by_time ON public.ledger USING btree (tenant_id, at) INCLUDE (prompt_tokens, completion_tokens);
 
 CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, occurred_at DESC, id DESC) INCLUDE (idle) WHERE (withheld IS NULL);
@@ -2768,6 +3044,8 @@ CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TA
 CREATE TRIGGER erase_feedback AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('feedback', 'memory_id');
 
 CREATE TRIGGER erase_heard_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_heard_vectors();
+
+CREATE TRIGGER erase_items AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('items', 'memory_id');
 
 CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_keywords();
 
@@ -2837,6 +3115,9 @@ ALTER TABLE ONLY public.digests
 ALTER TABLE ONLY public.mentions
     ADD CONSTRAINT mentions_scope_id_entity_id_fkey FOREIGN KEY (scope_id, entity_id) REFERENCES public.entities(scope_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.readers
+    ADD CONSTRAINT readers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
+
 ALTER TABLE ONLY public.related_topics
     ADD CONSTRAINT related_topics_scope_id_related_id_fkey FOREIGN KEY (scope_id, related_id) REFERENCES public.topics(scope_id, id);
 
@@ -2868,6 +3149,8 @@ ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.items ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.job_effects ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.keyword_strengths ENABLE ROW LEVEL SECURITY;
@@ -2894,6 +3177,62 @@ CREATE POLICY of_matcher ON public.withheld_memories FOR SELECT TO recollect_mat
 
 CREATE POLICY of_presenter ON public.api_keys FOR SELECT USING ((secret_hash = ( SELECT public.presented_key() AS presented_key)));
 
+CREATE POLICY of_reader ON public.access_log FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.accesses FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.beliefs FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.conversations FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.evidence FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.keyword_strengths FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.memories FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.memory_keywords FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.messages FOR SELECT TO recollect_compat USING (
+CASE
+    WHEN ((scope_id >= ( SELECT (public.reading_tenant() << 40))) AND (scope_id <= ( SELECT ((public.reading_tenant() << 40) | '1099511627775'::bigint)))) THEN true
+    ELSE false
+END);
+
+CREATE POLICY of_reader ON public.scopes FOR SELECT TO recollect_compat USING ((tenant_id = ( SELECT public.reading_tenant() AS reading_tenant)));
+
 CREATE POLICY of_tenant ON public.access_log TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.accesses TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -2915,6 +3254,8 @@ CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_i
 CREATE POLICY of_tenant ON public.feedback TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.idempotency_keys TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.items TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.job_effects TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -2958,6 +3299,8 @@ CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (
 
 CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY only_of_reader ON public.scopes AS RESTRICTIVE FOR SELECT TO recollect_compat USING (COALESCE((tenant_id = ( SELECT public.reading_tenant() AS reading_tenant)), true));
+
 ALTER TABLE public.overheard ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
@@ -2986,19 +3329,26 @@ ALTER TABLE public.withheld_vectors ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA public TO recollect_service;
 GRANT USAGE ON SCHEMA public TO recollect_matcher;
+GRANT USAGE ON SCHEMA public TO recollect_compat;
+GRANT USAGE ON SCHEMA public TO recollect_reader;
 
 REVOKE ALL ON FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.access_log TO recollect_service;
+GRANT SELECT ON TABLE public.access_log TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.accesses TO recollect_service;
+GRANT SELECT ON TABLE public.accesses TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memories TO recollect_service;
+GRANT SELECT ON TABLE public.memories TO recollect_compat;
 
 REVOKE ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) TO recollect_service;
@@ -3008,6 +3358,8 @@ GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[
 
 REVOKE ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 
@@ -3026,8 +3378,10 @@ GRANT SELECT,INSERT ON TABLE public.api_keys TO recollect_service;
 GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.beliefs TO recollect_service;
+GRANT SELECT ON TABLE public.beliefs TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.conversations TO recollect_service;
+GRANT SELECT ON TABLE public.conversations TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.digests TO recollect_service;
 
@@ -3043,10 +3397,13 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.entities TO recollect_service;
 GRANT SELECT ON TABLE public.entities TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.evidence TO recollect_service;
+GRANT SELECT ON TABLE public.evidence TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.items TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job_effects TO recollect_service;
 
@@ -3055,33 +3412,13 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.job_failures TO recollect_service;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.job_progress TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.keyword_strengths TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.ledger TO recollect_service;
+GRANT SELECT ON TABLE public.keyword_strengths TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_keywords TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
-GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.overheard TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.recalls TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.related_topics TO recollect_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.runs TO recollect_service;
-
-GRANT USAGE ON SEQUENCE public.scope_numbers TO recollect_service;
+GRANT SELECT ON TABLE public.memory_keywords TO recollect_compat;
 
 GRANT SELECT,INSERT ON TABLE public.scopes TO recollect_service;
+GRANT SELECT ON TABLE public.scopes TO recollect_compat;
 
 GRANT UPDATE(memory_count) ON TABLE public.scopes TO recollect_service;
 
@@ -3098,6 +3435,36 @@ GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service
 GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
+
+GRANT SELECT ON TABLE public.kw_strength TO recollect_reader;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.ledger TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
+GRANT SELECT ON TABLE public.messages TO recollect_compat;
+
+GRANT SELECT ON TABLE public.memory_nodes TO recollect_reader;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
+GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.overheard TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
+
+GRANT SELECT ON TABLE public.readers TO recollect_compat;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.recalls TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.related_topics TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.runs TO recollect_service;
+
+GRANT USAGE ON SEQUENCE public.scope_numbers TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.segments TO recollect_service;
 

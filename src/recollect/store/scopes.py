@@ -9,9 +9,10 @@ from datetime import datetime
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from recollect.core.bounds import OUT_OF_BOUNDS
 from recollect.core.profiles import to_profile
-from recollect.errors import UnauthenticatedError
-from recollect.models import Caller, EmbeddingSpace, Profile, Right, Scope
+from recollect.errors import ForbiddenError, UnauthenticatedError
+from recollect.models import Bounds, Caller, EmbeddingSpace, Profile, Right, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 
@@ -54,8 +55,17 @@ class Opening:
     unreflected_events: int
 
 
-async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> tuple[Caller, Place]:
-    """Authenticate a secret and locate a scope of its tenant."""
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who asks, which scope that comes to, and where it lies."""
+
+    caller: Caller
+    scope: Scope
+    place: Place
+
+
+async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> Admission:
+    """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
     shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
     async with database.statement() as connection:
         asked = {"hash": shown, "agent": agent, "user": user, "patience": database.milliseconds}
@@ -63,8 +73,12 @@ async def admit(database: Database, secret: str, door: str, agent: str, user: st
         row = await answer.fetchone()
     if row is None:
         raise UnauthenticatedError("This API key is unknown or revoked.")
+    if row["agent"] is None:
+        raise ForbiddenError(OUT_OF_BOUNDS)
     rights = frozenset(Right(right) for right in row["rights"])
-    return Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"]), to_place(row)
+    bounds = Bounds(row["bound_agent"], row["bound_user"])
+    caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds)
+    return Admission(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
 
 
 async def locate(database: Database, scope: Scope) -> Place:

@@ -1,6 +1,6 @@
 -- name: admit
-select tenant_id, name, rights, trust, (place).*
-from admit(%(hash)s, %(agent)s, %(user)s, %(patience)s)
+select tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user", (place).*
+from admit_bound(%(hash)s, %(agent)s, %(user)s, %(patience)s)
 
 -- name: locate
 select * from locate(%(agent)s, %(user)s)

@@ -17,7 +17,8 @@ order by id limit 1
 -- name: messages
 -- In the order in which they were said.
 select said.id, said.parent_id, said.turn_id, said.number, said.role, said.status, said.occurred_at, said.tokens,
-       said.images, said.parts, said.attachments, said.external_id, memory.content, memory.speaker, memory.withheld
+       said.images, said.parts, said.attachments, said.external_id, memory.content, memory.speaker, memory.metadata,
+       memory.withheld
 from (
     select * from messages
     where scope_id = %(scope_id)s and conversation_id = %(conversation)s
@@ -26,7 +27,7 @@ from (
     limit %(limit)s
 ) said
 cross join lateral (
-    select content, speaker, withheld from memories
+    select content, speaker, metadata, withheld from memories
     where memories.scope_id = %(scope_id)s and memories.id between said.id and said.id
     order by memories.id limit 1
 ) memory

@@ -88,7 +88,7 @@ def answer_upstream(turn: Sequence[Read], frame: int) -> list[Read]:
     if len(shown) > 1:
         return shown
     said = replace(question, role=Role.ASSISTANT, content="", name="", parts=(), attachments=(), external_id="")
-    silence = replace(said, id=LEGACY, parent=question.id, status=MessageStatus.PENDING, tokens=frame)
+    silence = replace(said, id=LEGACY, parent=question.id, status=MessageStatus.PENDING, tokens=frame, metadata={})
     return [Read(silence, exact=True), *shown]
 
 

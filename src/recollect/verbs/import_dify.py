@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from uuid import UUID
 
 from recollect.core import import_dify as dify
@@ -14,30 +13,15 @@ from recollect.core.checks import check_scope
 from recollect.core.import_dify import Talk, Turn, answer_of, question_of
 from recollect.models import LEGACY, Caller, NewMessage, Scope
 from recollect.models.imports import Arrival, Brought, DifyImport
-from recollect.store.import_dify import Source, Totals, keep, mark_answered, open_source, read_standing
+from recollect.store.arrivals import Label, keep, read_standing
+from recollect.store.import_dify import Source, Totals, mark_answered, open_source
 from recollect.verbs.append import append
+from recollect.verbs.import_ledger import SIDE_BY_SIDE, Ledger, Progress, side_by_side
 from recollect.verbs.parts import Parts
 
 MOST_TURNS = 250
 MOST_OCTETS = 1_000_000
 """How much is appended at once: far below what one append takes, so that none comes near its deadline."""
-SIDE_BY_SIDE = 4
-Progress = Callable[[str, int, int], None]
-"""Told the name of a step, how far it is, and how far it goes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What was done so far."""
-
-    imported: Counter[str] = field(default_factory=Counter[str])
-    known: Counter[str] = field(default_factory=Counter[str])
-    skipped: Counter[str] = field(default_factory=Counter[str])
-    remarks: Counter[str] = field(default_factory=Counter[str])
-
-    def passed(self, thing: str) -> int:
-        """Count what is done with, one way or another."""
-        return self.imported[thing] + self.known[thing] + self.skipped[thing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +58,9 @@ async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progre
         show(errand)
         async for talks in source.conversations(wanted):
             for first in range(0, len(talks), SIDE_BY_SIDE):
-                await bring_side_by_side(errand, talks[first : first + SIDE_BY_SIDE])
+                await side_by_side(bring_talk(errand, talk) for talk in talks[first : first + SIDE_BY_SIDE])
                 show(errand)
         return conclude(errand)
-
-
-async def bring_side_by_side(errand: Errand, talks: Sequence[Talk]) -> None:
-    """Bring over some conversations at once: while one is analysed, the database writes another."""
-    ended = await asyncio.gather(*(bring_talk(errand, talk) for talk in talks), return_exceptions=True)
-    for problem in ended:
-        if problem is not None:
-            raise problem
 
 
 def show(errand: Errand) -> None:
@@ -123,7 +99,7 @@ async def bring_talk(errand: Errand, talk: Talk) -> None:
         skip(ledger, dify.DELETED if talk.deleted else dify.OWNERLESS)
         return
     scope = Scope(errand.caller.tenant_id, errand.wanted.agent, user)
-    standing = await read_standing(errand.parts.database, scope, talk.id)
+    standing = await read_standing(errand.parts.database, scope, talk.id, dify.OURS)
     outlines = await errand.source.outlines(talk.id)
     if standing.state in CLOSED or not outlines:
         skip(ledger, dify.CLOSED_HERE if outlines else dify.SILENT)
@@ -140,7 +116,9 @@ async def bring_talk(errand: Errand, talk: Talk) -> None:
     if not standing.kept:
         name, metadata = dify.describe_talk(talk, ledger.remarks)
         if not errand.wanted.dry_run:
-            await keep(errand.parts.database, scope, talk, name, metadata)
+            # Dify's times have no zone and mean UTC.
+            label = Label(dify.OURS, name, metadata, talk.created_at.replace(tzinfo=UTC))
+            await keep(errand.parts.database, scope, talk.id, label)
 
 
 def skip(ledger: Ledger, why: str) -> None:

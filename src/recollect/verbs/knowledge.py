@@ -17,7 +17,7 @@ from recollect.core.new_facts import UNKNOWN_END, check_new_facts, fingerprint_f
 from recollect.core.resolution import choose_end
 from recollect.core.stating import Change, Plan
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import Caller, NewMemory, Scope
+from recollect.models import JSON, Caller, NewMemory, Scope
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, FactEnd, Facts, NewFact, Span
 from recollect.store import entities, facts, memories
 from recollect.store.db import Connection
@@ -32,12 +32,23 @@ NO_FACT = "There is no such fact in this scope."
 Ends: TypeAlias = Mapping[tuple[FactEnd, EntityType | None], UUID]
 
 
-async def state(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewFact], key: str = "") -> list[Fact]:
-    """State facts in one transaction; return the version of each that is believed now, the same for the same key."""
+async def state(
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    new: Sequence[NewFact],
+    key: str = "",
+    noted: Sequence[Mapping[str, JSON]] = (),
+) -> list[Fact]:
+    """State facts in one transaction; return the version of each that is believed now, the same for the same key.
+
+    What is noted of each becomes its memory's metadata.
+    """
     check_new_facts(new)
     check_idempotency_key(key)
     named = await name_ends(parts, scope, new)
-    wording = [to_memory(fact, named) for fact in new]
+    notes = noted or [{}] * len(new)
+    wording = [replace(to_memory(fact, named), metadata=each) for fact, each in zip(new, notes, strict=True)]
     vectors = await embed_missing(parts, wording)
     async with parts.database.transaction(scope.tenant_id) as connection:
         believing = await open_believing(connection, caller, scope)

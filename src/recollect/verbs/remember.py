@@ -62,6 +62,12 @@ class Write:
     beside: AskBeside | None = None
 
 
+def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:
+    """Accept a plain text, one memory, or many of either."""
+    many = [memories] if isinstance(memories, str | NewMemory) else memories
+    return [NewMemory(memory) if isinstance(memory, str) else memory for memory in many]
+
+
 async def remember(
     parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = ""
 ) -> list[Receipt]:

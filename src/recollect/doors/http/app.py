@@ -14,10 +14,13 @@ from recollect.doors.http import (
     associations,
     blocks,
     conversations,
+    dify_document,
+    dify_knowledge,
     facts,
     fading,
     graph,
     health,
+    items,
     jobs,
     keys,
     ledger,
@@ -28,9 +31,11 @@ from recollect.doors.http import (
     segments,
     topics,
 )
+from recollect.doors.http.dify_door import DifyDoor
 from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
+from recollect.doors.mcp import http as mcp
 from recollect.settings import Settings
 from recollect.wiring import Recollect, open_recollect
 
@@ -61,11 +66,15 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     )
     app.state.known_keys = KnownKeys()
     for routes in (
-        *(memories, conversations, segments, associations, reflections, facts, graph, fading),
+        *(memories, conversations, segments, associations, reflections, facts, graph, fading, items),
         *(topics, blocks, recalls, agents, jobs, ledger, keys, health),
     ):
         app.include_router(routes.router)
+    for door in (dify_document, dify_knowledge):
+        app.include_router(door.router)
+    app.router.routes.extend(mcp.ROUTES)
     problems.install(app)
+    app.add_middleware(DifyDoor)
     app.add_middleware(Gate)
     app.add_middleware(Observed)  # added last, so that it sees every request first
     return app

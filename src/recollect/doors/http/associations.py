@@ -11,7 +11,7 @@ from recollect.doors.http.bodies import AGENT, AS_OF, AT, USER, Body, Integer, M
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
 from recollect.doors.http.times import AskedTimes
-from recollect.errors import NotFoundError
+from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models import Association, Memory, Triple
 
 JSON = "application/json"
@@ -34,8 +34,8 @@ class TripleBody(Body):
         return Triple(self.subject, self.predicate, self.object)
 
 
-class AssociateBody(Body):
-    """What one scope is to be reminded by."""
+class AssociateBody(TripleBody):
+    """What one scope is to be reminded by: a list of triples, or one as its three parts."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -47,13 +47,24 @@ class AssociateBody(Body):
 
     agent: Name = Field(description=AGENT)
     user: UserName = Field("", description=USER)
-    triples: list[TripleBody] = Field(min_length=1, max_length=100, description="One to 100 perceived triples.")
+    triples: list[TripleBody] = Field(
+        default_factory=list[TripleBody],
+        max_length=100,
+        description="One to 100 perceived triples, each with subject, predicate and object; or send these three alone.",
+    )
     limit: Integer = Field(
         30, ge=1, le=1_000, description="Most events, and most thoughts, for each; times the triples at most 10,000."
     )
     original: bool = Field(False, strict=True, description="Find what the code of Generative Agents would.")  # noqa: FBT003
     as_of: Moment | None = Field(None, description=AS_OF)
     at: Moment | None = Field(None, description=AT)
+
+    def to_values(self) -> list[Triple]:
+        """Turn the body into values."""
+        alone = self.to_value()
+        if bool(self.triples) == (alone != Triple()):
+            raise InvalidInputError("Send either triples, or one subject, predicate and object.")
+        return [triple.to_value() for triple in self.triples] or [alone]
 
 
 class Associations(BaseModel):
@@ -66,8 +77,9 @@ class Associations(BaseModel):
 async def associate(body: AssociateBody, admit: Admitted) -> Response:
     """Give back which events and thoughts of a scope perceived triples remind of, by the keywords they share."""
     mind = await admit(body.agent, body.user)
-    triples = [triple.to_value() for triple in body.triples]
-    found = await mind.associate(triples, limit=body.limit, original=body.original, as_of=body.as_of, at=body.at)
+    found = await mind.associate(
+        body.to_values(), limit=body.limit, original=body.original, as_of=body.as_of, at=body.at
+    )
     return Response(Associations(associations=found).model_dump_json(), media_type=JSON)
 
 

@@ -6,18 +6,36 @@ from datetime import datetime
 from typing import Annotated, cast
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from recollect.models import JSON, ApiKey, Cue, Kind, Mode, NewMemory, Receipt, Recollection, Right, Triple, Weighing
+from recollect.errors import InvalidInputError
+from recollect.models import (
+    JSON,
+    ApiKey,
+    Bounds,
+    Cue,
+    Kind,
+    Mode,
+    NewMemory,
+    Receipt,
+    Recollection,
+    Right,
+    Triple,
+    Weighing,
+)
 from recollect.models.topics import Reach
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+"""An agent's name; a key that is bound to an agent may leave it empty."""
+FullName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
 UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
+"""A kind that the document describes in its place: tools like Dify do not follow a reference there."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Integer = Annotated[int, Field(strict=True)]
 TopicPath = Annotated[str, Field(max_length=2_000)]
 PATH = "The path of a topic, as in `travel->Japan`."
-AGENT = "Whose memory it is."
+AGENT = "Whose memory it is; may be empty where the key is bound to an agent."
 USER = "Whom it is about or with; empty for an agent alone."
 AS_OF = "By what was stored by then, in the versions that were believed; with an offset, now if left out."
 AT = "By what was true in the world then, or had happened; with an offset, by what is not over if left out."
@@ -58,7 +76,7 @@ class MemoryBody(ReachBody):
     """One thing to remember."""
 
     content: str = Field(min_length=1, max_length=32_000, description="What is remembered, as it was said or seen.")
-    kind: Kind = Field(Kind.EVENT, description="One of message, event, chat, thought, fact, summary.")
+    kind: PlainKind = Field(Kind.EVENT, description="One of message, event, chat, thought, fact, summary.")
     speaker: str = Field("", max_length=200, description="Who said it; searchable with the content.")
     importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
     subject: str = Field("", max_length=500, description="Who or what it is about, as in `Klaus Mueller`.")
@@ -115,8 +133,8 @@ class MemoryBody(ReachBody):
         )
 
 
-class RememberBody(Body):
-    """Memories for one scope."""
+class RememberBody(MemoryBody):
+    """Memories for one scope: as a list, or one with its fields beside the scope's."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -132,7 +150,23 @@ class RememberBody(Body):
 
     agent: Name = Field(description=AGENT)
     user: UserName = Field("", description=USER)
-    memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
+    content: str = Field(
+        "", max_length=32_000, description="Instead of memories: the one thing to remember, as it was said or seen."
+    )
+    memories: list[MemoryBody] = Field(
+        default_factory=list[MemoryBody], max_length=1_000, description="One to 1,000 memories with their own fields."
+    )
+
+    def to_values(self) -> list[NewMemory]:
+        """Turn the body into values."""
+        if bool(self.memories) == bool(self.content):
+            raise InvalidInputError("Send either memories, or one content.")
+        if not self.memories:
+            return [self.to_value()]
+        usual = RememberBody.model_validate({"agent": self.agent})
+        if any(getattr(self, field) != getattr(usual, field) for field in MemoryBody.model_fields):
+            raise InvalidInputError("With memories, each has its own fields: leave them out beside the list.")
+        return [memory.to_value() for memory in self.memories]
 
 
 Weight = Annotated[Number, Field(ge=0, le=1000)]
@@ -302,6 +336,14 @@ class KeyBody(Body):
     name: str = Field(min_length=1, max_length=200, description="Shown as the origin of what the key remembers.")
     rights: list[Right] = Field(min_length=1, max_length=3, description="Any of read, write, admin.")
     trust: Integer = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
+    agent: FullName | None = Field(None, description="The only agent that it may name; any if left out.")
+    user: UserName | None = Field(
+        None, description="The only user of that agent that it may name; any if left out, the agent alone if empty."
+    )
+
+    def to_bounds(self) -> Bounds:
+        """Turn the names into a value."""
+        return Bounds(self.agent, self.user)
 
 
 class Receipts(BaseModel):

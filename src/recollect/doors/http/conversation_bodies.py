@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.doors.http.bodies import AGENT, USER, Body, CueBody, Integer, Moment, Name, Number, UserName
+from recollect.doors.http.bodies import AGENT, USER, Body, CueBody, FullName, Integer, Moment, Name, Number, UserName
 from recollect.errors import InvalidInputError
 from recollect.models import (
     JSON,
@@ -142,7 +142,7 @@ class InConversation(Body):
 
     agent: Name = Field(description=AGENT)
     user: UserName = Field("", description=USER)
-    conversation: Name = Field(description=CONVERSATION)
+    conversation: FullName = Field(description=CONVERSATION)
 
 
 class AppendBody(InConversation):

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from pydantic import TypeAdapter
 
-from recollect.doors.http.bodies import AGENT, USER, Name, UserName
+from recollect.doors.http.bodies import AGENT, USER, FullName, Name, UserName
 from recollect.doors.http.conversation_bodies import (
     AppendBody,
     AppendedMessages,
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1", tags=["conversations"])
 Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
-ConversationId = Annotated[Name, Path(description="Your own name for the conversation.", examples=["c-1"])]
+ConversationId = Annotated[FullName, Path(description="Your own name for the conversation.", examples=["c-1"])]
 Limit = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]
 
 

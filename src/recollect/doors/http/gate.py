@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect.doors.http.dify_problems import RETRIEVAL, refuse
 from recollect.doors.http.door import DOOR, SHOW_KEY
 from recollect.doors.http.problems import respond
 from recollect.errors import UnauthenticatedError, UnavailableError
 
-GUARDED = "/v1/"
+GUARDED = ("/v1/", "/mcp", "/dify/")
 SMALL_BODY = 64 * 1024
 
 
@@ -27,7 +28,8 @@ class Gate:
             try:
                 await check_key(scope)
             except UnauthenticatedError as problem:
-                await respond(401, problem.code, str(problem))(scope, receive, send)
+                answer = refuse(problem) if scope["path"] == RETRIEVAL else respond(401, problem.code, str(problem))
+                await answer(scope, receive, send)
                 return
             except UnavailableError as problem:
                 await respond(503, problem.code, str(problem))(scope, receive, send)
@@ -46,5 +48,5 @@ async def check_key(scope: Scope) -> None:
         return
     secret, state = shown.strip().decode("latin-1"), scope["app"].state
     if not state.known_keys.has(secret):
-        await state.recollect.authenticate(secret, DOOR)
+        await state.recollect.authenticate(secret, DOOR, bound=True)
         state.known_keys.add(secret)

@@ -29,7 +29,7 @@ Administrator = Annotated[Caller, Depends(administrator)]
 @router.post("/keys", status_code=201, response_model=NewKey, responses=describe())
 async def create_key(body: KeyBody, caller: Administrator, recollect: Running) -> NewKey:
     """Make a key for your tenant; the secret is shown this once."""
-    key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust)
+    key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust, body.to_bounds())
     return NewKey(key=key, secret=fresh)
 
 

@@ -45,10 +45,9 @@ async def remember(
         str, Header(max_length=255, description="Send the same key to store the same memories only once.")
     ] = "",
 ) -> Response:
-    """Store one to 1,000 memories of a scope in one transaction; they are searchable when this returns."""
+    """Store one memory of a scope, or up to 1,000 in one transaction; they are searchable when this returns."""
     mind = await admit(body.agent, body.user)
-    memories = [memory.to_value() for memory in body.memories]
-    receipts = await mind.remember(memories, idempotency_key=idempotency_key)
+    receipts = await mind.remember(body.to_values(), idempotency_key=idempotency_key)
     return Response(Receipts(memories=receipts).model_dump_json(), 201, media_type=JSON)
 
 

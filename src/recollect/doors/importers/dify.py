@@ -8,9 +8,9 @@ from uuid import UUID
 
 import typer
 from rich.progress import Progress
-from rich.table import Column, Table
 
-from recollect.doors.terminal import Agent, Steps, Tenant, err, out, run, with_options
+from recollect.doors.importers.report import print_report
+from recollect.doors.terminal import Agent, Steps, Tenant, err, run, with_options
 from recollect.models.imports import Arrival, DifyImport, UserBy
 from recollect.wiring import Recollect
 
@@ -39,13 +39,10 @@ def import_dify(
         steps = Steps(progress)
 
         async def work(recollect: Recollect) -> Arrival:
-            return await recollect.operator.import_dify(wanted, tenant, steps)
+            return await recollect.operator.imports.dify(wanted, tenant, steps)
 
         arrival = run(work)
-    out.print(tabulate(arrival, dry_run=wanted.dry_run))
-    for remark, count in arrival.remarks.items():
-        out.print(f"{count:>8}  {remark}", highlight=False, markup=False, soft_wrap=True)
-    out.print(conclude(arrival, dry_run=wanted.dry_run), highlight=False)
+    print_report(arrival, "in Dify", dry_run=wanted.dry_run)
 
 
 def order(dsn: str, agent: str, chosen: dict[str, Any]) -> DifyImport:
@@ -55,19 +52,3 @@ def order(dsn: str, agent: str, chosen: dict[str, Any]) -> DifyImport:
         since = since.replace(tzinfo=UTC)
     by = UserBy(chosen["user_by"] or UserBy.AUTO)
     return DifyImport(dsn, agent, chosen["app"], by, since, dry_run=bool(chosen["dry_run"]))
-
-
-def tabulate(arrival: Arrival, *, dry_run: bool) -> Table:
-    """Show how many of each thing came over, were here, or stayed."""
-    imported = "would be imported" if dry_run else "imported"
-    table = Table("", *(Column(name, justify="right") for name in ("in Dify", imported, "here already", "skipped")))
-    for line in arrival.brought:
-        table.add_row(line.thing, *map(str, (line.found, line.imported, line.known, line.skipped)))
-    return table
-
-
-def conclude(arrival: Arrival, *, dry_run: bool) -> str:
-    """Say how much was written, and what is still to come."""
-    if dry_run:
-        return f"{arrival.messages} messages would be appended. Nothing was written."
-    return f"{arrival.messages} messages appended; `recollect up` or `recollect worker` makes their vectors."

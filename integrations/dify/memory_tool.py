@@ -1,0 +1,125 @@
+"""What all tools share: whose memory is meant, how the server is reached, and how a problem is told in one line."""
+
+import hashlib
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from dify_plugin import Tool
+from dify_plugin.entities.model import EmbeddingInputType as Use
+from dify_plugin.entities.model.text_embedding import TextEmbeddingModelConfig
+from dify_plugin.entities.tool import ToolInvokeMessage
+from pydantic import TypeAdapter, ValidationError
+
+from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedError, UnavailableError
+from recollect.models import Cue, Memory
+from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
+
+Mind = BlockingMind
+Given = dict[str, Any]
+Answer = tuple[str, dict[str, Any]]  # text for a model to read, and variables for a workflow to go on with
+LISTS, PLAIN, QUOTED = {"ids", "keywords", "kinds"}, re.compile(r"[A-Za-z0-9._:@-]{1,128}"), "x:"
+SHOWN = ("id", "kind", "content", "speaker", "importance", "occurred_at", "conversation")
+REMEDIES: dict[type[Exception], str] = {
+    UnauthenticatedError: "Enter a valid API key in the plugin's authorization.",
+    **dict.fromkeys((UnavailableError, RecollectError), "See that Recollect runs where the authorization's URL leads."),
+}
+
+
+class MemoryTool(Tool):
+    """A tool that does one thing with the memory of the app and the user it runs for."""
+
+    @abstractmethod
+    def _perform(self, mind: Mind, given: Given) -> Answer: ...
+
+    def _invoke(self, tool_parameters: Given) -> Generator[ToolInvokeMessage, None, None]:
+        try:
+            given = {name: read(name, value) for name, value in tool_parameters.items() if value not in (None, "", {})}
+            agent = scope_name("agent", given, self.session.app_id)
+            user = scope_name("user", given, self.runtime.user_id)
+            with reach(self.runtime.credentials) as memory:
+                text, variables = self._perform(memory.mind(agent, user), given)
+        except (RecollectError, ValidationError) as problem:
+            raise explain(problem) from None
+        yield self.create_text_message(text)
+        for name, value in {"status": "ok", **variables}.items():
+            yield self.create_variable_message(name, value)
+
+    def conversation(self, mind: Mind, given: Given) -> BlockingConversation:
+        """Choose the conversation that is named, or the one that Dify is in."""
+        return mind.conversation(scope_name("conversation", given, self.session.conversation_id))
+
+    def embed(self, given: Given, texts: list[str], use: Use = Use.DOCUMENT) -> list[Any]:
+        """Let Dify's embedding model make the vectors if one was chosen; Recollect's own makes them otherwise."""
+        if "embedding_model" not in given:
+            return [None] * len(texts)
+        model = TextEmbeddingModelConfig.model_validate(given["embedding_model"])
+        try:
+            return self.session.model.text_embedding.invoke(model, texts, use).embeddings
+        except Exception as problem:  # the SDK has no class for it
+            raise InvalidInputError(f"Dify's embedding model failed ({problem}): choose another, or none.") from None
+
+    def cue(self, given: Given) -> Cue:
+        """Make a cue from its text and what else was filled in."""
+        (vector,) = self.embed(given, [given.get("cue", "")], Use.QUERY)
+        return fill(Cue, given, text=given.get("cue", ""), embedding=vector)
+
+    def once(self, given: Given) -> str:
+        """Make the key by which the same write, asked again for the same message in Dify, is not done twice."""
+        write = json.dumps([type(self).__name__, self.session.message_id, given], sort_keys=True)
+        repeatable = self.session.message_id and "embedding_model" not in given
+        return hashlib.sha256(write.encode()).hexdigest() if repeatable else ""
+
+
+def read(name: str, value: object) -> object:
+    """Take a list also as JSON, or as words between commas: a text field can hold nothing else."""
+    return [each.strip("[]\"' \n") for each in value.split(",")] if name in LISTS and isinstance(value, str) else value
+
+
+def fill(kind: type[Any], given: Given, **more: object) -> Any:  # noqa: ANN401 - a value of the kind
+    """Make a value from the parameters that are called as its fields are."""
+    named = {each.name: given[each.name] for each in fields(kind) if each.name in given}
+    return TypeAdapter(kind).validate_python(named | more)
+
+
+def scope_name(field: str, given: Given, usual: str | None) -> str:
+    """Give a name the characters that scopes allow: no two become one, and a name that has them stays as it is."""
+    name = str(given.get(field, "")).strip() or usual
+    if not name:
+        raise InvalidInputError(f"Fill in `{field}`: Dify told no id to take for it here.")
+    if PLAIN.fullmatch(name) and name.strip(".") and not name.startswith(QUOTED):
+        return name
+    spelled = name.encode("utf-8", "surrogatepass")
+    quoted = QUOTED + "".join(chr(b) if b != ord(":") and PLAIN.fullmatch(chr(b)) else f":{b:02X}" for b in spelled)
+    return quoted if len(quoted) <= 128 else f"{QUOTED}{hashlib.sha256(spelled).hexdigest()}:"
+
+
+def reach(credentials: Mapping[str, Any]) -> BlockingClient:
+    """Connect to the server that the plugin was authorized for."""
+    url, key = (str(credentials.get(name) or "").strip() for name in ("url", "key"))
+    if not (key and key.isascii() and key.isprintable()):
+        raise UnauthenticatedError("The API key is empty, or not one of Recollect's.")
+    return connect(url, key)
+
+
+def explain(problem: RecollectError | ValidationError) -> RecollectError:
+    """Tell a problem in one line, with what can be done about it, and nothing of what was to be remembered."""
+    if isinstance(problem, ValidationError):
+        first = problem.errors(include_input=False)[0]
+        return InvalidInputError(f"{first['loc'][0] if first['loc'] else 'value'}: {first['msg']}.")
+    return type(problem)(" ".join(f"{problem} {REMEDIES.get(type(problem), '')}".split()))
+
+
+def show(memories: Iterable[Memory]) -> list[dict[str, Any]]:
+    """Give memories as flat objects of a workflow."""
+    whole = TypeAdapter(list[Memory]).dump_python(list(memories), mode="json")
+    return [{name: each[name] for name in SHOWN} for each in whole]
+
+
+def tell(shown: list[dict[str, Any]]) -> str:
+    """Write memories for a model to read, an item for each."""
+    items = [f"- {each['content']} ({each['kind']}, {each['occurred_at']}, id {each['id']})" for each in shown]
+    return "\n".join(items) or "Nothing comes to mind."

@@ -1,0 +1,19 @@
+"""Give back the newest turns of a conversation that fit a budget."""
+
+import memory_tool
+
+from recollect.errors import NotFoundError
+from recollect.models import Window
+
+
+class History(memory_tool.MemoryTool):
+    """Read a conversation."""
+
+    def _perform(self, mind: memory_tool.Mind, given: memory_tool.Given) -> memory_tool.Answer:
+        try:
+            history = self.conversation(mind, given).history(memory_tool.fill(Window, given))
+        except NotFoundError:
+            return "Nothing was said yet.", {"messages": [], "ids": [], "tokens": 0, "complete": True}
+        variables = {"messages": [*map(dict, history.prompt)], "ids": [str(each.id) for each in history.messages]}
+        variables |= {"tokens": history.tokens, "complete": history.complete}
+        return history.text or "Nothing was said yet.", variables

@@ -1,0 +1,132 @@
+"""A conversation as LangChain's chat history: a message is kept once, however often a graph is replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
+
+from recollect.errors import ConflictError, NotFoundError
+from recollect.models import History, Leaf, NewMessage, Part, PartType, Role, Window
+from recollect_langchain.connection import Connection, Steps, awalk, walk
+
+NEWEST_TOKENS = 2_000
+ROLES = {"human": Role.USER, "ai": Role.ASSISTANT, "system": Role.SYSTEM, "tool": Role.TOOL}
+
+
+class RecollectChatMessageHistory(BaseChatMessageHistory):
+    """One conversation of a scope; what is said in it is recalled in all others of that scope."""
+
+    def __init__(self, connection: Connection, conversation: str, *, max_tokens: int = 100_000) -> None:
+        self._connection, self._name = connection, conversation
+        self._window = Window(max_tokens, unanswered=True)
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """Read the newest turns that fit the budget, the oldest first."""
+        return walk(reading(self._window), self._connection.mind.conversation(self._name))
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """Read the same from an event loop."""
+        mind = await self._connection.open_mind()
+        return await awalk(reading(self._window), mind.conversation(self._name))
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append what is not there yet by its id: a graph may hand over all its messages, again and again."""
+        walk(appending(messages, self._window), self._connection.mind.conversation(self._name))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append the same from an event loop."""
+        mind = await self._connection.open_mind()
+        await awalk(appending(messages, self._window), mind.conversation(self._name))
+
+    def clear(self) -> None:
+        """Erase the conversation for good, with what was derived from it alone."""
+        walk(purging(), self._connection.mind.conversation(self._name))
+
+    async def aclear(self) -> None:
+        """Erase it from an event loop."""
+        mind = await self._connection.open_mind()
+        await awalk(purging(), mind.conversation(self._name))
+
+
+def reading(window: Window) -> Steps[list[BaseMessage]]:
+    """Read a thread; one that nobody has begun is empty."""
+    try:
+        history: History = yield ("history", window)
+    except NotFoundError:
+        return []
+    messages = convert_to_messages([dict(message) for message in history.prompt])
+    for message, kept in zip(messages, history.messages, strict=True):
+        message.id = kept.external_id or str(kept.id)
+    return messages
+
+
+def appending(messages: Sequence[BaseMessage], window: Window) -> Steps[None]:
+    """Append behind the last message that is known; where one turns out to be on another branch, look there."""
+    # Mostly the newest turns are enough to find the place; what is older is refused, and then looked for everywhere.
+    windows = [replace(window, max_tokens=min(NEWEST_TOKENS, window.max_tokens))]
+    for last in (False, False, True):
+        known = yield from knowing(windows)
+        try:
+            if new := to_new(messages, known):
+                yield ("append", new)
+        except ConflictError as refused:
+            try:
+                leaves: Sequence[Leaf] = yield ("leaves",)
+            except NotFoundError:
+                raise refused from None
+            if last:
+                raise
+            windows = [replace(window, leaf=leaf.id) for leaf in leaves]
+        else:
+            return
+
+
+def knowing(windows: Sequence[Window]) -> Steps[dict[str, UUID]]:
+    """Read which messages are there, by the ids that LangChain knows them by."""
+    known: dict[str, UUID] = {}
+    for window in windows:
+        try:
+            history: History = yield ("history", window)
+        except NotFoundError:
+            continue
+        known |= {kept.external_id or str(kept.id): kept.id for kept in history.messages}
+    return known
+
+
+def purging() -> Steps[None]:
+    """Purge; one that nobody has begun is empty already."""
+    try:
+        yield ("purge",)
+    except NotFoundError:
+        return
+
+
+def to_new(messages: Sequence[BaseMessage], known: Mapping[str, UUID]) -> list[NewMessage]:
+    """Choose what comes after the last known message, and let it follow that one."""
+    said = [message for message in messages if message.type in ROLES]
+    places = [place for place, message in enumerate(said) if message.id in known]
+    new = [to_message(message) for message in said[places[-1] + 1 if places else 0 :]]
+    if places and new:
+        new[0] = replace(new[0], parent=known[said[places[-1]].id or ""])
+    return new
+
+
+def to_message(message: BaseMessage) -> NewMessage:
+    """Write a message as Recollect has it: its text, calls of tools, and what tools answered."""
+    parts: list[Part] = []
+    if isinstance(message, ToolMessage):
+        parts = [Part(PartType.TOOL_RESULT, message.text, message.name or "", call_id=message.tool_call_id)]
+    elif isinstance(message, AIMessage) and message.tool_calls:
+        parts = [Part(PartType.TEXT, message.text)] if message.text else []
+        parts += [
+            Part(PartType.TOOL_CALL, json.dumps(call["args"]), call["name"], call_id=call["id"] or "")
+            for call in message.tool_calls
+        ]
+    content = "" if parts else message.text
+    return NewMessage(ROLES[message.type], content, message.name or "", tuple(parts), external_id=message.id or "")

@@ -1,0 +1,35 @@
+"""Tools that let an agent remember of its own accord, and recall."""
+
+from __future__ import annotations
+
+from agents import FunctionTool, function_tool
+
+from recollect.client import RemoteMind
+
+NOTHING = "Nothing comes to mind."
+
+
+def memory_tools(mind: RemoteMind, *, limit: int = 5) -> list[FunctionTool]:
+    """Make the tools `remember` and `recall` for one scope; a recall gives back up to a limit of memories."""
+
+    @function_tool
+    async def remember(text: str) -> str:
+        """Remember something for all conversations to come.
+
+        Args:
+            text: What to remember, as one sentence that can be understood by itself.
+        """
+        await mind.remember(text)
+        return "Remembered."
+
+    @function_tool
+    async def recall(cue: str) -> str:
+        """Recall what is known from earlier conversations.
+
+        Args:
+            cue: A question, or a few words, about what you want to know.
+        """
+        found = await mind.recall(cue, limit=limit)
+        return "\n".join(f"- {hit.memory.content} ({hit.memory.occurred_at:%Y-%m-%d})" for hit in found.hits) or NOTHING
+
+    return [remember, recall]

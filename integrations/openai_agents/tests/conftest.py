@@ -1,0 +1,26 @@
+"""A real server, told by the environment; nothing else is asked over a network."""
+
+from __future__ import annotations
+
+import os
+from uuid import uuid4
+
+import pytest
+from agents import set_tracing_disabled
+
+from recollect.client import Client
+
+set_tracing_disabled(disabled=True)
+
+
+@pytest.fixture(scope="session")
+async def client():
+    if "RECOLLECT_URL" not in os.environ:
+        pytest.skip("RECOLLECT_URL names no server")
+    async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
+        yield client
+
+
+@pytest.fixture
+async def mind(client):
+    return await client.mind("agents", f"u-{uuid4().hex}")

@@ -1,0 +1,23 @@
+"""A real server, told by the environment; nothing else is asked over a network."""
+
+from __future__ import annotations
+
+import os
+from uuid import uuid4
+
+import pytest
+
+from recollect.client import Client
+
+
+@pytest.fixture(scope="session")
+async def client():
+    if "RECOLLECT_URL" not in os.environ:
+        pytest.skip("RECOLLECT_URL names no server")
+    async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
+        yield client
+
+
+@pytest.fixture
+async def mind(client):
+    return await client.mind("pydantic", f"u-{uuid4().hex}")

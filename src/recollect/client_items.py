@@ -1,0 +1,67 @@
+"""The SDK's view of the items of one scope on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from pydantic import TypeAdapter
+
+from recollect.client_fading import Sender
+from recollect.core.item_verbs import ItemVerbs
+from recollect.core.items import is_write
+from recollect.models.items import (
+    DropItem,
+    FindItems,
+    FoundItem,
+    GetItem,
+    Item,
+    ItemOperation,
+    ItemResult,
+    ListPaths,
+    Path,
+    PutItem,
+)
+
+ANSWERS = TypeAdapter(dict[str, list[dict[str, Any]]])
+ITEM, FOUND, PATHS = TypeAdapter(Item | None), TypeAdapter(tuple[FoundItem, ...]), TypeAdapter(tuple[Path, ...])
+OPERATION: TypeAdapter[ItemOperation] = TypeAdapter(ItemOperation)
+NAMES = {GetItem: "get", PutItem: "put", DropItem: "drop", FindItems: "find", ListPaths: "paths"}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteItems(ItemVerbs):
+    """The items of one scope on a server."""
+
+    client: Sender
+    agent: str
+    user: str
+
+    async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
+        """Carry operations out in one transaction; writes without a key of yours get one, so that retries are safe."""
+        body = {"agent": self.agent, "user": self.user, "operations": [to_body(each) for each in operations]}
+        key = idempotency_key or (uuid4().hex if any(map(is_write, operations)) else "")
+        headers = {"Idempotency-Key": key} if key else {}
+        answer = await self.client.send("POST", "/v1/items", json=body, headers=headers)
+        return [to_result(each) for each in ANSWERS.validate_json(answer)["results"]]
+
+
+def to_body(operation: ItemOperation) -> dict[str, Any]:
+    """Turn an operation into what the server takes: an absent embedding travels as an empty list."""
+    body: dict[str, Any] = OPERATION.dump_python(operation, mode="json")
+    if "embedding" in body:
+        body["embedding"] = body["embedding"] or []
+    return {"op": NAMES[type(operation)], **body}
+
+
+def to_result(answer: Mapping[str, Any]) -> ItemResult:
+    """Read what came of one operation."""
+    if "dropped" in answer:
+        return bool(answer["dropped"])
+    if "found" in answer:
+        return FOUND.validate_python(answer["found"])
+    if "paths" in answer:
+        return PATHS.validate_python(answer["paths"])
+    return ITEM.validate_python(answer["item"])

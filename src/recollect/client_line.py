@@ -1,0 +1,101 @@
+"""The line to a server: requests that are sent again where it was away, on an event loop or without one."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx
+
+from recollect import errors
+from recollect.client_bodies import AWAY, LONGEST_WAIT_SECONDS, patience, read
+
+ATTEMPTS = 4
+
+
+class Line:
+    """A line that waits on the event loop."""
+
+    def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
+        self._http = httpx.AsyncClient(**options(url, key, timeout_seconds))
+
+    async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
+        """Send a request, again where the server or the network was away; return the body."""
+        for attempt in range(ATTEMPTS):
+            wait = random.uniform(0, min(LONGEST_WAIT_SECONDS, 0.2 * 2**attempt))  # noqa: S311
+            try:
+                answer = await self._request(method, path, **content)
+            except httpx.TransportError as problem:
+                if attempt == ATTEMPTS - 1:
+                    raise away(problem) from None
+            else:
+                if answer.status_code not in AWAY or attempt == ATTEMPTS - 1:
+                    return read(answer)
+                wait = max(wait, patience(answer.headers))
+            await self._pause(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+        """Read a long answer piece by piece; once it has begun nothing is sent again."""
+        try:
+            async with self._http.stream("GET", path, params=parameters) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    read(answer)
+                async for piece in answer.aiter_text():
+                    yield piece
+        except httpx.TransportError as problem:
+            raise away(problem) from None
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._http.aclose()
+
+    async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
+        return await self._http.request(method, path, **content)
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class BlockingLine(Line):
+    """A line that never waits on an event loop, so that its coroutines finish at the first step; see `sync.connect`."""
+
+    def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
+        self._blocking = httpx.Client(**options(url, key, timeout_seconds))
+
+    async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+        """Read a long answer piece by piece; once it has begun nothing is sent again."""
+        try:
+            with self._blocking.stream("GET", path, params=parameters) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    read(answer)
+                for piece in answer.iter_text():
+                    yield piece
+        except httpx.TransportError as problem:
+            raise away(problem) from None
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._blocking.close()
+
+    async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
+        return self._blocking.request(method, path, **content)
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - there is no loop to hold up
+
+
+def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
+    """Say what every request has in common."""
+    headers = {"Authorization": f"Bearer {key}"}
+    return {"base_url": url, "headers": headers, "timeout": timeout_seconds, "trust_env": False}
+
+
+def away(problem: httpx.TransportError) -> errors.UnavailableError:
+    """Say that nobody answered."""
+    return errors.UnavailableError(f"The server is away ({type(problem).__name__}).")

@@ -1,0 +1,34 @@
+"""Keep a key that is bound to an agent, or to one of its users, from everything that reaches beyond that."""
+
+from __future__ import annotations
+
+from recollect.core.checks import check_scope
+from recollect.errors import ForbiddenError, InvalidInputError
+from recollect.models import Bounds, Caller
+
+# One text whether or not the scope exists: a bound key learns nothing of others.
+OUT_OF_BOUNDS = "This API key is bound: leave agent and user out, or name those that it was made for."
+
+
+def check_unbound(caller: Caller) -> None:
+    """Raise ForbiddenError where what is asked for concerns a whole tenant and the caller is bound."""
+    if caller.bounds.agent is not None:
+        raise ForbiddenError("This API key is bound to an agent; what concerns all agents needs a key that is not.")
+
+
+def check_all_users(caller: Caller) -> None:
+    """Raise ForbiddenError where what is asked for concerns all users of an agent and the caller is bound to one."""
+    if caller.bounds.user is not None:
+        raise ForbiddenError("This API key is bound to one user; what concerns all users needs a key that is not.")
+
+
+def check_new_bounds(maker: Caller, bounds: Bounds) -> None:
+    """Refuse bounds that are no names, or wider than those of the key's maker."""
+    if bounds.agent is None:
+        if bounds.user is not None:
+            raise InvalidInputError("a key that is bound to a user is bound to an agent, too: name it")
+    else:
+        check_scope(bounds.agent, bounds.user or "")
+    for own, new in ((maker.bounds.agent, bounds.agent), (maker.bounds.user, bounds.user)):
+        if own is not None and new != own:
+            raise ForbiddenError("This API key is bound, and so are the keys that it makes: to the same names.")

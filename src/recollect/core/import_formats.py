@@ -1,0 +1,63 @@
+"""Which systems' exports can be read, by what, and how a file of another system is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recollect.core import import_chatgpt, import_claude, import_graphiti, import_letta, import_mem0, import_zep
+from recollect.core.import_harvest import Harvest
+from recollect.core.import_text import to_fields, to_list
+from recollect.errors import InvalidInputError
+from recollect.models import JSON
+from recollect.models.imports import FileImport, Format, UserField
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How one system's export is read."""
+
+    read: Callable[[JSON], Harvest]
+    expected: str
+    """What a file should be, and how one comes by it."""
+    named_by: tuple[UserField, ...] = ()
+    """What of its entries says whose they are."""
+
+
+READERS = {
+    Format.MEM0: Reader(
+        import_mem0.read, import_mem0.EXPECTED, (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)
+    ),
+    Format.LETTA: Reader(import_letta.read, import_letta.EXPECTED),
+    Format.ZEP: Reader(import_zep.read, import_zep.EXPECTED, (UserField.USER_ID,)),
+    Format.GRAPHITI: Reader(import_graphiti.read, import_graphiti.EXPECTED, (UserField.GROUP_ID,)),
+    Format.CHATGPT: Reader(import_chatgpt.read, import_chatgpt.EXPECTED),
+    Format.CLAUDE: Reader(import_claude.read, import_claude.EXPECTED, (UserField.ACCOUNT,)),
+}
+SIGNS = {
+    "mapping": Format.CHATGPT, "chat_messages": Format.CLAUDE, "core_memory": Format.LETTA, "agents": Format.LETTA,
+    "threads": Format.ZEP, "sessions": Format.ZEP, "episodes": Format.GRAPHITI, "edges": Format.GRAPHITI,
+    "results": Format.MEM0, "memory": Format.MEM0,
+}  # fmt: skip
+
+
+def check_order(wanted: FileImport) -> Reader:
+    """Refuse to find users by what the entries of a file do not say."""
+    reader = READERS[wanted.format]
+    if wanted.user_by is not None and wanted.user_by not in reader.named_by:
+        named = ", ".join(reader.named_by) or "nothing"
+        raise InvalidInputError(f"--user-by: entries of {wanted.format} say whose they are by {named}; give --user")
+    return reader
+
+
+def refuse(wanted: FileImport, value: JSON) -> InvalidInputError:
+    """Say what was expected, and whose export it looks like."""
+    other = guess(value)
+    hint = f" It looks like one of {other}: `recollect import {other}`." if other not in {None, wanted.format} else ""
+    return InvalidInputError(READERS[wanted.format].expected + hint)
+
+
+def guess(value: JSON) -> Format | None:
+    """Tell whose export a document looks like."""
+    first = next(iter(to_list(value)), value)
+    return next((found for sign, found in SIGNS.items() if sign in to_fields(first)), None)

@@ -1,0 +1,85 @@
+"""The ways to use items, each of them a batch of one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TypedDict, Unpack, cast
+
+from recollect.models import JSON, Embedding
+from recollect.models.items import (
+    DropItem,
+    FindItems,
+    FoundItem,
+    GetItem,
+    Item,
+    ItemOperation,
+    ItemResult,
+    ListPaths,
+    Path,
+    PutItem,
+)
+
+
+class Putting(TypedDict, total=False):
+    """What can be said of a put beside its name and its value."""
+
+    text: str
+    embedding: Embedding | None
+    importance: float
+    occurred_at: datetime | None
+    expected: int | None
+    memory: bool
+
+
+class ItemVerbs(ABC):
+    """Whoever carries out batches of operations on items can do all of this."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
+        """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
+
+    async def put(self, path: Path, key: str, value: Mapping[str, JSON], **given: Unpack[Putting]) -> Item:
+        """Put a value under a name, in the place of what is there; with a text it is remembered, too."""
+        [put] = await self.batch([PutItem(path, key, value, **given)])
+        return cast("Item", put)
+
+    async def get(self, path: Path, key: str) -> Item | None:
+        """Read the item of a name, if there is one."""
+        [found] = await self.batch([GetItem(path, key)])
+        return cast("Item | None", found)
+
+    async def drop(self, path: Path, key: str, *, expected: int | None = None) -> bool:
+        """Drop the item of a name with its memory; tell whether it was there."""
+        [dropped] = await self.batch([DropItem(path, key, expected)])
+        return bool(dropped)
+
+    async def find(
+        self,
+        under: Path = (),
+        *,
+        where: Mapping[str, JSON] | None = None,
+        text: str = "",
+        embedding: Embedding | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> tuple[FoundItem, ...]:
+        """Find the items under a path: the newest first, or the nearest to a text or to a vector."""
+        [found] = await self.batch([FindItems(under, where or {}, text, embedding, limit, offset)])
+        return cast("tuple[FoundItem, ...]", found)
+
+    async def paths(
+        self,
+        under: Path = (),
+        suffix: Path = (),
+        *,
+        depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> tuple[Path, ...]:
+        """List the paths that hold items, in their order; `*` in either part stands for any one segment."""
+        [paths] = await self.batch([ListPaths(under, suffix, depth, limit, offset)])
+        return cast("tuple[Path, ...]", paths)

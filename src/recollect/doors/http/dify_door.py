@@ -1,0 +1,81 @@
+"""Take the requests that Dify builds from its document: what was left blank there is left out here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PREFIX = "/dify"
+ROUTES = f"{PREFIX}/v1/"
+BLANK = (None, "")
+OF_BODY = frozenset({b"content-length", b"content-type", b"transfer-encoding"})
+NAMELESS = {"agent": ""}
+"""A key that is bound to an agent says which one; any other is asked for it by the routes."""
+
+
+class DifyDoor:
+    """Hand requests below `/dify/v1/` to the routes of `/v1/`, without their blanks.
+
+    The routes are strict, and Dify sends a field that its user has left blank as an empty text, whatever its type.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, tidied where it is Dify's."""
+        if scope["type"] != "http" or not scope["path"].startswith(ROUTES):
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"].removeprefix(PREFIX)
+        scope.update(path=path, raw_path=path.encode())
+        if scope["method"] != "POST":
+            asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+            scope["query_string"] = urlencode(NAMELESS | asked).encode()
+            await self._app(scope, receive, send)
+            return
+        body = leave_out_blanks(await read_body(receive))
+        headers = [(name, value) for name, value in scope["headers"] if name not in OF_BODY]
+        length = str(len(body)).encode()
+        scope["headers"] = [*headers, (b"content-type", b"application/json"), (b"content-length", length)]
+        await self._app(scope, Once(body, receive), send)
+
+
+class Once:
+    """Give a body that was read already, and then whatever else arrives."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        """Give the next message of a request."""
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+async def read_body(receive: Receive) -> bytes:
+    """Read a body to its end, which is within the limit that stands before this."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def leave_out_blanks(body: bytes) -> bytes:
+    """Take blank fields out of a JSON object; whatever else it is, the routes say what is wrong with it."""
+    try:
+        fields: Any = json.loads(body)
+    except ValueError:
+        return body
+    if not isinstance(fields, dict):
+        return body
+    filled = {name: value for name, value in fields.items() if value not in BLANK}
+    return json.dumps(NAMELESS | filled).encode()

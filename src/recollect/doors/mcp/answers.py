@@ -1,0 +1,154 @@
+"""What tools answer with: values for programs, and the same in a few plain words for models."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from recollect.models import Association, Context, History, Hit, Memory, Receipt, Recollection
+from recollect.models.blocks import Block
+
+NOTHING = "Nothing comes to mind."
+
+
+class Remembered(BaseModel):
+    """What was stored."""
+
+    id: UUID = Field(description="By which it can be forgotten or read.")
+    state: str = Field(description="stored: found by words; embedded: found by meaning, too.")
+
+
+class Recalled(BaseModel):
+    """One memory that came to mind."""
+
+    id: UUID
+    content: str
+    kind: str
+    speaker: str
+    importance: float
+    trust: int = Field(description="0 to 100: how far it is believed.")
+    occurred_at: datetime
+    score: float = Field(description="Higher is better; comparable within one answer only.")
+
+
+class Recollected(BaseModel):
+    """What came to mind, best first."""
+
+    hits: list[Recalled]
+    status: str
+    message: str = Field(description="What went less well than usual, if anything did.")
+
+
+class Associated(BaseModel):
+    """Which events and thoughts something perceived reminds of."""
+
+    events: list[Recalled]
+    thoughts: list[Recalled]
+
+
+class Said(BaseModel):
+    """One message of a conversation."""
+
+    id: UUID
+    role: str
+    content: str
+    occurred_at: datetime
+
+
+class Talk(BaseModel):
+    """The newest whole turns of a conversation, oldest first."""
+
+    messages: list[Said]
+    text: str
+    tokens: int
+    complete: bool = Field(description="Whether it reaches back to the first message.")
+
+
+class Prompted(BaseModel):
+    """What to know before answering, as one text."""
+
+    text: str
+    tokens: int
+    memory_ids: list[UUID] = Field(description="The memories that it shows.")
+
+
+class Forgotten(BaseModel):
+    """What was deleted: the memories and all that was derived from them."""
+
+    forgotten: list[UUID]
+
+
+def tell_receipt(receipt: Receipt) -> tuple[Remembered, str]:
+    """Say what was stored."""
+    return Remembered(id=receipt.id, state=receipt.state), f"Remembered as {receipt.id}."
+
+
+def tell_memory(memory: Memory, score: float = 0.0) -> Recalled:
+    """Say what a memory is."""
+    return Recalled(
+        id=memory.id,
+        content=memory.content,
+        kind=memory.kind,
+        speaker=memory.speaker,
+        importance=memory.importance,
+        trust=memory.trust,
+        occurred_at=memory.occurred_at,
+        score=score,
+    )
+
+
+def tell_recollection(found: Recollection) -> tuple[Recollected, str]:
+    """Say what came to mind."""
+    hits = [tell_hit(hit) for hit in found.hits]
+    answer = Recollected(hits=hits, status=found.status, message=found.message)
+    return answer, "\n".join(map(tell_line, hits)) or NOTHING
+
+
+def tell_hit(hit: Hit) -> Recalled:
+    """Say what a hit is."""
+    return tell_memory(hit.memory, round(hit.score, 6))
+
+
+def tell_line(memory: Recalled) -> str:
+    """Say what a memory is in a line, with the id that it can be forgotten by."""
+    said = f"{memory.speaker}: " if memory.speaker else ""
+    return f"- {said}{memory.content} ({memory.kind}, {memory.occurred_at:%F}, id {memory.id})"
+
+
+def tell_association(found: Association) -> tuple[Associated, str]:
+    """Say what something perceived reminds of."""
+    events = [tell_memory(memory) for memory in found.events]
+    thoughts = [tell_memory(memory) for memory in found.thoughts]
+    lines = "\n".join(map(tell_line, [*events, *thoughts]))
+    return Associated(events=events, thoughts=thoughts), lines or NOTHING
+
+
+def tell_history(found: History) -> tuple[Talk, str]:
+    """Say what was said."""
+    said = [
+        Said(id=each.id, role=each.role, content=each.content, occurred_at=each.occurred_at) for each in found.messages
+    ]
+    talk = Talk(messages=said, text=found.text, tokens=found.tokens, complete=found.complete)
+    return talk, found.text or "Nothing has been said in this conversation."
+
+
+def tell_block(found: Block) -> tuple[Prompted, str]:
+    """Say what is remembered, as one text."""
+    ids = [line.memory_id for line in found.lines]
+    return Prompted(text=found.text, tokens=found.tokens, memory_ids=ids), found.text or NOTHING
+
+
+def tell_context(found: Context) -> tuple[Prompted, str]:
+    """Say what to know before answering in a conversation: summary, memories, and what was said last."""
+    pieces = [found.summary.content if found.summary else "", found.block, found.history.text]
+    text = "\n\n".join(piece for piece in pieces if piece)
+    shown = [line.memory_id for line in found.lines] or [hit.memory.id for hit in found.hits]
+    spent = found.spending.summary + found.spending.memories + found.spending.history
+    return Prompted(text=text, tokens=spent, memory_ids=shown), text or NOTHING
+
+
+def tell_forgotten(ids: list[UUID]) -> tuple[Forgotten, str]:
+    """Say what was deleted."""
+    return Forgotten(forgotten=ids), f"Forgotten: {len(ids)}, with all that was derived from them."

@@ -1,0 +1,145 @@
+"""What tools are called with: flat and plain, for models fill these in by hand."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from recollect.errors import InvalidInputError
+from recollect.models import Cue, Kind, NewMemory, Triple
+
+KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
+KINDS = "message, event, chat, thought, fact, summary"
+MOMENT = "with an offset, as in 2026-01-31T12:00:00+08:00"
+LEFT_OUT = "leave empty where the key or the command names it"
+
+
+def take_list(value: object) -> object:
+    """Take a list that comes as text: as JSON, or as its only item; an empty text is an empty list."""
+    if not isinstance(value, str):
+        return [] if value is None else value
+    with suppress(ValueError):
+        read = json.loads(value)
+        if isinstance(read, list):
+            return read
+    return [value] if value.strip() else []
+
+
+Texts = Annotated[list[Annotated[str, Field(max_length=2_000)]], BeforeValidator(take_list)]
+KindNames = Annotated[list[KindName], BeforeValidator(take_list)]
+Ids = Annotated[list[UUID], BeforeValidator(take_list)]
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool; unknown ones are refused, so that a misspelt name is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scoped(Arguments):
+    """The names of a scope; last, and empty unless the caller has a reason."""
+
+    agent: str = Field("", max_length=128, description=f"Whose memory it is; {LEFT_OUT}.")
+    user: str = Field("", max_length=128, description=f"Whom it is about or with; {LEFT_OUT}.")
+
+
+class RememberArguments(Arguments):
+    """One thing to remember."""
+
+    content: str = Field(min_length=1, max_length=32_000, description="What to remember, understandable by itself.")
+    kind: KindName = Field("event", description=f"What it is, one of {KINDS}.")
+    importance: float = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
+    speaker: str = Field("", max_length=200, description="Who said it, if somebody did.")
+    topic: str = Field("", max_length=2_000, description="The path of a topic to file it under, as in travel->Japan.")
+    keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")
+    occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}; now if empty.")
+    once: str = Field("", max_length=255, description="A name of yours for this call: sent again, it stores nothing.")
+
+    def to_value(self) -> NewMemory:
+        """Turn the arguments into a value."""
+        moment = read_moment("occurred_at", self.occurred_at)
+        return NewMemory(
+            self.content,
+            Kind(self.kind),
+            self.speaker,
+            self.importance,
+            keywords=tuple(self.keywords),
+            occurred_at=moment,
+            topic=self.topic,
+        )
+
+
+class RecallArguments(Arguments):
+    """What to be reminded of."""
+
+    text: str = Field(min_length=1, max_length=8_000, description="What to be reminded of, in any language.")
+    limit: int = Field(10, ge=1, le=50, description="Most memories to return.")
+    kinds: KindNames = Field(default_factory=list[KindName], description=f"Only these kinds, of {KINDS}; all if empty.")
+    topics: Texts = Field(default_factory=list[str], max_length=16, description="Paths of topics asked about.")
+    since: str = Field("", max_length=40, description=f"Begin of the time asked about, {MOMENT}.")
+    until: str = Field("", max_length=40, description=f"End of that time, {MOMENT}.")
+    zone: str = Field("UTC", max_length=64, description="Time zone of who asks, as in Asia/Shanghai.")
+
+    def to_cue(self) -> Cue:
+        """Turn the arguments into a value."""
+        return Cue(
+            self.text,
+            limit=self.limit,
+            kinds=tuple(Kind(kind) for kind in self.kinds),
+            topics=tuple(self.topics),
+            since=read_moment("since", self.since),
+            until=read_moment("until", self.until),
+            zone=self.zone or "UTC",
+        )
+
+
+class AssociateArguments(Arguments):
+    """Something perceived, in three parts."""
+
+    subject: str = Field("", max_length=500, description="Who or what it is about, as in Maria Lopez.")
+    predicate: str = Field("", max_length=500, description="What it does, as in drinks.")
+    object: str = Field("", max_length=500, description="To whom or what, as in coffee.")
+    limit: int = Field(10, ge=1, le=50, description="Most events, and most thoughts, to return.")
+
+    def to_value(self) -> Triple:
+        """Turn the arguments into a value."""
+        if not (self.subject or self.predicate or self.object):
+            raise InvalidInputError("name at least one of subject, predicate and object")
+        return Triple(self.subject, self.predicate, self.object)
+
+
+class HistoryArguments(Arguments):
+    """Which conversation to read, and how much of it."""
+
+    conversation: str = Field(min_length=1, max_length=128, description="The conversation's name.")
+    max_tokens: int = Field(2_000, ge=0, le=200_000, description="How many tokens the messages may have together.")
+
+
+class ContextArguments(Arguments):
+    """What to make a prompt of."""
+
+    text: str = Field(min_length=1, max_length=8_000, description="What the user asks or says now.")
+    conversation: str = Field("", max_length=128, description="The conversation it is said in, if there is one.")
+    budget: int = Field(4_000, ge=1, le=200_000, description="How many tokens the context may have.")
+
+
+class ForgetArguments(Arguments):
+    """Which memories to delete."""
+
+    ids: Ids = Field(min_length=1, max_length=100, description="Ids of memories, as recall gives them.")
+
+
+def read_moment(name: str, text: str) -> datetime | None:
+    """Read a moment that has an offset; nothing if there is none."""
+    if not text.strip():
+        return None
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text.strip())
+        if moment.tzinfo is not None:
+            return moment
+    raise InvalidInputError(f"{name} must be written as in 2026-01-31T12:00:00+08:00, with the offset")

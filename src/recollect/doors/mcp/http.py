@@ -1,0 +1,113 @@
+"""The MCP door over HTTP: one POST, one answer, and the bearer key of that very request decides whose memory it is."""
+
+from __future__ import annotations
+
+from typing import cast
+from urllib.parse import urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from recollect.doors.http.door import SHOW_KEY
+from recollect.doors.http.middleware import LARGEST_BODY
+from recollect.doors.http.problems import respond
+from recollect.doors.mcp.minds import AnyMind, Asked
+from recollect.doors.mcp.server import build_server, keep_quiet
+from recollect.errors import UnauthenticatedError, UnavailableError
+from recollect.wiring import Recollect
+
+DOOR = "mcp"
+PATHS = ("/mcp", "/mcp/")
+HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+FOREIGN_PAGE = "Pages of other sites may not speak to this server."
+
+
+class Endpoint:
+    """Answer MCP requests in whichever revision of the protocol they come, and keep nothing between two of them."""
+
+    def __init__(self) -> None:
+        self._server = build_server(open_mind)
+        keep_quiet()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        scope["route"] = ROUTES[0]  # what it is counted and logged as
+        refusal = await refuse(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        # Read here, where a body that is too large still becomes a problem of ours.
+        replayed = replay(await read_body(receive), receive)
+        answering = StreamableHTTPSessionManager(
+            self._server, json_response=True, stateless=True, max_request_body_size=LARGEST_BODY
+        )
+        # One for each request: it holds the request's own tasks, and ends them with it.
+        async with answering.run():
+            await answering.handle_request(scope, replayed, send)
+
+
+async def refuse(scope: Scope) -> Response | None:
+    """Turn away what is no POST, comes from a page of another site, or shows a key that is not valid."""
+    headers = Headers(scope=scope)
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).hostname not in HERE:
+        return respond(403, "forbidden", FOREIGN_PAGE)
+    if scope["method"] != "POST":
+        answer = respond(405, "method_not_allowed", "Send a POST: nothing is kept that could be read or ended.")
+        answer.headers["Allow"] = "POST"
+        return answer
+    try:
+        await running(scope).authenticate(shown_key(headers), DOOR, bound=True)
+    except UnauthenticatedError as problem:
+        return respond(401, problem.code, str(problem))
+    except UnavailableError as problem:
+        return respond(503, problem.code, str(problem))
+    return None
+
+
+async def open_mind(ctx: Asked, agent: str, user: str) -> AnyMind:
+    """Admit whoever sent the request that this call came with, to the scope that it names."""
+    request = cast("Request", ctx.request)
+    return await running(request.scope).admit(shown_key(request.headers), DOOR, agent, user)
+
+
+def running(scope: Scope) -> Recollect:
+    """Find the Recollect that the application serves."""
+    return cast("Recollect", scope["app"].state.recollect)
+
+
+def shown_key(headers: Headers) -> str:
+    """Read the key that was shown."""
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise UnauthenticatedError(SHOW_KEY)
+    return secret.strip()
+
+
+async def read_body(receive: Receive) -> Message:
+    """Read the whole body, or learn that the client has left."""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return message
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+
+
+def replay(first: Message, receive: Receive) -> Receive:
+    """Give a message that was read already, then whatever comes."""
+    waiting = [first]
+
+    async def received() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return received
+
+
+ROUTES = [Route(path, Endpoint(), include_in_schema=False) for path in PATHS]

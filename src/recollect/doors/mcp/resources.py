@@ -1,0 +1,133 @@
+"""The resources: topics, entities and memories of one scope, each under an address of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import UUID
+
+from mcp_types import Resource, ResourceTemplate
+from pydantic import TypeAdapter
+
+from recollect.doors.mcp.answers import tell_hit
+from recollect.doors.mcp.minds import AnyMind
+from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models import Cue, Memory
+from recollect.models.knowledge import Entities, Entity, Fact
+
+JSON, TEXT = "application/json", "text/plain"
+SCHEME = "memory"
+PAGE = 200
+NOWHERE = "There is no such resource; list the resources and their templates for those that there are."
+ANYTHING, ENTITIES, MEMORY = TypeAdapter(Any), TypeAdapter(Entities), TypeAdapter(Memory)
+KNOWN = TypeAdapter(dict[str, Entity | list[Fact]])
+
+RESOURCES = [
+    Resource(uri="memory://topics", name="topics", description="The tree of topics, a line each.", mime_type=TEXT),
+    Resource(uri="memory://entities", name="entities", description="Whom and what facts speak of.", mime_type=JSON),
+]
+TEMPLATES = [
+    ResourceTemplate(
+        uri_template="memory://topics/{path}{?agent,user}",
+        name="topic",
+        description="A topic by its path, as in travel->Japan: those below it, and what is filed under it.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template="memory://entities/{name}{?agent,user}",
+        name="entity",
+        description="An entity by its name or id, and the facts about it.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template="memory://memories/{id}{?agent,user}",
+        name="memory",
+        description="A memory by its id.",
+        mime_type=JSON,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A resource's address taken apart."""
+
+    room: str
+    name: str
+    agent: str
+    user: str
+
+
+def read_address(uri: str) -> Address:
+    """Take an address apart."""
+    try:
+        parts = urlsplit(uri)
+        asked = parse_qs(parts.query, max_num_fields=4)
+    except ValueError:
+        raise NotFoundError(NOWHERE) from None
+    if parts.scheme != SCHEME:
+        raise NotFoundError(NOWHERE)
+    agent, user = (asked.get(name, [""])[-1] for name in ("agent", "user"))
+    return Address(parts.netloc, unquote(parts.path.removeprefix("/")), agent, user)
+
+
+async def read_resource(mind: AnyMind, address: Address) -> tuple[str, str]:
+    """Read what lies under an address; give its type and its text."""
+    room, name = address.room, address.name
+    if room == "topics":
+        return await (read_topic(mind, name) if name else read_topics(mind))
+    if room == "entities":
+        return JSON, await (read_entity(mind, name) if name else read_entities(mind))
+    if room == "memories" and name:
+        return JSON, MEMORY.dump_json(await mind.get(read_id(name))).decode()
+    raise NotFoundError(NOWHERE)
+
+
+async def read_topics(mind: AnyMind) -> tuple[str, str]:
+    """Read the whole tree as text."""
+    tree = await mind.topics.tree()
+    return TEXT, tree.text or "There are no topics yet.\n"
+
+
+async def read_topic(mind: AnyMind, path: str) -> tuple[str, str]:
+    """Read a topic with those below it, and what is filed under it, the most readily coming to mind first."""
+    tree = await mind.topics.tree(path)
+    cue = Cue(path, topics=(path,), channels=("topic",), touch=False, keep=False, limit=50)
+    found = await mind.recall(cue)
+    answer = {"topics": tree.topics, "memories": [tell_hit(hit) for hit in found.hits]}
+    return JSON, ANYTHING.dump_json(answer).decode()
+
+
+async def read_entities(mind: AnyMind) -> str:
+    """Read the first entities, and where the next ones begin."""
+    return ENTITIES.dump_json(await mind.knowledge.entities(limit=PAGE)).decode()
+
+
+async def read_entity(mind: AnyMind, name: str) -> str:
+    """Read an entity by its id, or by what it is called, and the facts about it."""
+    try:
+        entity = await mind.knowledge.entity(UUID(name))
+    except ValueError:
+        entity = await find_entity(mind, name)
+    facts = await mind.knowledge.facts(entity.id, limit=PAGE)
+    return KNOWN.dump_json({"entity": entity, "facts": list(facts.facts)}).decode()
+
+
+async def find_entity(mind: AnyMind, name: str) -> Entity:
+    """Find the entity that is called exactly so, or else one whose name contains it."""
+    found = (await mind.knowledge.entities(name, limit=PAGE)).entities
+    for entity in found:
+        if name.casefold() in (called.casefold() for called in (entity.name, *entity.aliases)):
+            return await mind.knowledge.entity(entity.id)
+    if not found:
+        raise NotFoundError("There is no such entity; read memory://entities for those that there are.")
+    return await mind.knowledge.entity(found[0].id)
+
+
+def read_id(text: str) -> UUID:
+    """Read a memory's id."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInputError("a memory is named by its id, as recall gives it") from None

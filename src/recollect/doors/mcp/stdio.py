@@ -1,0 +1,48 @@
+"""The MCP door over standard input and output: on a Recollect of this process, or in front of one elsewhere."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from mcp.server.stdio import stdio_server
+
+from recollect.client import Client
+from recollect.doors.mcp.minds import AnyMind, Asked, OpenMind, choose_names
+from recollect.doors.mcp.server import build_server, keep_quiet
+from recollect.models import Bounds
+from recollect.settings import Settings
+from recollect.wiring import open_recollect
+
+
+async def serve(minds: AbstractAsyncContextManager[OpenMind]) -> None:
+    """Answer until the client leaves; the log goes to standard error, nothing but the protocol to standard output."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    keep_quiet()
+    async with minds as open_mind, stdio_server() as (requests, answers):
+        server = build_server(open_mind)
+        await server.run(requests, answers, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def open_here(settings: Settings, tenant: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
+    """Give minds of a Recollect that is opened in this process, with full trust as the operator's own commands."""
+    async with open_recollect(settings) as recollect:
+
+        async def open_mind(_ctx: Asked, agent: str, user: str) -> AnyMind:
+            return await recollect.mind(*choose_names(bounds, agent, user), tenant=tenant)
+
+        yield open_mind
+
+
+@asynccontextmanager
+async def reach_server(url: str, key: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
+    """Give minds of a server, as far as a key of it reaches."""
+    # The server has its own deadline, and says so when it is over.
+    async with Client(url, key, timeout_seconds=Settings().deadline_seconds + 5) as client:
+
+        async def open_mind(_ctx: Asked, agent: str, user: str) -> AnyMind:
+            return await client.mind(*choose_names(bounds, agent, user))
+
+        yield open_mind

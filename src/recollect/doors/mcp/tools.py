@@ -1,0 +1,121 @@
+"""The tools: what a model may do with a memory, each by one call of a verb."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from mcp_types import Tool, ToolAnnotations
+from pydantic import BaseModel, create_model
+
+from recollect.doors.mcp import answers
+from recollect.doors.mcp.arguments import (
+    Arguments,
+    AssociateArguments,
+    ContextArguments,
+    ForgetArguments,
+    HistoryArguments,
+    RecallArguments,
+    RememberArguments,
+    Scoped,
+)
+from recollect.doors.mcp.minds import AnyMind
+
+Given = TypeVar("Given", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Deed(Generic[Given]):
+    """One tool: what it takes, what it answers, and what it does."""
+
+    takes: type[Given]
+    gives: type[BaseModel]
+    run: Callable[[AnyMind, Given], Awaitable[tuple[BaseModel, str]]]
+    reads: bool = True
+    destroys: bool = False
+    repeatable: bool = True
+    """Whether a second call with the same arguments changes nothing more."""
+
+    @property
+    def name(self) -> str:
+        """Name the tool as its verb."""
+        return self.run.__name__
+
+    @property
+    def arguments(self) -> type[Arguments]:
+        """Give what the tool takes, with the names of the scope at the end."""
+        return with_scope(self.takes)
+
+    def describe(self) -> Tool:
+        """Describe the tool as clients list it."""
+        hints = ToolAnnotations(
+            title=self.name.capitalize(),
+            read_only_hint=self.reads,
+            destructive_hint=self.destroys,
+            idempotent_hint=self.repeatable,
+            open_world_hint=False,
+        )
+        return Tool(
+            name=self.name,
+            title=self.name.capitalize(),
+            description=self.run.__doc__,
+            input_schema=self.arguments.model_json_schema(),
+            output_schema=self.gives.model_json_schema(mode="serialization"),
+            annotations=hints,
+        )
+
+
+@cache
+def with_scope(takes: type[Arguments]) -> type[Arguments]:
+    """Add the names of the scope to what a tool takes, at the end; made once, for it is asked for at every call."""
+    fields: Any = {name: (field.annotation, field) for name, field in Scoped.model_fields.items()}
+    return create_model(takes.__name__, __base__=takes, **fields)
+
+
+async def remember(mind: AnyMind, given: RememberArguments) -> tuple[BaseModel, str]:
+    """Store one thing worth knowing later: what the user said of themselves, decided, likes, or what happened."""
+    [receipt] = await mind.remember(given.to_value(), idempotency_key=given.once)
+    return answers.tell_receipt(receipt)
+
+
+async def recall(mind: AnyMind, given: RecallArguments) -> tuple[BaseModel, str]:
+    """Find what is remembered about something, best first. Call it before answering what the user may have told."""
+    return answers.tell_recollection(await mind.recall(given.to_cue()))
+
+
+async def associate(mind: AnyMind, given: AssociateArguments) -> tuple[BaseModel, str]:
+    """Find the events and thoughts that something perceived reminds of, by its keywords alone."""
+    [found] = await mind.associate(given.to_value(), limit=given.limit)
+    return answers.tell_association(found)
+
+
+async def history(mind: AnyMind, given: HistoryArguments) -> tuple[BaseModel, str]:
+    """Read the newest whole turns of a conversation that fit a number of tokens, oldest first."""
+    return answers.tell_history(await mind.conversation(given.conversation).history(given.max_tokens))
+
+
+async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, str]:
+    """Get one text to read before answering: what is remembered of it, and in a conversation what was said last."""
+    if not given.conversation:
+        return answers.tell_block(await mind.blocks.recall(given.text, given.budget))
+    return answers.tell_context(await mind.conversation(given.conversation).context(given.text, given.budget))
+
+
+async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]:
+    """Delete memories by their ids, with all that was derived from them, for good. Ask the user first."""
+    return answers.tell_forgotten(await mind.forget(given.ids))
+
+
+DEEDS: dict[str, Deed[Any]] = {
+    deed.name: deed
+    for deed in (
+        Deed(RememberArguments, answers.Remembered, remember, reads=False, repeatable=False),
+        Deed(RecallArguments, answers.Recollected, recall),
+        Deed(AssociateArguments, answers.Associated, associate),
+        Deed(HistoryArguments, answers.Talk, history),
+        Deed(ContextArguments, answers.Prompted, context),
+        Deed(ForgetArguments, answers.Forgotten, forget, reads=False, destroys=True),
+    )
+}

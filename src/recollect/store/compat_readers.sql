@@ -1,0 +1,29 @@
+-- name: has_role
+select from pg_roles where rolname = %(name)s
+
+-- name: add_reader
+insert into readers (name, tenant_id) values (%(name)s, %(tenant_id)s)
+
+-- name: list_readers
+select readers.name, tenants.name as tenant, readers.created_at
+from readers join tenants on tenants.id = readers.tenant_id
+where %(name)s::text is null or readers.name = %(name)s
+order by readers.name
+
+-- name: remove_reader
+delete from readers where name = %(name)s returning name
+
+-- name: create_role
+create role {role} login nosuperuser nobypassrls nocreatedb nocreaterole password {password} in role recollect_reader
+
+-- name: bound_statements
+alter role {role} set statement_timeout = '30s'
+
+-- name: bound_transactions
+alter role {role} set idle_in_transaction_session_timeout = '60s'
+
+-- name: read_only
+alter role {role} set default_transaction_read_only = on
+
+-- name: drop_role
+drop role if exists {role}

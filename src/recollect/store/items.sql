@@ -1,0 +1,112 @@
+-- name: named
+-- Each by its key, however many: a join may read all items of the scope.
+select item.*
+from unnest(%(paths)s::text[], %(keys)s::text[]) as asked (path, key)
+cross join lateral (
+    select path, key, value, text, memory_id, revision, created_at, updated_at,
+           case when %(vectors)s then embedding::real[] end as numbers
+    from items
+    where scope_id = (
+        select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+    ) and path = asked.path collate "C" and key = asked.key collate "C"
+    order by path, key limit 1
+) item
+
+-- name: standing
+-- In a scope that is locked, when the write began, and what stands there.
+select scopes.last_written_at, item.*
+from scopes
+left join lateral (
+    select found.*
+    from unnest(%(paths)s::text[], %(keys)s::text[]) as asked (path, key)
+    cross join lateral (
+        select path, key, memory_id, revision, created_at from items
+        where scope_id = scopes.id and path = asked.path collate "C" and key = asked.key collate "C"
+        order by path, key limit 1
+    ) found
+) item on true
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+
+-- name: newest
+select path, key, value, text, memory_id, revision, created_at, updated_at, null as score
+from items
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+  and (cardinality(%(fields)s::text[]) = 0
+       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+order by updated_at desc, path, key
+limit %(limit)s offset %(offset)s
+
+-- name: nearest
+select path, key, value, text, memory_id, revision, created_at, updated_at,
+       -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as score
+from items
+join {vectors} vectors on vectors.scope_id = items.scope_id and vectors.id = items.memory_id
+where items.scope_id = %(scope_id)s
+  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+  and (cardinality(%(fields)s::text[]) = 0
+       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+order by score desc, path, key
+limit %(limit)s offset %(offset)s
+
+-- name: wording
+-- By words, where nothing can be embedded: as good as the words are rare, and without a score to compare.
+select path, key, value, text, memory_id, revision, created_at, updated_at, null as score
+from match_terms(
+    %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], array['event'], 0::smallint, null, %(memory_count)s,
+    2147483647
+) as matched
+join items on items.scope_id = %(scope_id)s and items.memory_id = matched.id
+where path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+  and (cardinality(%(fields)s::text[]) = 0
+       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+order by matched.score desc, path, key
+limit %(limit)s offset %(offset)s
+
+-- name: own
+select path, key, value, text, memory_id, revision, created_at, updated_at,
+       -(embedding <#> %(vector)s::vector) as score
+from items
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+  and vector_dims(embedding) = %(dimensions)s
+  and (cardinality(%(fields)s::text[]) = 0
+       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+order by score desc, path, key
+limit %(limit)s offset %(offset)s
+
+-- name: paths
+select distinct case
+    when %(depth)s::integer is null then path
+    else array_to_string((string_to_array(left(path, -1), %(closing)s))[:%(depth)s::integer], %(closing)s)
+        || %(closing)s
+end collate "C" as path
+from items
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+  and (%(under)s::text is null or path ~ %(under)s::text)
+  and (%(suffix)s::text is null or path ~ %(suffix)s::text)
+order by 1
+limit %(limit)s offset %(offset)s
+
+-- name: store
+insert into items (scope_id, path, key, value, text, embedding, memory_id, revision, created_at, updated_at)
+select %(scope_id)s, path, key, value, text, embedding, memory_id, revision, created_at, updated_at
+from unnest(
+    %(paths)s::text[], %(keys)s::text[], %(values)s::jsonb[], %(texts)s::text[], %(embeddings)s::vector[],
+    %(memory_ids)s::uuid[], %(revisions)s::bigint[], %(beginnings)s::timestamptz[], %(updates)s::timestamptz[]
+) as given (path, key, value, text, embedding, memory_id, revision, created_at, updated_at)
+on conflict (scope_id, path, key) do update
+set value = excluded.value, text = excluded.text, embedding = excluded.embedding, memory_id = excluded.memory_id,
+    revision = excluded.revision, created_at = excluded.created_at, updated_at = excluded.updated_at
+
+-- name: drop
+select drop_items(%(scope_id)s, %(paths)s::text[], %(keys)s::text[])
+
+-- name: outcome
+select outcome from idempotency_keys
+where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+  and key = %(idempotency_key)s
+
+-- name: settle
+update idempotency_keys set outcome = %(outcome)s where scope_id = %(scope_id)s and key = %(idempotency_key)s

@@ -1,0 +1,71 @@
+-- Items: JSON values under a path and a key of the caller's own; the text of one can be a memory.
+
+create table items (
+    scope_id bigint not null,
+    -- The segments, each closed by U+001F: what lies under a path is then one range of this order.
+    path text collate "C" not null,
+    key text collate "C" not null,
+    value jsonb not null,
+    text text not null,
+    embedding vector,
+    memory_id uuid,
+    revision bigint not null check (revision > 0),
+    created_at timestamptz not null,
+    updated_at timestamptz not null,
+    primary key (scope_id, path, key)
+);
+select protect_scoped('items');
+create unique index items_by_memory on items (scope_id, memory_id) where memory_id is not null;
+-- What callers keep is nothing for the planner's samples.
+alter table items
+    alter path set statistics 0, alter key set statistics 0, alter value set statistics 0,
+    alter text set statistics 0, alter embedding set statistics 0;
+
+create trigger erase_items after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('items', 'memory_id');
+
+-- One by one, each by its key: joined with a list of names, all items of the scope would be read.
+create function drop_items(asked_scope bigint, paths text[], keys text[]) returns void
+    language plpgsql as $$
+begin
+    for place in 1 .. cardinality(paths) loop
+        delete from items where scope_id = asked_scope and path = paths[place] and key = keys[place];
+    end loop;
+end $$;
+
+-- What a repeated key answers for items: revisions and times, never what they hold.
+alter table idempotency_keys add column outcome jsonb;
+alter table idempotency_keys alter outcome set statistics 0;
+
+-- Whether a field stands before, at or after another value: numbers by size, all else by its text. Null if one is null.
+create function compare_field(field jsonb, operand jsonb) returns integer
+    language sql immutable parallel safe
+    return case
+        when jsonb_typeof(field) = 'number' and jsonb_typeof(operand) = 'number'
+            then sign(field::numeric - operand::numeric)::integer
+        when (field #>> '{}') collate "C" < (operand #>> '{}') collate "C" then -1
+        when (field #>> '{}') collate "C" = (operand #>> '{}') collate "C" then 0
+        when (field #>> '{}') collate "C" > (operand #>> '{}') collate "C" then 1
+    end;
+
+-- Whether the fields of an item's value are as asked, each by its operator; a field that is not there is like nothing.
+create function meets(value jsonb, fields text[], operators text[], operands jsonb[]) returns boolean
+    language plpgsql immutable parallel safe as $$
+declare
+    field jsonb;
+begin
+    for place in 1 .. cardinality(fields) loop
+        field := value -> fields[place];
+        if (case operators[place]
+            when '$eq' then field = operands[place]
+            when '$ne' then field <> operands[place]
+            when '$gt' then compare_field(field, operands[place]) > 0
+            when '$gte' then compare_field(field, operands[place]) >= 0
+            when '$lt' then compare_field(field, operands[place]) < 0
+            when '$lte' then compare_field(field, operands[place]) <= 0
+        end) is not true then
+            return false;
+        end if;
+    end loop;
+    return true;
+end $$;

@@ -1,0 +1,80 @@
+"""One import of a file under way: whose it becomes, what was found so far, and what of it is here already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
+
+from recollect.core.import_harvest import CONVERSATIONS, FACTS, MEMORIES, MESSAGES, Owner
+from recollect.core.import_text import RENAMED, to_identifier
+from recollect.models import Caller, Scope
+from recollect.models.imports import FileImport
+from recollect.store.arrivals import Arrived, read_arrived
+from recollect.verbs.import_ledger import Ledger, Progress
+from recollect.verbs.parts import Parts
+
+T = TypeVar("T")
+MOST_AT_ONCE, MOST_CHARACTERS = 250, 500_000
+"""How much is written at once: far below what one call takes, so that none comes near its deadline."""
+OWNERLESS = "entries without what --user-by names: they are --user's"
+THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One import: whose, what was found so far, and what of it is done."""
+
+    parts: Parts
+    caller: Caller
+    wanted: FileImport
+    report: Progress
+    ledger: Ledger = field(default_factory=Ledger)
+    seen: Counter[str] = field(default_factory=Counter[str])
+    """How many of each thing were in the file so far, also of what is left out."""
+    arrived: dict[Scope, Arrived] = field(default_factory=dict[Scope, Arrived])
+    said: dict[Scope, dict[str, UUID]] = field(default_factory=dict[Scope, dict[str, UUID]])
+    """The messages of each scope by their external ids, as far as this import came across them."""
+
+    @property
+    def ours(self) -> str:
+        """Give the name under which metadata keep what has no word here."""
+        return self.wanted.format.value
+
+    def place(self, owner: Owner) -> Scope:
+        """Find the scope of an entry."""
+        by, remarks = self.wanted.user_by, self.ledger.remarks
+        named = owner.get(by, "") if by is not None else ""
+        user = to_identifier(named) if named else self.wanted.user
+        remarks[OWNERLESS] += by is not None and not named
+        remarks[RENAMED] += bool(named) and user != named
+        return Scope(self.caller.tenant_id, self.wanted.agent, user)
+
+    async def find_arrived(self, scope: Scope) -> Arrived:
+        """See what of this system a scope holds, once."""
+        if scope not in self.arrived:
+            self.arrived[scope] = await read_arrived(self.parts.database, scope, self.ours)
+        return self.arrived[scope]
+
+    def show(self) -> None:
+        """Tell how far an import is."""
+        for thing in THINGS:
+            if self.seen[thing]:
+                self.report(thing, self.ledger.passed(thing), self.seen[thing])
+
+
+def divide(items: Sequence[T], measure: Callable[[T], int], most: int = MOST_AT_ONCE) -> Iterator[list[T]]:
+    """Divide things into what is written at once, by their number and their length."""
+    batch: list[T] = []
+    characters = 0
+    for item in items:
+        length = measure(item)
+        if batch and (len(batch) == most or characters + length > MOST_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(item)
+        characters += length
+    if batch:
+        yield batch

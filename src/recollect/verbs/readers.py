@@ -1,0 +1,48 @@
+"""Readers: let SQL that was written elsewhere read one tenant's memories, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+
+from recollect.errors import InvalidInputError, NotFoundError, SetupError
+from recollect.models.readers import NewReader, Reader
+from recollect.store import compat_readers, ownership
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+OURS = ("recollect_", "pg_")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderDesk:
+    """Where an operator makes, sees and drops the roles that read by SQL."""
+
+    owner: str
+    """Where the owner of the tables logs in: only it may make roles."""
+
+    async def create(self, name: str, tenant: str) -> NewReader:
+        """Make a role that may read the views of a tenant; its password is known to nobody but the caller."""
+        if not NAME.fullmatch(name) or name.startswith(OURS):
+            raise InvalidInputError(
+                "name must begin with a letter and have at most 63 of a-z, 0-9 and _; not recollect_... or pg_..."
+            )
+        tenant_id = await ownership.find_tenant(self._address(), tenant)
+        if tenant_id is None:
+            raise NotFoundError("There is no tenant of this name.")
+        password = secrets.token_urlsafe(24)
+        reader = await compat_readers.create_reader(self._address(), name, tenant_id, password)
+        return NewReader(reader, compat_readers.address(self._address(), name, password))
+
+    async def list(self) -> tuple[Reader, ...]:
+        """List the readers of every tenant."""
+        return tuple(await compat_readers.list_readers(self._address()))
+
+    async def drop(self, name: str) -> None:
+        """Drop a reader; it reads nothing from now on, though it may still be logged in."""
+        await compat_readers.drop_reader(self._address(), name)
+
+    def _address(self) -> str:
+        if not self.owner:
+            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
+        return self.owner

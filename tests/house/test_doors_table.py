@@ -1,0 +1,43 @@
+"""The table of what ran names every door, and the versions that the lock files hold."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reference" / "doors.md"
+
+
+def rows():
+    """Give door, package, version, lock file and tests of each row."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    cells = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in cells if len(row) == 5 and row[3].endswith("uv.lock")]
+
+
+def locked(path):
+    lock = tomllib.loads((ROOT / path).read_text(encoding="utf-8"))
+    return {package["name"]: package["version"] for package in lock["package"] if "version" in package}
+
+
+def test_the_versions_are_those_of_the_lock_files():
+    differ = [(row, locked(row[3]).get(row[1])) for row in rows() if locked(row[3]).get(row[1]) != row[2]]
+    assert differ == []
+    assert rows()
+
+
+def test_every_integration_is_in_the_table():
+    projects = {f"integrations/{path.parent.name}/uv.lock" for path in ROOT.glob("integrations/*/pyproject.toml")}
+    assert projects <= {row[3] for row in rows()}
+
+
+def test_the_tests_that_it_names_exist():
+    assert [row[4] for row in rows() if not (ROOT / row[4]).exists()] == []
+
+
+def test_lock_files_name_the_public_registry_alone():
+    for path in [ROOT / "uv.lock", *ROOT.glob("integrations/*/uv.lock")]:
+        lock = tomllib.loads(path.read_text(encoding="utf-8"))
+        sources = {package["source"].get("registry", "https://pypi.org/simple") for package in lock["package"]}
+        assert sources == {"https://pypi.org/simple"}, path

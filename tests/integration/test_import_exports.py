@@ -1,0 +1,348 @@
+"""Exports of other systems come over whole, once, and again where something is new."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from foreign_exports import (
+    BEGINNING,
+    chatgpt_line,
+    chatgpt_node,
+    chatgpt_talk,
+    claude_message,
+    claude_talk,
+    graphiti_edge,
+    graphiti_episode,
+    graphiti_node,
+    letta_block,
+    letta_file,
+    letta_passage,
+    letta_user,
+    mem0_memory,
+    moment,
+    name,
+    zep_message,
+    zep_thread,
+    zip_up,
+)
+from recollect.core.import_harvest import MALFORMED
+from recollect.core.import_text import RENAMED
+from recollect.errors import InvalidInputError
+from recollect.models import Cue, Kind, Window
+from recollect.models.imports import Document, FileImport, Format, UserField
+from recollect.verbs.import_errand import OWNERLESS
+from recollect.verbs.import_memories import CHANGED, OTHERWISE
+from recollect.verbs.import_talks import CLOSED_HERE
+
+COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
+PLENTY = Window(1_000_000, unanswered=True)
+
+
+@pytest.fixture
+def bring(recollect):
+    async def work(wanted, *values, tenant="default", **more):
+        order = FileImport(Format(wanted), "assistant", **{"user": "li", **more})
+        documents = (Document(value) for value in values)
+        return await recollect.operator.imports.file(order, tenant, documents, lambda *_: None)
+
+    return work
+
+
+@pytest.fixture
+async def mine(recollect):
+    return await recollect.mind("assistant", "li")
+
+
+def numbers(arrival):
+    return {line.thing: (line.found, line.imported, line.known, line.skipped) for line in arrival.brought}
+
+
+async def recalled(mind, text, **more):
+    return [hit.memory.content for hit in (await mind.recall(Cue(text, **more))).hits]
+
+
+async def read(mind, key, **more):
+    messages = (await mind.conversation(key).history(replace(PLENTY, **more))).messages
+    return [message.content for message in messages]
+
+
+async def test_a_chatgpt_export_comes_over_once_and_grows(bring, mine):
+    talks = [
+        chatgpt_line("茶", ["喝什么茶？", "乌龙。"]),
+        chatgpt_line("bees", ["Who keeps bees?", "Ada does."]),
+        {"x": 1},
+    ]
+    first = await bring("chatgpt", *talks)
+    assert numbers(first) == {"conversations": (3, 2, 0, 1), "messages": (6, 4, 0, 2)}
+    assert first.remarks[MALFORMED] == 1
+    assert await read(mine, name("茶")) == ["喝什么茶？", "乌龙。"]
+    assert (await mine.conversation(name("茶")).read()).name == "Tea"
+    assert (await mine.conversation(name("茶")).read()).created_at == BEGINNING
+    assert await recalled(mine, "who keeps bees", kinds=(Kind.MESSAGE,)) != []
+    again = await bring("chatgpt", *talks)
+    assert numbers(again) == {"conversations": (3, 0, 2, 1), "messages": (6, 0, 4, 2)}
+    grown = [chatgpt_line("茶", ["喝什么茶？", "乌龙。", "绿茶呢？", "也好。"]), chatgpt_line("new", ["hello"])]
+    assert numbers(await bring("chatgpt", *grown))["messages"] == (7, 3, 2, 2)
+    assert await read(mine, name("茶")) == ["喝什么茶？", "乌龙。", "绿茶呢？", "也好。"]
+
+
+async def test_branches_stay_branches_and_new_ones_join_them(bring, mine):
+    nodes = [
+        chatgpt_node("root", None),
+        chatgpt_node("q", "root", "user", "q", 0),
+        chatgpt_node("a", "q", "assistant", "first answer", 1),
+        chatgpt_node("b", "q", "assistant", "second answer", 2),
+        chatgpt_node("c", "a", "user", "on the first", 3),
+    ]
+    await bring("chatgpt", chatgpt_talk("t", nodes, current="b"))
+    talk = mine.conversation(name("t"))
+    assert await read(mine, name("t")) == ["q", "second answer"]
+    leaves = {leaf.content: leaf.id for leaf in await talk.leaves()}
+    assert set(leaves) == {"second answer", "on the first"}
+    assert await read(mine, name("t"), leaf=leaves["on the first"]) == ["q", "first answer", "on the first"]
+    nodes = [chatgpt_node(*args) for args in (
+        ("root", None), ("q", "root", "user", "q", 0), ("a", "q", "assistant", "first answer", 1),
+        ("b", "q", "assistant", "second answer", 2), ("c", "a", "user", "on the first", 3),
+        ("d", "a", "user", "otherwise", 4),
+    )]  # fmt: skip
+    assert numbers(await bring("chatgpt", chatgpt_talk("t", nodes, current="d")))["messages"] == (5, 1, 4, 0)
+    assert await read(mine, name("t")) == ["q", "first answer", "otherwise"]
+
+
+async def test_a_long_conversation_is_appended_in_pieces_that_join(bring, mine):
+    texts = [f"line {number}" for number in range(600)]
+    await bring("chatgpt", chatgpt_line("long", texts))
+    assert await read(mine, name("long")) == texts
+
+
+async def test_a_claude_export_with_its_memory(bring, mine):
+    messages = [claude_message("Where is my tea?"), claude_message("在茶馆。", "assistant", 1)]
+    memory = {"conversations_memory": "Li keeps tea in a tin.", "project_memories": {}, "account_uuid": "acc"}
+    arrival = await bring("claude", claude_talk("t", messages), memory)
+    assert numbers(arrival) == {"conversations": (1, 1, 0, 0), "messages": (2, 2, 0, 0), "memories": (1, 1, 0, 0)}
+    assert await read(mine, name("t")) == ["Where is my tea?", "在茶馆。"]
+    assert "Li keeps tea in a tin." in await recalled(mine, "tea tin")
+    assert numbers(await bring("claude", claude_talk("t", messages), memory))["memories"] == (1, 0, 1, 0)
+
+
+async def test_memories_of_mem0_are_recalled_and_changed_ones_stand_beside(bring, mine, owner):
+    entries = [mem0_memory("Li drinks oolong in the morning", "tea"), mem0_memory("早上喝乌龙茶"), mem0_memory("")]
+    assert numbers(await bring("mem0", {"results": entries})) == {"memories": (3, 2, 0, 1)}
+    assert (await recalled(mine, "oolong"))[0] == "Li drinks oolong in the morning"
+    found = (await mine.recall(Cue("乌龙茶"))).hits[0].memory
+    assert (found.content, found.kind, found.occurred_at) == ("早上喝乌龙茶", Kind.THOUGHT, BEGINNING)
+    entries[0]["memory"] = "Li drinks green tea now"
+    changed = await bring("mem0", {"results": entries})
+    assert (numbers(changed), changed.remarks[CHANGED]) == ({"memories": (3, 1, 1, 1)}, 1)
+    hit = (await mine.recall(Cue("green tea"))).hits[0].memory
+    assert [(await mine.get(source)).content for source in hit.evidence] == ["Li drinks oolong in the morning"]
+    assert numbers(await bring("mem0", {"results": entries})) == {"memories": (3, 0, 2, 1)}
+    assert owner.execute("select count(*) from memories").fetchone()[0] == 3
+
+
+async def test_users_are_told_by_what_the_file_says(bring, recollect):
+    entries = [
+        mem0_memory("a"),
+        mem0_memory("b", user_id="李雷"),
+        mem0_memory("c", user_id="mo"),
+        mem0_memory("d", user_id=None),
+    ]
+    arrival = await bring("mem0", {"results": entries}, user="rest", user_by=UserField.USER_ID)
+    assert (arrival.remarks[OWNERLESS], arrival.remarks[RENAMED]) == (1, 1)
+    for user, text in (("li", "a"), ("mo", "c"), ("rest", "d")):
+        mind = await recollect.mind("assistant", user)
+        assert [memory.content for memory in (await mind.browse()).memories] == [text]
+    with pytest.raises(InvalidInputError, match="user-id"):
+        await bring("zep", {"threads": []}, user_by=UserField.ACCOUNT)
+
+
+async def test_a_letta_agent_moves_in(bring, mine):
+    file = letta_file([letta_user("我叫李", 1)], [letta_block("human", "Li likes tea")])
+    file["passages"] = [letta_passage("Ada keeps bees behind the school", "bees")]
+    arrival = await bring("letta", file)
+    assert numbers(arrival) == {"conversations": (1, 1, 0, 0), "messages": (1, 1, 0, 0), "memories": (2, 2, 0, 0)}
+    assert await read(mine, "letta:ada") == ["我叫李"]
+    passage = (await mine.recall(Cue("bees"))).hits[0].memory
+    assert (passage.content, passage.keywords) == ("Ada keeps bees behind the school", ("bees",))
+    file["agents"][0]["messages"] = [{**letta_user("再见", 5), "id": "message-0"}]
+    assert numbers(await bring("letta", file))["messages"] == (1, 1, 0, 0)
+
+
+GRAPH = {
+    "episodes": [graphiti_episode("Ada: I moved to Suzhou")],
+    "nodes": [graphiti_node("Ada", "Teaches bees.", "Person"), graphiti_node("Hangzhou"), graphiti_node("Suzhou")],
+    "edges": [
+        graphiti_edge(
+            "Ada", "LIVES_IN", "Hangzhou", "Ada lives in Hangzhou", valid_at="2020-01-01T00:00:00Z",
+            invalid_at="2024-03-01T00:00:00Z", expired_at=moment(),
+        ),
+        graphiti_edge(
+            "Ada", "LIVES_IN", "Suzhou", "Ada lives in Suzhou", valid_at="2024-03-01T00:00:00Z",
+            episodes=[name("Ada: I moved to Suzhou")],
+        ),
+        graphiti_edge("Ada", "LIVES_IN", "Suzhou", "Ada has a house by a canal in Suzhou"),
+    ],
+}  # fmt: skip
+
+
+async def test_facts_lie_in_their_two_times(bring, mine):
+    before = datetime.now(UTC)
+    arrival = await bring("graphiti", GRAPH)
+    assert numbers(arrival) == {"memories": (2, 2, 0, 0), "facts": (3, 3, 0, 0)}
+    assert arrival.remarks[OTHERWISE] == 1
+    now = [fact.text for fact in (await mine.knowledge.facts()).facts]
+    assert now == ["Ada lives in Suzhou"]
+    then = (await mine.knowledge.facts(at=datetime(2022, 1, 1, tzinfo=UTC))).facts
+    assert [(fact.text, fact.span.invalid_at) for fact in then] == [
+        ("Ada lives in Hangzhou", datetime(2024, 3, 1, tzinfo=UTC))
+    ]
+    # What was believed there before it came here is not known: belief begins with the import.
+    assert (await mine.knowledge.facts(as_of=before - timedelta(seconds=1))).facts == ()
+    fact = (await mine.knowledge.facts()).facts[0]
+    source = (await mine.get((await mine.get(fact.memory_id)).evidence[0])).content
+    assert source == "Ada: I moved to Suzhou"
+    ada = (await mine.knowledge.entities("Ada")).entities[0]
+    assert (ada.name, ada.type) == ("Ada", "person")
+    assert "Ada has a house by a canal in Suzhou" in await recalled(mine, "canal house")
+
+
+async def test_facts_come_over_once_and_an_end_follows(bring, mine, owner):
+    await bring("graphiti", GRAPH)
+    rows = owner.execute("select count(*) from memories").fetchone()
+    again = await bring("graphiti", GRAPH)
+    assert numbers(again) == {"memories": (2, 0, 2, 0), "facts": (3, 0, 3, 0)}
+    assert owner.execute("select count(*) from memories").fetchone() == rows
+    edges = [dict(edge) for edge in GRAPH["edges"]]
+    edges[1] |= {"invalid_at": "2024-09-01T00:00:00Z", "expired_at": moment(9)}
+    ended = await bring("graphiti", GRAPH | {"edges": edges})
+    assert numbers(ended)["facts"] == (3, 1, 2, 0)
+    assert (await mine.knowledge.facts()).facts == ()
+    assert numbers(await bring("graphiti", GRAPH | {"edges": edges}))["facts"] == (3, 0, 3, 0)
+
+
+async def test_a_fact_that_is_refused_does_not_take_others_with_it(bring, mine):
+    nodes = [graphiti_node("Ada"), graphiti_node("ADA"), graphiti_node("tea")]
+    edges = [graphiti_edge("Ada", "DRINKS", "tea", "Ada drinks tea"), graphiti_edge("tea", "IS", "Ada", "tea is Ada")]
+    edges += [graphiti_edge("Ada", "IS", "tea", "Ada is tea") | {"target_node_uuid": name("ADA")}]
+    arrival = await bring("graphiti", {"nodes": nodes, "edges": edges})
+    assert numbers(arrival) == {"memories": (1, 1, 0, 0), "facts": (2, 2, 0, 0)}
+    assert len((await mine.knowledge.facts()).facts) == 2
+
+
+async def test_zep_threads_and_facts_that_rest_on_messages(bring, mine):
+    messages = [zep_message("I drink oolong", "user", "Li"), zep_message("记住了", "assistant", "Ada", 1)]
+    edge = {
+        "uuid": "f1", "fact": "Li drinks oolong", "name": "DRINKS", "source_node_name": "Li", "valid_at": moment(),
+        "target_node_name": "oolong", "created_at": moment(), "episodes": [name("I drink oolong")],
+    }  # fmt: skip
+    document = {"threads": [zep_thread("t1", messages)], "edges": [edge], "nodes": []}
+    arrival = await bring("zep", document)
+    assert numbers(arrival)["facts"] == (1, 1, 0, 0)
+    fact = (await mine.knowledge.facts()).facts[0]
+    assert (await mine.get((await mine.get(fact.memory_id)).evidence[0])).content == "I drink oolong"
+    assert numbers(await bring("zep", document)) == {
+        "conversations": (1, 0, 1, 0), "messages": (2, 0, 2, 0), "facts": (1, 0, 1, 0),
+    }  # fmt: skip
+
+
+async def test_a_dry_run_says_the_same_and_writes_nothing(bring, owner):
+    tables = ("tenants", "scopes", "memories", "conversations", "entities")
+    count = lambda: [owner.execute(f"select count(*) from {table}").fetchone()[0] for table in tables]  # noqa: E731
+    before = count()
+    for wanted, document in (
+        ("graphiti", GRAPH),
+        ("chatgpt", chatgpt_line("t", ["a", "b"])),
+        ("mem0", [mem0_memory("x")]),
+    ):
+        told = await bring(wanted, document, tenant="new tenant", dry_run=True)
+        assert count() == before
+        done = await bring(wanted, document, tenant="new tenant")
+        assert numbers(told) == numbers(done)
+        again = await bring(wanted, document, tenant="new tenant", dry_run=True)
+        assert all(line.imported == 0 for line in again.brought)
+        before = count()
+
+
+async def test_what_was_deleted_here_stays_deleted(bring, mine):
+    talk = chatgpt_line("t", ["a", "b"])
+    await bring("chatgpt", talk)
+    await mine.conversation(name("t")).delete()
+    arrival = await bring("chatgpt", talk)
+    assert numbers(arrival) == {"conversations": (1, 0, 0, 1), "messages": (3, 0, 0, 3)}
+    assert arrival.remarks[CLOSED_HERE] == 1
+
+
+async def test_another_systems_file_is_refused_and_nothing_is_written(bring, owner):
+    with pytest.raises(InvalidInputError, match=r"no ChatGPT export.*recollect import claude"):
+        await bring("chatgpt", claude_talk("t", [claude_message("x")]))
+    with pytest.raises(InvalidInputError, match=r"no mem0 export.*recollect import letta"):
+        await bring("mem0", letta_file([], []))
+    assert owner.execute("select count(*) from memories").fetchone()[0] == 0
+
+
+@pytest.fixture
+def environment(addresses):
+    return os.environ | {
+        "RECOLLECT_DATABASE_URL": addresses.service, "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+        "RECOLLECT_EMBEDDER": "none", "COLUMNS": "100",
+    }  # fmt: skip
+
+
+def call(environment, *words):
+    command = [*COMMAND, "import", *map(str, words), "--agent", "assistant"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command_reports(environment, tmp_path):
+    path = tmp_path / "export.zip"
+    path.write_bytes(zip_up({"conversations.json": [chatgpt_line("t", ["喝茶吗？", "好。"])], "user.json": {}}))
+    told = call(environment, "chatgpt", path, "--user", "li", "--dry-run")
+    assert (told.returncode, told.stderr) == (0, told.stderr)
+    assert "2 messages would be appended. Nothing was written." in told.stdout
+    done = call(environment, "chatgpt", path, "--user", "li")
+    assert "2 messages appended; `recollect up` or `recollect worker` makes their vectors." in done.stdout
+    rows = [line.split("│")[1:-1] for line in done.stdout.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["conversations", "1", "1", "0", "0"], ["messages", "3", "2", "0", "1"],
+    ]  # fmt: skip
+    assert "       1  messages that ChatGPT hides, such as its system prompts: skipped" in done.stdout
+    assert "Nothing is new." in call(environment, "chatgpt", path, "--user", "li").stdout
+    wrong = call(environment, "claude", path)
+    assert wrong.returncode == 1
+    assert "recollect import chatgpt" in wrong.stderr
+    (tmp_path / "x.json").write_text("nonsense")
+    assert "is no JSON" in call(environment, "mem0", tmp_path / "x.json", "--user-by", "user-id").stderr
+
+
+def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):
+    path = tmp_path / "conversations.json"
+    talks = [chatgpt_line(f"t{number}", [f"{number}: {place}" for place in range(20)]) for number in range(60)]
+    path.write_text(json.dumps(talks))
+    command = [*COMMAND, "import", "chatgpt", str(path), "--agent", "assistant"]
+    killed = 0
+    for _ in range(2):
+        started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        count = lambda: owner.execute("select count(*) from messages").fetchone()[0]  # noqa: E731
+        begun, deadline = count(), time.monotonic() + 60
+        while count() < begun + 100 and started.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        killed += started.poll() is None
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+    assert killed
+    assert 0 < owner.execute("select count(*) from messages").fetchone()[0] < 1_200
+    assert call(environment, "chatgpt", path).returncode == 0
+    found = owner.execute("select count(*), count(distinct (conversation_id, external_id)) from messages").fetchone()
+    assert found == (1_200, 1_200)
+    broken = "select count(*) from messages where parent_id is null and number > 1"
+    assert owner.execute(broken).fetchone()[0] == 0
+    assert owner.execute("select count(*) from conversations where name = 'Tea'").fetchone()[0] == 60

@@ -1,0 +1,68 @@
+"""Ways to the MCP door for tests: a real port, a real process, and clients of the official SDK in front of both."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import uvicorn
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from recollect.doors.http.app import create_app
+from recollect.models import Bounds, Right
+
+COMMAND = str(Path(sys.executable).with_name("recollect"))
+
+
+@asynccontextmanager
+async def listening(recollect):
+    """Serve the whole application on a free port, in this event loop; give its address."""
+    config = uvicorn.Config(create_app(recollect=recollect), host="127.0.0.1", port=0, log_config=None)
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    try:
+        while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
+            await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
+@asynccontextmanager
+async def over_http(url, secret, mode="auto", path="/mcp"):
+    """Open a session of the SDK's client over streamable HTTP, as the holder of a key."""
+    headers = {"Authorization": f"Bearer {secret}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(url + path, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def over_stdio(*options, mode="auto", log=os.devnull, **environment):
+    """Open a session of the SDK's client with a process of its own."""
+    from mcp.client.stdio import stdio_client
+
+    parameters = StdioServerParameters(command=COMMAND, args=["mcp", *options], env=dict(os.environ) | environment)
+    with open(log, "a", encoding="utf-8") as errors:  # noqa: PTH123, ASYNC230 - a stream that the process inherits
+        async with Client(stdio_client(parameters, errlog=errors), mode=mode) as client:
+            yield client
+
+
+def settings_of(addresses, **more):
+    """Name a database in the environment of a process."""
+    chosen = {"database_url": addresses.service, "owner_database_url": addresses.owner, "embedder": "none"} | more
+    return {f"RECOLLECT_{name.upper()}": value for name, value in chosen.items()}
+
+
+async def bound_key(recollect, agent="ada", user="li", rights=(Right.READ, Right.WRITE), name="bot", tenant="default"):
+    """Make a key that is bound to a scope; give its secret."""
+    maker = await recollect.operator.act_for(tenant)
+    return (await recollect.create_key(maker, name, rights, 50, Bounds(agent, user)))[1]

@@ -1,0 +1,110 @@
+"""A whole Recollect for programs outside: a database, `recollect serve` on a free port, and keys of two tenants."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from folders import open_folder
+from recollect.llm.configured import build_embedder
+from recollect.models import Right
+from recollect.settings import Settings
+from recollect.store.cluster import Cluster
+from recollect.wiring import Addresses, connected, prepare
+
+NUMBERS = itertools.count(1)
+PATIENCE_SECONDS = 90
+COMMAND = Path(sys.executable).with_name("recollect")
+
+
+@contextmanager
+def serving(cluster: Cluster, **settings: str) -> Iterator[dict[str, str]]:
+    """Serve a database of its own; give what a program needs to know, as variables of its environment."""
+    database, empty = (f"served_{os.getpid()}_{next(NUMBERS)}" for _ in range(2))
+    with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
+        for name in (database, empty):
+            connection.execute(f"create database {name}")
+    addresses = Addresses(cluster.dsn(database, "recollect_service"), cluster.dsn(database))
+    with asyncio.Runner() as runner:
+        keys = runner.run(make_keys(addresses))
+    port = free_port()
+    chosen = {"database_url": addresses.service, "owner_database_url": addresses.owner, "port": str(port)} | settings
+    environment = {f"RECOLLECT_{name.upper()}": value for name, value in chosen.items()}
+    server = subprocess.Popen([COMMAND, "serve"], env=os.environ | environment, stdin=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for(url, server)
+        yield {
+            "RECOLLECT_URL": url,
+            "RECOLLECT_KEY": keys[0],
+            "RECOLLECT_OTHER_KEY": keys[1],
+            "RECOLLECT_DATABASE_URL": cluster.dsn(empty),
+        }
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+        with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
+            for name in (database, empty):
+                connection.execute(f"drop database {name} with (force)")
+
+
+async def make_keys(addresses: Addresses) -> list[str]:
+    """Prepare the database for the local model, and make two tenants with a key each."""
+    settings = Settings()
+    embedder = build_embedder(settings)
+    assert embedder is not None, "the weights of the local model are missing: run `make setup`"
+    try:
+        await prepare(addresses, embedder)
+        async with connected(settings, addresses, embedder) as recollect:
+            return [await make_key(recollect, tenant) for tenant in ("default", "other")]
+    finally:
+        await embedder.close()
+
+
+async def make_key(recollect, tenant: str) -> str:
+    caller = await recollect.operator.act_for(tenant)
+    return (await recollect.create_key(caller, "test", tuple(Right), 50))[1]
+
+
+def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
+    """Return when the server answers."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            if httpx.get(f"{url}/health/ready", timeout=5, trust_env=False).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the server did not come up (exit code {server.poll()})")
+
+
+def free_port() -> int:
+    """Find a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> None:
+    """Serve until stopped, and print the environment."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with open_folder("served") as folder, Cluster(folder / "postgres") as cluster, serving(cluster) as environment:
+        for name, value in environment.items():
+            print(f"export {name}='{value}'", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""What mem0, Letta, Graphiti and Zep hold is read with its times, its owners and its ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from foreign_exports import (
+    BEGINNING,
+    graphiti_edge,
+    graphiti_episode,
+    graphiti_node,
+    letta_block,
+    letta_call,
+    letta_file,
+    letta_message,
+    letta_passage,
+    letta_user,
+    mem0_memory,
+    mem0_point,
+    moment,
+    name,
+    zep_message,
+    zep_thread,
+)
+from recollect.core import import_chatgpt, import_formats
+from recollect.core import import_graphiti as graphiti
+from recollect.core import import_letta as letta
+from recollect.core import import_mem0 as mem0
+from recollect.core import import_zep as zep
+from recollect.core.import_harvest import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.import_text import LARGE, TIMELESS, digest, to_identifier, to_moment
+from recollect.errors import InvalidInputError
+from recollect.models import Kind, Part, PartType, Triple
+from recollect.models.imports import FileImport, Format, UserField
+from recollect.models.knowledge import EntityType
+
+
+def remarks(harvest):
+    return dict(+harvest.remarks)
+
+
+def contents(harvest):
+    return [each.memory.content for each in harvest.memories]
+
+
+def said(harvest):
+    return [(each.message.role.value, each.message.content) for each in harvest.talks[0].messages]
+
+
+def test_a_memory_of_mem0_keeps_its_time_its_owners_and_its_categories():
+    entry = mem0_memory(
+        "早上喝乌龙茶", agent_id="ada", run_id="r1", actor_id="Li", categories=["drinks", "habits"],
+        metadata={"category": "tea", "mood": "calm"}, expiration_date="2030-01-01",
+    )  # fmt: skip
+    found = mem0.read({"results": [entry]}).memories[0]
+    memory = found.memory
+    assert (found.key, memory.content, memory.kind, memory.speaker) == (entry["id"], "早上喝乌龙茶", Kind.THOUGHT, "Li")
+    assert (memory.occurred_at, memory.keywords) == (BEGINNING, ("drinks", "habits", "tea"))
+    assert memory.expires_at == datetime(2030, 1, 2, tzinfo=UTC)
+    assert memory.metadata["mem0"] == {
+        "actor_id": "Li", "agent_id": "ada", "expiration_date": "2030-01-01", "role": "user", "run_id": "r1",
+        "user_id": "li", "metadata": {"category": "tea", "mood": "calm"}, "updated_at": moment(),
+    }  # fmt: skip
+    assert found.owner == {UserField.USER_ID: "li", UserField.AGENT_ID: "ada", UserField.RUN_ID: "r1"}
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda points: points,
+        lambda points: {"points": points},
+        lambda points: {"result": {"points": points, "next_page_offset": None}, "status": "ok"},
+    ],
+)
+def test_points_of_qdrant_say_the_same(wrap):
+    listed = mem0.read([mem0_memory("tea", metadata={"category": "drinks"}, key="tea")])
+    points = mem0.read(wrap([mem0_point("tea", category="drinks", role="user")]))
+    assert points.memories == listed.memories
+
+
+def test_odd_memories_of_mem0():
+    entries = [
+        mem0_memory("tea"), mem0_memory("tea"), mem0_memory(""), "x", None, {"id": 7, "memory": "seven"},
+        mem0_memory("dated", created_at="yesterday", expiration_date="2020-01-01"),
+        mem0_memory("deep", metadata={"x": "y" * 20_000}), mem0_memory("長" * 70_000),
+    ]  # fmt: skip
+    harvest = mem0.read({"memories": entries})
+    assert [each.key for each in harvest.memories[:2]] == [name("tea"), "7"]
+    assert harvest.memories[2].memory.expires_at == datetime(2020, 1, 2, tzinfo=UTC)
+    assert "metadata" not in harvest.memories[3].memory.metadata["mem0"]
+    assert [len(text) for text in contents(harvest)[4:]] == [32_000, 32_000, 6_000]
+    assert [each.key for each in harvest.memories[5:]] == [f"{name('長' * 70_000)}#2", f"{name('長' * 70_000)}#3"]
+    assert remarks(harvest) == {TWICE: 1, MALFORMED: 3, TIMELESS: 1, LARGE: 1, DIVIDED: 1}
+    assert harvest.seen["memories"] == len(harvest.memories) + 4
+
+
+def test_relations_of_mem0_are_facts():
+    relations = [
+        {"source": "li", "relationship": "drinks", "target": "oolong"},
+        {"source": "li", "relationship": "lives_in", "destination": "hangzhou"},
+        {"source": "li", "relationship": "", "target": "li"},
+    ]
+    harvest = mem0.read({"results": [], "relations": relations})
+    assert [(each.fact.subject, each.fact.predicate, each.fact.object) for each in harvest.facts] == [
+        ("li", "drinks", "oolong"), ("li", "lives_in", "hangzhou"),
+    ]  # fmt: skip
+    assert contents(harvest) == ["li  li"]
+
+
+def test_a_letta_agent_is_read_as_it_spoke():
+    asked = {"type": "heartbeat", "reason": "timer", "time": "now"}
+    messages = [
+        letta_message("system", "You are Ada. <memory_blocks>..."),
+        letta_user("我叫李", 1),
+        letta_message(
+            "assistant", "They told me a name.", 2, tool_calls=[letta_call("send_message", {"message": "你好，李"})]
+        ),
+        letta_message("tool", '{"status": "OK", "message": "None"}', 3, tool_call_id="call-1"),
+        letta_message("user", str(asked).replace("'", '"'), 4),
+        letta_message(
+            "assistant", None, 5, tool_calls=[letta_call("archival_memory_search", {"query": "tea"}, "call-2")]
+        ),
+        letta_message("tool", "nothing", 6, tool_call_id="call-2"),
+        letta_message("assistant", "Plain answer", 7),
+        letta_message("assistant", "", 8),
+        letta_message("approval", "may I?", 9),
+    ]
+    messages[7]["content"].insert(0, {"type": "reasoning", "is_native": True, "reasoning": "hm", "signature": None})
+    harvest = letta.read(letta_file(messages, [letta_block("human", "Li likes tea"), letta_block("persona", " ", 1)]))
+    assert said(harvest) == [
+        ("user", "我叫李"), ("assistant", "你好，李"), ("assistant", ""), ("tool", ""), ("assistant", "Plain answer"),
+    ]  # fmt: skip
+    call, result = (harvest.talks[0].messages[place].message.parts[0] for place in (2, 3))
+    assert call == Part(PartType.TOOL_CALL, '{"query": "tea"}', "archival_memory_search", call_id="call-2")
+    assert result == Part(PartType.TOOL_RESULT, "nothing", call_id="call-2")
+    assert (harvest.talks[0].id, contents(harvest)) == ("letta:ada", ["Li likes tea"])
+    assert harvest.memories[0].memory.metadata["letta"]["label"] == "human"
+    assert remarks(harvest) == {
+        letta.PROMPTS: 1, letta.REASONING: 2, letta.RECEIPTS: 1, letta.EVENTS: 1, letta.BLANK: 1,
+        import_chatgpt.EMPTY: 1, import_chatgpt.OTHER: 1,
+    }  # fmt: skip
+
+
+def test_letta_messages_are_known_whatever_their_number_in_the_file():
+    spoken = [letta_user("one", 1), letta_user("two", 2), letta_user("two", 2)]
+    whole = letta.read(letta_file(spoken, [])).talks[0].messages
+    later = letta.read(letta_file(spoken[1:], [])).talks[0].messages
+    assert [each.key for each in whole[1:]] == [each.key for each in later]
+    assert len({each.key for each in whole}) == 3
+
+
+def test_older_letta_files_and_lists_of_passages():
+    block = {"label": "human", "value": "喜欢茶", "created_at": moment(), "updated_at": moment(1), "limit": 5_000}
+    old = {"agent_type": "memgpt_agent", "core_memory": [block], "messages": [letta_user("hi")], "name": "阿达"}
+    harvest = letta.read(old | {"version": "0.6.54"})
+    assert (contents(harvest), said(harvest)) == (["喜欢茶"], [("user", "hi")])
+    assert harvest.talks[0].id == to_identifier("letta:阿达")
+    passages = letta.read([letta_passage("Ada keeps bees", "bees", "学校"), {"id": "x"}])
+    assert (contents(passages), passages.memories[0].memory.keywords) == (["Ada keeps bees"], ("bees", "学校"))
+    assert passages.memories[0].memory.kind is Kind.EVENT
+    assert remarks(passages) == {MALFORMED: 1}
+    assert contents(letta.read(letta_file([], []) | {"passages": [letta_passage("in the file")]})) == ["in the file"]
+
+
+def test_a_graph_is_read_with_its_times():
+    edges = [
+        graphiti_edge(
+            "Ada", "LIVES_IN", "Hangzhou", "Ada lives in Hangzhou", valid_at=moment(-60), invalid_at=moment(60),
+            expired_at=moment(90), episodes=[name("Ada: hi")], created_at=moment(5), attributes={"since": "2024"},
+        ),
+        graphiti_edge("Ada", "KNOWS", "Li", "Ada knows Li", expired_at=moment(30)),
+        graphiti_edge("Ada", "MET", "Li", "Ada met Li", valid_at=moment(9), invalid_at=moment(9)),
+    ]  # fmt: skip
+    nodes = [
+        graphiti_node("Ada", "Teaches bees.", "Person"),
+        graphiti_node("Hangzhou"),
+        graphiti_node("Li", "", "User"),
+    ]
+    harvest = graphiti.read({"episodes": [graphiti_episode("Ada: hi", 3)], "nodes": nodes, "edges": edges})
+    lives, knows, met = (each.fact for each in harvest.facts)
+    assert (lives.subject, lives.predicate, lives.object, lives.text) == (
+        "Ada", "LIVES_IN", "Hangzhou", "Ada lives in Hangzhou",
+    )  # fmt: skip
+    times = (lives.valid_at, lives.invalid_at, lives.occurred_at)
+    assert [(value - BEGINNING).total_seconds() / 60 for value in times] == [-60, 60, 5]
+    assert (lives.subject_type, lives.object_type, knows.object_type) == (EntityType.PERSON, None, EntityType.PERSON)
+    assert harvest.facts[0].sources == (name("Ada: hi"),)
+    assert harvest.facts[0].spare.metadata["graphiti"]["expired_at"] == moment(90)
+    assert ((knows.invalid_at - BEGINNING).seconds / 60, knows.valid_at) == (30, None)
+    assert ((met.invalid_at - BEGINNING).seconds / 60, met.valid_at) == (9, None)
+    told, summary = harvest.memories
+    assert (told.memory.content, told.memory.kind, told.key) == ("Ada: hi", Kind.EVENT, name("Ada: hi"))
+    assert (told.memory.occurred_at - BEGINNING).seconds / 60 == 3
+    assert (summary.memory.content, summary.memory.kind, summary.memory.keywords) == (
+        "Ada: Teaches bees.", Kind.THOUGHT, ("Ada",),
+    )  # fmt: skip
+    assert remarks(harvest) == {graphiti.BACKWARDS: 1, graphiti.UNSUMMED: 2}
+    assert harvest.facts[0].owner == {UserField.GROUP_ID: "li"}
+
+
+def test_facts_without_two_ends_are_memories_that_end_with_them():
+    edges = [
+        graphiti_edge("Ada", "IS", "Ada", "Ada is herself"),
+        graphiti_edge(
+            "Ada", "SAW", "nobody", "Ada saw somebody", valid_at=moment(), invalid_at=moment(5), created_at=moment(9)
+        ),
+        graphiti_edge("Ada", "", "", ""),
+        {"fact": "no id"},
+        graphiti_edge("Ada", "IS", "Ada", "Ada is herself"),
+    ]
+    nodes = [graphiti_node("Ada"), {"uuid": ""}]
+    harvest = graphiti.read({"entity_nodes": nodes, "entity_edges": edges, "communities": [{}]})
+    assert (harvest.facts, contents(harvest)) == ([], ["Ada is herself", "Ada saw somebody", "Ada"])
+    ended = harvest.memories[1].memory
+    assert (ended.triple, ended.occurred_at) == (Triple("Ada", "SAW", ""), BEGINNING)
+    assert (ended.expires_at - BEGINNING).seconds / 60 == 5
+    assert remarks(harvest) == {MALFORMED: 2, TWICE: 1, graphiti.COMMUNITIES: 1, graphiti.UNSUMMED: 1}
+
+
+def test_threads_of_zep_with_a_graph_and_its_episodes():
+    messages = [
+        zep_message("hi", "user", "Li"),
+        zep_message("你好", "assistant", "Ada", 1),
+        zep_message("", "user", "Li", 2),
+    ]
+    episodes = [{"uuid": name("hi"), "content": "hi"}, {"uuid": "e2", "content": "a document", "role": "Li"}]
+    edge = {"uuid": "f1", "fact": "Li drinks tea", "name": "DRINKS", "source_node_uuid": "a", "source_node_name": "Li",
+            "target_node_uuid": "b", "target_node_name": "tea", "target_node_labels": ["Entity", "Object"],
+            "created_at": moment(), "episode_uuids": ["e2"], "user_uuid": "u-1"}  # fmt: skip
+    document = {
+        "users": [{"uuid": "u-1", "user_id": "li"}], "threads": [zep_thread("晚上", messages[::-1])],
+        "episodes": episodes, "edges": [edge], "nodes": [],
+    }  # fmt: skip
+    harvest = zep.read(document)
+    talk = harvest.talks[0]
+    assert said(harvest) == [("user", "hi"), ("assistant", "你好")]
+    assert (talk.messages[0].message.name, talk.owner) == ("Li", {UserField.USER_ID: "li"})
+    assert (talk.id, talk.metadata) == (to_identifier("晚上"), {"zep": {"id": "晚上"}})
+    assert (contents(harvest), harvest.memories[0].memory.speaker) == (["a document"], "Li")
+    fact = harvest.facts[0]
+    assert (fact.fact.subject, fact.fact.object, fact.fact.object_type) == ("Li", "tea", EntityType.THING)
+    assert (fact.sources, fact.owner) == (("e2",), {UserField.USER_ID: "li"})
+    assert remarks(harvest) == {import_chatgpt.EMPTY: 1, zep.SAID_TWICE: 1}
+
+
+def test_sessions_of_older_zep_have_facts_as_sentences():
+    message = {"content": "hi", "role": "Li", "role_type": "user", "created_at": moment(), "uuid": "m1"}
+    rated = {"fact": "Li has a dog", "rating": 0.5, "uuid": "f1", "created_at": moment()}
+    sessions = [
+        {"session_id": "s1", "user_id": "li", "messages": [message], "facts": ["Li drinks tea", rated]},
+        {"session_id": "s2", "user_id": "mo", "messages": []},
+        {"messages": [message]},
+    ]
+    harvest = zep.read({"sessions": sessions, "facts": [{"fact": ""}]})
+    assert (said(harvest), harvest.talks[0].messages[0].message.name) == ([("user", "hi")], "Li")
+    assert [(each.key, each.memory.content) for each in harvest.memories] == [
+        (f"s1:{digest('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
+    ]  # fmt: skip
+    assert harvest.memories[1].memory.metadata == {"zep": {"rating": 0.5}}
+    assert remarks(harvest) == {MALFORMED: 2, SILENT: 1}
+
+
+@pytest.mark.parametrize(("read", "expected"), [
+    (mem0.read, mem0.EXPECTED), (letta.read, letta.EXPECTED), (graphiti.read, graphiti.EXPECTED),
+    (zep.read, zep.EXPECTED),
+])  # fmt: skip
+@pytest.mark.parametrize("value", [None, 1, "x", {}, {"mapping": {}}, {"results": 5, "agents": 5, "edges": 5}])
+def test_another_file_is_refused_with_one_sentence_on_how_to_come_by_the_right_one(read, expected, value):
+    with pytest.raises(InvalidInputError) as refused:
+        read(value)
+    assert str(refused.value) == expected
+
+
+def test_whose_export_a_file_is():
+    problem = import_formats.refuse(FileImport(Format.MEM0, "ada"), [{"chat_messages": []}])
+    assert "recollect import claude" in str(problem)
+    assert "recollect import" not in str(import_formats.refuse(FileImport(Format.MEM0, "ada"), [{"x": 1}]))
+    with pytest.raises(InvalidInputError, match="user-id, agent-id, run-id"):
+        import_formats.check_order(FileImport(Format.MEM0, "ada", user_by=UserField.ACCOUNT))
+
+
+@pytest.mark.parametrize(("value", "read"), [
+    ("2024-03-01T09:00:00Z", BEGINNING), ("2024-03-01T09:00:00", BEGINNING), ("2024-03-01T17:00:00+08:00", BEGINNING),
+    (BEGINNING.timestamp(), BEGINNING), (BEGINNING.timestamp() * 1000, BEGINNING), (None, None), ("", None),
+    ("soon", None), (True, None), ([], None), (1e300, None), (float("nan"), None),
+])  # fmt: skip
+def test_times_of_every_sort(value, read):
+    noted = Counter[str]()
+    assert to_moment(value, noted) == read
+    assert noted[TIMELESS] == (read is None and value not in (None, ""))
+
+
+def test_names_that_do_not_fit_become_others_that_do():
+    names = ["li", "李雷", "李磊", "a b", "a-b", "a/b", "...", "x" * 200, "x" * 201, ""]
+    made = [to_identifier(each) for each in names]
+    assert made[0] == "li"
+    assert made[4] == "a-b"
+    assert len(set(made)) == len(names)
+    assert all(1 <= len(each) <= 128 for each in made)
+
+
+def test_a_fact_that_is_too_long_to_be_named_is_kept_as_a_memory():
+    harvest = graphiti.read(
+        {"edges": [graphiti_edge("a", "p", "b", "x") | {"source_node_name": "\u200b", "target_node_name": "b"}]}
+    )
+    assert (harvest.facts, contents(harvest), remarks(harvest).get(REFUSED)) == ([], ["x"], None)
