@@ -6,7 +6,9 @@ import json
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.doors.http.reading import give_body, read_body, replay
 
 PREFIX = "/dify"
 ROUTES = f"{PREFIX}/v1/"
@@ -37,36 +39,12 @@ class DifyDoor:
             scope["query_string"] = urlencode(NAMELESS | asked).encode()
             await self._app(scope, receive, send)
             return
-        body = leave_out_blanks(await read_body(receive))
+        arrived = await read_body(receive)
+        body = leave_out_blanks(arrived.get("body", b""))
         headers = [(name, value) for name, value in scope["headers"] if name not in OF_BODY]
         length = str(len(body)).encode()
         scope["headers"] = [*headers, (b"content-type", b"application/json"), (b"content-length", length)]
-        await self._app(scope, Once(body, receive), send)
-
-
-class Once:
-    """Give a body that was read already, and then whatever else arrives."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        """Give the next message of a request."""
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
-async def read_body(receive: Receive) -> bytes:
-    """Read a body to its end, which is within the limit that stands before this."""
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
+        await self._app(scope, replay(give_body(body), receive), send)
 
 
 def leave_out_blanks(body: bytes) -> bytes:

@@ -10,11 +10,12 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from recollect.doors.http.door import SHOW_KEY
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.doors.http.problems import respond
+from recollect.doors.http.reading import read_body, replay
 from recollect.doors.mcp.minds import AnyMind, Asked
 from recollect.doors.mcp.server import build_server, keep_quiet
 from recollect.errors import UnauthenticatedError, UnavailableError
@@ -86,28 +87,6 @@ def shown_key(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not secret.strip():
         raise UnauthenticatedError(SHOW_KEY)
     return secret.strip()
-
-
-async def read_body(receive: Receive) -> Message:
-    """Read the whole body, or learn that the client has left."""
-    pieces: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return message
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return {"type": "http.request", "body": b"".join(pieces), "more_body": False}
-
-
-def replay(first: Message, receive: Receive) -> Receive:
-    """Give a message that was read already, then whatever comes."""
-    waiting = [first]
-
-    async def received() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return received
 
 
 ROUTES = [Route(path, Endpoint(), include_in_schema=False) for path in PATHS]
