@@ -231,37 +231,41 @@ def check_moment(field: str, moment: datetime) -> None:
 
 
 def check_metadata(metadata: object) -> None:
-    """Accept a JSON object of bounded size and depth whose every string can be stored."""
-    if not isinstance(metadata, dict):
-        raise InvalidInputError("metadata must be a JSON object")
-    if not metadata:
-        return
-    for text in walk_texts(metadata, DEEPEST_METADATA):
+    """Accept a JSON object of the size that metadata may have."""
+    check_json("metadata", metadata, LARGEST_METADATA, DEEPEST_METADATA)
+
+
+def check_json(field: str, value: object, largest: int, deepest: int) -> int:
+    """Accept a JSON object of bounded size and depth whose every text can be stored; return its size in bytes."""
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{field} must be a JSON object")
+    for text in walk_texts(value, deepest, f"{field} must be at most {deepest} levels deep"):
         if UNSTORABLE.search(text):
-            raise InvalidInputError("metadata must not contain NUL characters or lone surrogates")
+            raise InvalidInputError(f"{field} must not contain U+0000 or lone surrogates: PostgreSQL cannot store them")
     try:
-        size = len(json.dumps(metadata, allow_nan=False, ensure_ascii=False).encode())
+        size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as problem:
-        raise InvalidInputError("metadata must be plain JSON without NaN or infinity") from problem
-    if size > LARGEST_METADATA:
-        raise InvalidInputError(f"metadata must be at most {LARGEST_METADATA} bytes of JSON")
+        raise InvalidInputError(f"{field} must be plain JSON without NaN or infinity") from problem
+    if size > largest:
+        raise InvalidInputError(f"{field} must be at most {largest} bytes of JSON")
+    return size
 
 
-def walk_texts(value: object, depth: int) -> Iterable[str]:
-    """Yield every string in a JSON value, keys included."""
-    if depth < 0:
-        raise InvalidInputError(f"metadata must be at most {DEEPEST_METADATA} levels deep")
+def walk_texts(value: object, left: int, complaint: str) -> Iterable[str]:
+    """Yield every text in a JSON value, names of fields included; complain if it goes further down than is left."""
+    if left < 0:
+        raise InvalidInputError(complaint)
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidInputError("metadata must have texts as keys")
-            yield key
-            yield from walk_texts(item, depth - 1)
+        for name, part in value.items():
+            if not isinstance(name, str):
+                raise InvalidInputError("JSON must have texts as names of its fields")
+            yield name
+            yield from walk_texts(part, left - 1, complaint)
     elif isinstance(value, list | tuple):
-        for item in value:
-            yield from walk_texts(item, depth - 1)
+        for part in value:
+            yield from walk_texts(part, left - 1, complaint)
 
 
 def unit_vector(embedding: Embedding, dimensions: int) -> NDArray[np.float32]:

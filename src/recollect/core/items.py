@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recollect.core.checks import (
@@ -12,7 +11,7 @@ from recollect.core.checks import (
     LONGEST_CUE,
     MOST_CHARACTERS,
     MOST_DIMENSIONS,
-    UNSTORABLE,
+    check_json,
     check_moment,
     check_text,
     unit_vector,
@@ -161,41 +160,8 @@ def check_embedding(embedding: Embedding | None) -> None:
 
 
 def check_value(value: object) -> int:
-    """Accept a JSON object of bounded size and depth whose every text can be stored; return its size in bytes."""
-    if not isinstance(value, Mapping):
-        raise InvalidInputError("value must be a JSON object")
-    for text in walk_texts(value, DEEPEST_VALUE):
-        if UNSTORABLE.search(text):
-            raise InvalidInputError("value must not contain U+0000 or lone surrogates: PostgreSQL cannot store them")
-    size = len(to_json("value", dict(value)).encode())
-    if size > LARGEST_VALUE:
-        raise InvalidInputError(f"value must be at most {LARGEST_VALUE} bytes of JSON")
-    return size
-
-
-def to_json(field: str, value: object) -> str:
-    """Write a value as JSON, or refuse it."""
-    try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError) as problem:
-        raise InvalidInputError(f"{field} must be plain JSON without NaN or infinity") from problem
-
-
-def walk_texts(value: object, depth: int) -> Iterator[str]:
-    """Yield every text in a JSON value, names of fields included."""
-    if depth < 0:
-        raise InvalidInputError(f"value must be at most {DEEPEST_VALUE} levels deep")
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for name, part in value.items():
-            if not isinstance(name, str):
-                raise InvalidInputError("value must have texts as names of its fields")
-            yield name
-            yield from walk_texts(part, depth - 1)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from walk_texts(part, depth - 1)
+    """Accept a JSON object that can be kept; return its size in bytes."""
+    return check_json("value", dict(value) if isinstance(value, Mapping) else value, LARGEST_VALUE, DEEPEST_VALUE)
 
 
 def prepare_where(where: Mapping[str, JSON]) -> tuple[Condition, ...]:
