@@ -73,6 +73,13 @@ def test_imports():
     assert all(row["ms"] > 0 for way, row in figures.items() if way != "file")
 
 
+def test_items():
+    figures = measure("items", "--items", "500", "--rounds", "5")
+    assert figures["found"]["items"] >= 1
+    assert {"get", "put", "find under a path", "find over all", "find over all, by a field"} <= set(figures)
+    assert all(row["ratio"] > 0 for name, row in figures.items() if name != "found")
+
+
 def test_lifecycle():
     figures = measure("lifecycle", "--messages", "1200")
     assert {"archive", "restore", "delete", "restore after delete", "purge"} <= set(figures)
