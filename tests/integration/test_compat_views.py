@@ -237,7 +237,7 @@ async def test_a_reader_sees_its_own_tenant_whatever_it_sets(two, readers, owner
         for statement in (
             "select 1",
             f"set recollect.tenant = '{theirs}'",
-            "set role recollect_reader",
+            "set role recollect_readers",
             "set row_security = off",
         ):
             connection.execute(statement)

@@ -14,7 +14,7 @@ order by readers.name
 delete from readers where name = %(name)s returning name
 
 -- name: create_role
-create role {role} login nosuperuser nobypassrls nocreatedb nocreaterole password {password} in role recollect_reader
+create role {role} login nosuperuser nobypassrls nocreatedb nocreaterole password {password} in role recollect_readers
 
 -- name: bound_statements
 alter role {role} set statement_timeout = '30s'

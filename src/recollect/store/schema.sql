@@ -3330,7 +3330,7 @@ ALTER TABLE public.withheld_vectors ENABLE ROW LEVEL SECURITY;
 GRANT USAGE ON SCHEMA public TO recollect_service;
 GRANT USAGE ON SCHEMA public TO recollect_matcher;
 GRANT USAGE ON SCHEMA public TO recollect_compat;
-GRANT USAGE ON SCHEMA public TO recollect_reader;
+GRANT USAGE ON SCHEMA public TO recollect_readers;
 
 REVOKE ALL ON FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
@@ -3436,14 +3436,14 @@ GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 
-GRANT SELECT ON TABLE public.kw_strength TO recollect_reader;
+GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.ledger TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
 GRANT SELECT ON TABLE public.messages TO recollect_compat;
 
-GRANT SELECT ON TABLE public.memory_nodes TO recollect_reader;
+GRANT SELECT ON TABLE public.memory_nodes TO recollect_readers;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
 GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;

@@ -10,8 +10,8 @@ exception when duplicate_object or unique_violation then null;
 end $$;
 do $$
 begin
-    if not exists (select from pg_roles where rolname = 'recollect_reader') then
-        create role recollect_reader nologin nosuperuser nobypassrls;
+    if not exists (select from pg_roles where rolname = 'recollect_readers') then
+        create role recollect_readers nologin nosuperuser nobypassrls;
     end if;
 exception when duplicate_object or unique_violation then null;
 end $$;
@@ -24,7 +24,7 @@ begin
     end if;
 end $$;
 
-grant usage on schema public to recollect_compat, recollect_reader;
+grant usage on schema public to recollect_compat, recollect_readers;
 
 -- Which tenant a role may read. Roles belong to the whole server, what they may read to one database.
 create table readers (
@@ -163,7 +163,7 @@ alter view memory_nodes owner to recollect_compat;
 alter view kw_strength owner to recollect_compat;
 alter function reading_tenant() owner to recollect_compat;
 revoke create on schema public from recollect_compat;
-grant select on memory_nodes, kw_strength to recollect_reader;
+grant select on memory_nodes, kw_strength to recollect_readers;
 
 -- From one model to the next in one transaction, and the view with it.
 create or replace function switch_embedding_space(new_space integer) returns void
