@@ -12,6 +12,11 @@ create role recollect_service login nosuperuser nobypassrls password :'service_p
 -- Owns the one function that matches terms; the owner must be able to hand it over.
 create role recollect_matcher nologin nosuperuser nobypassrls;
 grant recollect_matcher to recollect_owner;
+-- Own the views for existing SQL, and may read them; the owner makes the roles that log in as readers.
+create role recollect_compat nologin nosuperuser nobypassrls;
+grant recollect_compat to recollect_owner;
+create role recollect_readers nologin nosuperuser nobypassrls;
+grant recollect_readers to recollect_owner with admin option;
 
 select format('alter database %I owner to recollect_owner', current_database()) \gexec
 create extension vector;

@@ -5,6 +5,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -18,37 +19,33 @@ from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedE
 from recollect.models import Cue, Memory
 from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
 
-Mind = BlockingMind
 Given = dict[str, Any]
 Answer = tuple[str, dict[str, Any]]  # text for a model to read, and variables for a workflow to go on with
 LISTS, PLAIN, QUOTED = {"ids", "keywords", "kinds"}, re.compile(r"[A-Za-z0-9._:@-]{1,128}"), "x:"
 SHOWN = ("id", "kind", "content", "speaker", "importance", "occurred_at", "conversation")
-REMEDIES: dict[type[Exception], str] = {
-    UnauthenticatedError: "Enter a valid API key in the plugin's authorization.",
-    **dict.fromkeys((UnavailableError, RecollectError), "See that Recollect runs where the authorization's URL leads."),
-}
+REMEDIES = {UnauthenticatedError: "Enter a valid API key in the plugin's authorization."} | dict.fromkeys(
+    (UnavailableError, RecollectError), "See that Recollect runs where the authorization's URL leads."
+)
 
 
 class MemoryTool(Tool):
     """A tool that does one thing with the memory of the app and the user it runs for."""
 
     @abstractmethod
-    def _perform(self, mind: Mind, given: Given) -> Answer: ...
+    def _perform(self, mind: BlockingMind, given: Given) -> Answer: ...
 
     def _invoke(self, tool_parameters: Given) -> Generator[ToolInvokeMessage, None, None]:
         try:
             given = {name: read(name, value) for name, value in tool_parameters.items() if value not in (None, "", {})}
-            agent = scope_name("agent", given, self.session.app_id)
-            user = scope_name("user", given, self.runtime.user_id)
+            whose = scope_name("agent", given, self.session.app_id), scope_name("user", given, self.runtime.user_id)
             with reach(self.runtime.credentials) as memory:
-                text, variables = self._perform(memory.mind(agent, user), given)
+                text, variables = self._perform(memory.mind(*whose), given)
         except (RecollectError, ValidationError) as problem:
             raise explain(problem) from None
         yield self.create_text_message(text)
-        for name, value in {"status": "ok", **variables}.items():
-            yield self.create_variable_message(name, value)
+        yield from (self.create_variable_message(*each) for each in ({"status": "ok"} | variables).items())
 
-    def conversation(self, mind: Mind, given: Given) -> BlockingConversation:
+    def conversation(self, mind: BlockingMind, given: Given) -> BlockingConversation:
         """Choose the conversation that is named, or the one that Dify is in."""
         return mind.conversation(scope_name("conversation", given, self.session.conversation_id))
 
@@ -76,7 +73,12 @@ class MemoryTool(Tool):
 
 def read(name: str, value: object) -> object:
     """Take a list also as JSON, or as words between commas: a text field can hold nothing else."""
-    return [each.strip("[]\"' \n") for each in value.split(",")] if name in LISTS and isinstance(value, str) else value
+    if name not in LISTS or not isinstance(value, str):
+        return value
+    words = [each.strip("[]\"' \n") for each in value.split(",")]
+    with suppress(ValueError, RecursionError):  # [tea, coffee] has the brackets of JSON, and is words between commas
+        words = json.loads(value, parse_int=str, parse_float=str) if value.lstrip().startswith("[") else words
+    return [each for each in words if each is not None and str(each).strip()]
 
 
 def fill(kind: type[Any], given: Given, **more: object) -> Any:  # noqa: ANN401 - a value of the kind
@@ -86,8 +88,9 @@ def fill(kind: type[Any], given: Given, **more: object) -> Any:  # noqa: ANN401 
 
 
 def scope_name(field: str, given: Given, usual: str | None) -> str:
-    """Give a name the characters that scopes allow: no two become one, and a name that has them stays as it is."""
+    """Give a name the characters that scopes allow: no two become one, save agents' blanks as importers write them."""
     name = str(given.get(field, "")).strip() or usual
+    name = "_".join(name.split()) if name and field == "agent" else name
     if not name:
         raise InvalidInputError(f"Fill in `{field}`: Dify told no id to take for it here.")
     if PLAIN.fullmatch(name) and name.strip(".") and not name.startswith(QUOTED):

@@ -8,7 +8,6 @@ import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 PARTS = ("manifest.yaml", "*.md", "requirements.txt", "main.py", "memory_tool.py", "provider/*", "tools/*", "_assets/*")
 MOST_BYTES = 50 * 2**20  # what Dify's daemon takes unpacked, unless it is told otherwise
 
@@ -24,8 +23,8 @@ def collect(wheel: Path) -> dict[str, bytes]:
 def pack(target: Path) -> Path:
     """Build the wheel, and write the package into a folder; return where it lies."""
     with tempfile.TemporaryDirectory() as folder:
-        build = ["uv", "build", "--quiet", "--wheel", "--out-dir", folder, str(ROOT)]
-        subprocess.run(build, check=True, cwd=ROOT, env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"})
+        build = ["uv", "build", "--quiet", "--wheel", "--out-dir", folder]
+        subprocess.run(build, check=True, cwd=HERE.parents[1], env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"})
         (wheel,) = Path(folder).glob("*.whl")
         files = collect(wheel)
     if sum(map(len, files.values())) > MOST_BYTES:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from recollect.client_fading import Sender
 from recollect.core.item_verbs import ItemVerbs
-from recollect.core.items import is_write
+from recollect.core.items import check_operations, is_write
 from recollect.models.items import (
     DropItem,
     FindItems,
@@ -41,6 +41,8 @@ class RemoteItems(ItemVerbs):
 
     async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
         """Carry operations out in one transaction; writes without a key of yours get one, so that retries are safe."""
+        # Here as well as there: on the way, what is no JSON would be turned into some.
+        check_operations(operations)
         body = {"agent": self.agent, "user": self.user, "operations": [to_body(each) for each in operations]}
         key = idempotency_key or (uuid4().hex if any(map(is_write, operations)) else "")
         headers = {"Idempotency-Key": key} if key else {}

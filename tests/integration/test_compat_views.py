@@ -435,3 +435,42 @@ def walk(plan):
     yield plan
     for below in plan.get("Plans", []):
         yield from walk(below)
+
+
+async def test_a_dropped_reader_reads_no_more_whatever_it_has_made(recollect, readers, mind, owner):
+    await mind.remember("Li drinks tea")
+    new = await readers()
+    with connect(new) as connection:
+        connection.execute("set default_transaction_read_only = off")
+        connection.execute("select lo_from_bytea(0, 'x')")
+        assert descriptions(connection) == ["Li drinks tea"]
+        await recollect.operator.readers.drop(new.reader.name)
+        with pytest.raises(errors.InsufficientPrivilege):
+            descriptions(connection)
+    assert owner.execute("select from pg_roles where rolname = %s", [new.reader.name]).fetchone() is None
+
+
+async def test_a_reader_cannot_take_all_connections(mind, readers):
+    new = await readers()
+    opened = [connect(new) for _ in range(5)]
+    with pytest.raises(psycopg.OperationalError, match="too many connections"):
+        connect(new)
+    for connection in opened:
+        connection.close()
+
+
+async def test_a_reader_whose_role_was_dropped_by_hand_is_made_anew(recollect, mind, readers, owner):
+    await recollect.operator.act_for("other")
+    new = await readers()
+    owner.execute(f"drop role {new.reader.name}")
+    again = await recollect.operator.readers.create(new.reader.name, "other")
+    assert (again.reader.name, again.reader.tenant) == (new.reader.name, "other")
+
+
+async def test_estimates_do_not_tell_the_names_of_others(recollect, readers, owner):
+    for number in range(3):
+        await (await recollect.mind("zed", f"u{number}", tenant="other")).remember("x")
+    owner.execute("analyze scopes")
+    assert owner.execute(
+        "select count(*) from pg_stats where tablename = 'scopes' and attname in ('agent', 'user')"
+    ).fetchone() == (0,)

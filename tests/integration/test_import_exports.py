@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -34,13 +35,13 @@ from foreign_exports import (
     zep_thread,
     zip_up,
 )
-from recollect.core.import_harvest import MALFORMED
+from recollect.core.import_harvest import MALFORMED, TWICE
 from recollect.core.import_text import RENAMED
 from recollect.errors import InvalidInputError
 from recollect.models import Cue, Kind, Window
 from recollect.models.imports import Document, FileImport, Format, UserField
 from recollect.verbs.import_errand import OWNERLESS
-from recollect.verbs.import_memories import CHANGED, OTHERWISE
+from recollect.verbs.import_memories import CHANGED, EARLIER, OTHERWISE
 from recollect.verbs.import_talks import CLOSED_HERE
 
 COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
@@ -144,9 +145,66 @@ async def test_memories_of_mem0_are_recalled_and_changed_ones_stand_beside(bring
     changed = await bring("mem0", {"results": entries})
     assert (numbers(changed), changed.remarks[CHANGED]) == ({"memories": (3, 1, 1, 1)}, 1)
     hit = (await mine.recall(Cue("green tea"))).hits[0].memory
-    assert [(await mine.get(source)).content for source in hit.evidence] == ["Li drinks oolong in the morning"]
+    before = await mine.get(UUID(hit.metadata["mem0"][EARLIER]))
+    assert (before.content, hit.evidence) == ("Li drinks oolong in the morning", ())
     assert numbers(await bring("mem0", {"results": entries})) == {"memories": (3, 0, 2, 1)}
     assert owner.execute("select count(*) from memories").fetchone()[0] == 3
+    await mine.forget([before.id])
+    assert (await mine.get(hit.id)).content == "Li drinks green tea now"
+
+
+async def test_a_conversation_that_is_in_a_file_twice_comes_over_once(bring, mine):
+    talks = [chatgpt_line("t", ["a", "b"]), chatgpt_line("t", ["a", "b", "c"]), chatgpt_line("u", ["d"])]
+    expected = {"conversations": (4, 3, 1, 0), "messages": (12, 4, 4, 4)}
+    for dry_run in (True, False):
+        assert numbers(await bring("chatgpt", *talks, talks[0], dry_run=dry_run)) == expected
+    assert await read(mine, name("t")) == ["a", "b", "c"]
+    assert [leaf.content for leaf in await mine.conversation(name("t")).leaves()] == ["c"]
+
+
+async def test_a_thread_of_zep_in_two_entries_goes_on(bring, mine):
+    pages = [zep_thread("t", [zep_message(text, "user", "Li", at)]) for at, text in enumerate(("one", "two"))]
+    assert numbers(await bring("zep", {"threads": pages})) == {"conversations": (1, 1, 0, 0), "messages": (2, 2, 0, 0)}
+    assert await read(mine, "t") == ["one", "two"]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_entries_that_are_in_a_file_twice_are_remembered_once(bring, mine, dry_run):
+    passages = [letta_passage("tea"), letta_passage("tea"), {"text": "no id"}, {"text": "no id"}]
+    arrival = await bring("letta", passages, dry_run=dry_run)
+    assert (numbers(arrival), arrival.remarks[TWICE]) == ({"memories": (4, 2, 0, 2)}, 2)
+    sentences = {"sessions": [{"session_id": "s", "facts": ["A is b", "A is b", {"fact": "C"}, {"fact": "E"}]}]}
+    arrival = await bring("zep", sentences, dry_run=dry_run)
+    assert (numbers(arrival), arrival.remarks[TWICE]) == ({"memories": (4, 3, 0, 1)}, 1)
+    relation = {"source": "li", "relationship": "drinks", "target": "oolong"}
+    arrival = await bring("mem0", {"results": [], "relations": [relation, relation]}, dry_run=dry_run)
+    assert (numbers(arrival), arrival.remarks[TWICE]) == ({"facts": (2, 1, 0, 1)}, 1)
+    assert len((await mine.browse()).memories) == (0 if dry_run else 6)
+
+
+async def test_the_same_words_go_to_each_user_who_said_them(bring, recollect):
+    entries = [mem0_memory("tea", id=None), mem0_memory("tea", id=None, user_id="mo")]
+    arrival = await bring("mem0", entries, user_by=UserField.USER_ID)
+    assert numbers(arrival) == {"memories": (2, 2, 0, 0)}
+    for user in ("li", "mo"):
+        mind = await recollect.mind("assistant", user)
+        assert [memory.content for memory in (await mind.browse()).memories] == ["tea"]
+    together = await bring("mem0", entries, user="both")
+    assert (numbers(together), together.remarks[TWICE]) == ({"memories": (2, 1, 0, 1)}, 1)
+
+
+async def test_what_had_expired_there_is_not_recalled(bring, mine):
+    entries = [mem0_memory("stale tea", expiration_date="2020-01-01"), mem0_memory("fresh tea")]
+    assert numbers(await bring("mem0", entries)) == {"memories": (2, 2, 0, 0)}
+    assert await recalled(mine, "tea") == ["fresh tea"]
+
+
+async def test_ids_that_cannot_be_stored_do_not_end_an_import(bring, mine):
+    nodes = [chatgpt_node("a\ud800", None, "user", "a", 0), chatgpt_node("b", "a\ud800", "assistant", "b", 1)]
+    for known in (0, 2):
+        arrival = await bring("chatgpt", chatgpt_talk("t", nodes))
+        assert numbers(arrival)["messages"] == (2, 2 - known, known, 0)
+    assert await read(mine, name("t")) == ["a", "b"]
 
 
 async def test_users_are_told_by_what_the_file_says(bring, recollect):

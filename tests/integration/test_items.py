@@ -374,3 +374,19 @@ async def test_what_has_faded_stays_an_item(mind, owner):
     await mind.items.drop(LI, TEA)
     assert owner.execute("select count(*) from memories").fetchone() == (0,)
     assert (await mind.recall(Cue("tea"))).hits == ()
+
+
+async def test_an_answer_has_an_end(mind):
+    """A short question must not make the server hold gigabytes: what is found has to fit into an answer."""
+    value = {"blob": "x" * 900_000}
+    for number in range(3):
+        await mind.items.put(("large",), str(number), value)
+    assert [len(found.item.value["blob"]) for found in await mind.items.find(("large",), limit=1_000)] == [900_000] * 3
+    many = [FindItems(("large",))] * 60
+    with pytest.raises(InvalidInputError, match="ask for fewer"):
+        await mind.items.batch(many)
+    with pytest.raises(InvalidInputError, match="ask for fewer"):
+        await mind.items.batch([GetItem(("large",), "1"), *[FindItems()] * 200])
+    with pytest.raises(InvalidInputError, match="ask for fewer"):
+        await mind.items.batch([*many, PutItem(("small",), "k", {})])
+    assert await mind.items.get(("small",), "k") is None

@@ -20,6 +20,7 @@ FILL = """
 FEW_BLOCKS = 4 * HERE
 """Every item lies in a block of its own, as they were put by turns; the rest is the index and the catalog."""
 SCOPE = Scope(1, "ada", "li")
+ROOM = 1_000_000
 HOME = ("users", "u7")
 
 
@@ -69,21 +70,21 @@ def name(node):
 
 
 def listing(under):
-    asked = narrow(FindItems(under))
+    asked = narrow(FindItems(under), ROOM)
     bounds = {"first": asked["first"], "beyond": asked["beyond"], "under": None, "suffix": None, "depth": None}
     return bounds | {"closing": "\x1f", "limit": 10, "offset": 0}
 
 
 @pytest.mark.parametrize("where", [{}, {"n": {"$gt": 100}}])
 async def test_what_lies_under_a_path_is_one_range(service, filled, statistics, where):
-    rows, blocks, used = read(service, "newest", narrow(FindItems(HOME, where)))
+    rows, blocks, used = read(service, "newest", narrow(FindItems(HOME, where), ROOM))
     assert (rows, used) == (10, {"items_pkey"})
     assert blocks <= FEW_BLOCKS
 
 
 async def test_own_vectors_are_compared_under_the_path_only(service, filled, statistics):
     own = {"vector": "[0,1]", "dimensions": 2}
-    rows, blocks, used = read(service, "own", narrow(FindItems(HOME)) | own)
+    rows, blocks, used = read(service, "own", narrow(FindItems(HOME), ROOM) | own)
     assert (rows, used) == (10, {"items_pkey"})
     assert blocks <= FEW_BLOCKS
 
@@ -96,7 +97,7 @@ async def test_paths_are_listed_from_their_range(service, filled, statistics):
 
 @pytest.mark.parametrize("query", ["named", "standing"])
 async def test_names_are_looked_up_one_by_one(service, filled, statistics, query):
-    asked = spell([(HOME, f"k{n}") for n in range(1, 101)]) | {"vectors": True}
+    asked = spell([(HOME, f"k{n}") for n in range(1, 101)]) | {"vectors": True, "largest": ROOM}
     rows, blocks, used = read(service, query, asked)
     assert (rows, used) == (1, {"items_pkey"})
     assert blocks <= 100 * 10
@@ -111,6 +112,6 @@ async def test_what_is_dropped_is_found_by_its_name(service, filled, statistics)
 async def test_a_missing_index_is_noticed(service, owner, filled):
     owner.execute("alter table items drop constraint items_pkey")
     owner.execute("create index by_key on items (scope_id, key)")
-    _, blocks, used = read(service, "newest", narrow(FindItems(HOME)))
+    _, blocks, used = read(service, "newest", narrow(FindItems(HOME), ROOM))
     assert "items_pkey" not in used
     assert blocks > FEW_BLOCKS

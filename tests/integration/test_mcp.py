@@ -198,7 +198,7 @@ async def test_other_names_than_the_commands_are_refused_alike(client, recollect
         await refusal(client, "recall", text="secret", **names)
         for names in ({"agent": "bob"}, {"agent": "nobody"}, {"user": "zoe"}, {"agent": "ada", "user": "zoe"})
     }
-    assert texts == {"This server was started for other names: leave agent and user out."}
+    assert texts == {"This server was started for other names: leave agent and user empty."}
     found, _ = await call(client, "recall", text="secret", agent="ada", user="li")
     assert found["hits"] == []
 

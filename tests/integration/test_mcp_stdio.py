@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 
 import pytest
 
+from folders import open_folder
 from mcp_doors import COMMAND, bound_key, listening, over_stdio, settings_of
 
 GREETING = {
@@ -58,17 +60,21 @@ async def test_in_front_of_a_server(recollect):
 
 def test_nothing_but_the_protocol_on_standard_output(addresses):
     lines = [json.dumps(GREETING), "no json at all", "{}", '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}']
-    ran = subprocess.run(
+    process = subprocess.Popen(
         [COMMAND, "mcp", "--agent", "ada"],
-        input="\n".join(lines) + "\n",
         env=os.environ | settings_of(addresses),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=60,
-        check=False,
     )
-    answers = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert ran.returncode == 0
+    process.stdin.write("\n".join(lines) + "\n")
+    process.stdin.flush()
+    answers = []
+    while not any("result" in answer and answer["id"] == 1 for answer in answers):
+        answers.append(json.loads(process.stdout.readline()))
+    process.stdin.close()
+    answers += [json.loads(line) for line in process.stdout]
+    assert process.wait(timeout=60) == 0
     assert all(answer["jsonrpc"] == "2.0" for answer in answers)
     assert [answer["id"] for answer in answers if "result" in answer] == [0, 1]
 
@@ -87,3 +93,19 @@ def test_what_is_missing_is_said_at_once(options, told):
     )
     assert (ran.returncode, ran.stdout) == (1, "")
     assert told in ran.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_what_it_started(number):
+    """Clients kill the servers they start; the database of this process must not outlive it."""
+    with open_folder("stdio") as folder:
+        environment = os.environ | {"RECOLLECT_DATA_DIR": str(folder / "data"), "RECOLLECT_EMBEDDER": "none"}
+        process = subprocess.Popen(
+            [COMMAND, "mcp", "--agent", "ada"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        process.stdin.write(json.dumps(GREETING).encode() + b"\n")
+        process.stdin.flush()
+        assert b"serverInfo" in process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(timeout=30) == 0
+        assert not [*folder.rglob("postmaster.pid")]

@@ -284,3 +284,31 @@ def test_a_message_that_cannot_be_kept_does_not_break_the_thread():
     assert len(harvest.talks[0].messages[1].message.attachments) == 64
     assert remarks(harvest) == {TIMELESS: 1, chatgpt.SURPLUS: 6}
     assert REFUSED not in harvest.remarks
+
+
+def test_a_block_of_another_type_gives_its_text_or_is_counted():
+    blocks = [
+        {"type": "voice_note", "title": "note", "text": "spoken words"},
+        {"type": "flag", "flag": "x"},
+        {"type": "text", "text": "and written ones"},
+    ]
+    harvest = claude.read(claude_talk("t", [claude_message("a", "assistant", 0, blocks)]))
+    assert told(harvest.talks[0]) == [("spoken words\n\nand written ones", None)]
+    assert remarks(harvest) == {claude.FOREIGN: 1}
+
+
+def test_ids_that_cannot_be_stored_still_lead_to_their_parents():
+    call = {"content": {"content_type": "code", "text": "print(1)"}, "recipient": "python"}
+    nodes = [
+        chatgpt_node("a\ud800", None, "user", "a", 0),
+        chatgpt_node("b\udfff", "a\ud800", "assistant", minutes=1, **call),
+        chatgpt_node("c", "b\udfff", "tool", "1", 2),
+    ]
+    talk = chatgpt.read(chatgpt_talk("t", nodes) | {"conversation_id": "t\ud800", "current_node": "c"}).talks[0]
+    assert [place for _, place in told(talk)] == [None, 0, 1]
+    asked = claude_message("q", uuid="q\ud800", parent_message_uuid=ROOT)
+    answered = claude_message("a", "assistant", 1, parent_message_uuid="q\ud800")
+    spoken = claude.read(claude_talk("t", [asked, answered])).talks[0]
+    assert told(spoken) == [("q", None), ("a", 0)]
+    for each in (*talk.messages, *spoken.messages):
+        each.message.external_id.encode()

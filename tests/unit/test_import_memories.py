@@ -97,6 +97,35 @@ def test_odd_memories_of_mem0():
     assert harvest.seen["memories"] == len(harvest.memories) + 4
 
 
+def test_a_memory_that_had_expired_when_it_was_made_stays_expired():
+    made = {"created_at": "2024-01-02T10:00:00Z"}
+    dates = ["2023-01-01", "2024-01-02T10:00:00Z", "2024-01-02"]
+    harvest = mem0.read([mem0_memory(date, expiration_date=date, **made) for date in dates])
+    over = datetime(2024, 1, 2, 10, microsecond=1, tzinfo=UTC)
+    assert [each.memory.expires_at for each in harvest.memories] == [over, over, datetime(2024, 1, 3, tzinfo=UTC)]
+    assert harvest.memories[0].memory.metadata["mem0"]["expiration_date"] == "2023-01-01"
+    assert remarks(harvest) == {mem0.OVER: 2}
+
+
+def test_the_same_words_of_two_users_are_two_memories():
+    entries = [mem0_memory("tea", id=None), mem0_memory("tea", id=None, user_id="mo"), mem0_memory("tea", id=None)]
+    harvest = mem0.read({"results": entries})
+    assert [each.owner[UserField.USER_ID] for each in harvest.memories] == ["li", "mo"]
+    assert remarks(harvest) == {TWICE: 1}
+
+
+def test_pages_of_mem0_are_read_one_after_the_other():
+    relation = {"source": "li", "relationship": "drinks", "target": "oolong"}
+    pages = [
+        {"count": 2, "next": "https://x.org", "results": [mem0_memory("one")], "relations": [relation]},
+        {"count": 2, "next": None, "results": [mem0_memory("two"), mem0_memory("one")]},
+        {"results": []},
+    ]
+    harvest = mem0.read(pages)
+    assert (contents(harvest), len(harvest.facts)) == (["one", "two"], 1)
+    assert (remarks(harvest), harvest.seen["memories"]) == ({TWICE: 1}, 3)
+
+
 def test_relations_of_mem0_are_facts():
     relations = [
         {"source": "li", "relationship": "drinks", "target": "oolong"},
@@ -150,6 +179,21 @@ def test_letta_messages_are_known_whatever_their_number_in_the_file():
     later = letta.read(letta_file(spoken[1:], [])).talks[0].messages
     assert [each.key for each in whole[1:]] == [each.key for each in later]
     assert len({each.key for each in whole}) == 3
+
+
+def test_letta_agents_of_one_name_are_told_apart():
+    first, second = (
+        letta_file([letta_user(text)], [letta_block("human", text, number)])
+        for number, text in enumerate(("one", "two"))
+    )
+    second["agents"][0]["id"] = "agent-1"
+    file = first | {"agents": first["agents"] + second["agents"], "blocks": first["blocks"] + second["blocks"]}
+    harvest = letta.read(file)
+    assert [talk.id for talk in harvest.talks] == ["letta:ada", "letta:ada:agent-1"]
+    assert [each.key for each in harvest.memories] == ["block:ada:human", "block:ada:agent-1:human"]
+    for agent in file["agents"]:
+        del agent["id"]
+    assert [talk.id for talk in letta.read(file).talks] == ["letta:ada", "letta:ada:1"]
 
 
 def test_older_letta_files_and_lists_of_passages():
@@ -244,6 +288,36 @@ def test_threads_of_zep_with_a_graph_and_its_episodes():
     assert (fact.fact.subject, fact.fact.object, fact.fact.object_type) == ("Li", "tea", EntityType.THING)
     assert (fact.sources, fact.owner) == (("e2",), {UserField.USER_ID: "li"})
     assert remarks(harvest) == {import_chatgpt.EMPTY: 1, zep.SAID_TWICE: 1}
+
+
+def test_a_thread_of_zep_in_several_entries_is_one():
+    one, two, three = (zep_message(text, "user", "Li", minutes) for minutes, text in enumerate(("one", "two", "three")))
+    pages = [zep_thread("t", [three]), zep_thread("t", [one, two]), zep_thread("t", [two, three]), zep_thread("u", [])]
+    pages.append(zep_thread("t", [one], user="mo"))
+    harvest = zep.read({"threads": pages})
+    assert [(each.message.content, each.parent) for each in harvest.talks[0].messages] == [
+        ("one", None), ("two", name("one")), ("three", name("two")),
+    ]  # fmt: skip
+    assert [talk.owner[UserField.USER_ID] for talk in harvest.talks] == ["li", "mo"]
+    assert (harvest.seen["messages"], remarks(harvest)) == (6, {TWICE: 2, SILENT: 1})
+
+
+def test_what_is_said_again_on_the_next_page_without_a_time_is_kept():
+    pages = [{"session_id": "s", "messages": [{"role": "user", "content": text} for text in texts]}
+             for texts in (("ok", "and?"), ("ok", "and?"), ("ok",))]  # fmt: skip
+    harvest = zep.read({"sessions": pages[1:]})
+    assert said(harvest) == [("user", "ok"), ("user", "and?"), ("user", "ok")]
+    again = zep.read({"sessions": pages[:2]})
+    assert (said(again), remarks(again)) == ([("user", "ok"), ("user", "and?")], {TWICE: 2})
+
+
+def test_facts_of_zep_without_an_id_are_named_by_what_they_say():
+    facts = ["A is b", {"fact": "C is d"}, {"fact": "E is f"}]
+    harvest = zep.read({"sessions": [{"session_id": "s", "messages": [], "facts": facts}], "facts": facts})
+    texts = ("A is b", "C is d", "E is f")
+    assert [each.key for each in harvest.memories] == [
+        f"{place}:{digest(text)}" for place in ("s", "facts") for text in texts
+    ]
 
 
 def test_sessions_of_older_zep_have_facts_as_sentences():

@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from pydantic import Field
 from recollect_crewai import RecollectStorage
 
+from recollect.errors import InvalidInputError
+
 NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 - as CrewAI writes them
 SCOPES = ("/", "/a", "/a/b", "/c/d/e")
 DIMENSIONS = 48
@@ -193,6 +195,33 @@ def test_many_records_and_odd_texts_come_back(mind) -> None:
     assert storage.get_record("r7").content == records[7].content
     assert len(storage.search(embed_one("long"), None, ["a\x00"], {"big": 1e300}, limit=100)) == 65
     assert storage.delete(categories=["a\x00"]) == 65
+
+
+def test_long_records_are_divided_by_their_bytes(mind) -> None:
+    storage = RecollectStorage(mind)
+    long = [make(number, "/long", content="a" * 300_000) for number in range(30)]
+    storage.save([*long, make(30, "/long", content="\u957f" * 180_000)])
+    assert storage.get_record("r29").content == long[29].content
+    assert storage.get_record("r30").content == "\u957f" * 180_000
+    assert storage.count("/long") == 31
+
+
+def test_a_record_that_no_item_can_hold_is_refused_before_any_is_written(mind) -> None:
+    storage = RecollectStorage(mind)
+    records = [make(number) for number in range(40)]
+    with pytest.raises(InvalidInputError, match=r"record r40 has \d+ bytes of JSON, over 1000000: save it in parts"):
+        storage.save([*records, make(40, content="a" * 1_000_000)])
+    assert storage.count() == 0
+
+
+def test_a_star_is_a_scope_like_any_other(mind) -> None:
+    storage = RecollectStorage(mind)
+    storage.save([make(1, "/a/x"), make(2, "/b/y")])
+    assert storage.list_scopes("/*") == storage.get_scope_info("/*").child_scopes == []
+    storage.save([make(3, "/*/z")])
+    assert storage.list_scopes("/*") == ["/*/z"]
+    assert storage.count("/*") == storage.delete("/*") == 1
+    assert storage.list_scopes() == ["/a", "/b"]
 
 
 def test_writers_at_the_same_time_leave_one_record_of_each_id(mind) -> None:

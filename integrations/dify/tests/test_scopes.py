@@ -104,3 +104,10 @@ def test_a_call_repeated_for_the_same_message_writes_once(daemon, credentials):
     assert len(dify.use("history").variables["messages"]) == 2
     dify.message = str(uuid.uuid4())
     assert dify.use("append", **turn).variables["ids"] != first
+
+
+def test_an_agents_blanks_are_written_as_importers_write_them(dify, memory):
+    suffix = uuid.uuid4().hex
+    dify.use("remember", content="Tea", agent=f" Isabella  Rodriguez {suffix}", user="Li Wei")
+    mind = memory.mind(f"Isabella_Rodriguez_{suffix}", "x:Li:20Wei")
+    assert [each.content for each in mind.browse().memories] == ["Tea"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 import uuid
 from collections import Counter
 
+import pytest
 import yaml
 from daemon import PLUGIN, Dify, embedding
 
@@ -108,6 +112,47 @@ def test_lists_come_as_they_are_written_in_workflows(dify):
     dify.use("remember", content="Note that")
     found = dify.use("recall", cue="note", kinds="message, thought").variables["hits"]
     assert {hit["kind"] for hit in found} == {"message"}
+
+
+LISTS = {
+    '["tea, green", "coffee"]': ["tea, green", "coffee"],
+    ' \n["klaus"]': ["klaus"],
+    json.dumps(["停车", "孤山路，杭州"]): ["停车", "孤山路，杭州"],
+    '["停车", "茶"]': ["停车", "茶"],
+    '["[draft]", "it\'s", "\\"so\\""]': ["[draft]", "it's", '"so"'],
+    "[]": [],
+    " [ ] ": [],
+    '["", " ", null, "tea"]': ["tea"],
+    "[2024, 0.50]": ["2024", "0.50"],
+    "": [],
+    " , ,": [],
+    "tea, , coffee,": ["tea", "coffee"],
+    "停车": ["停车"],
+    "[tea, coffee]": ["tea", "coffee"],
+    "['tea', 'coffee']": ["tea", "coffee"],
+    '"tea", "coffee"': ["tea", "coffee"],
+    '["tea", "coffee': ["tea", "coffee"],
+    "[" * 100_000: [],
+}
+
+
+def test_a_list_is_read_as_json_or_as_words_between_commas():
+    program = (
+        "import json, sys; from memory_tool import read; "
+        "print(json.dumps([read('keywords', text) for text in json.load(sys.stdin)]))"
+    )
+    command, given = [sys.executable, "-c", program], json.dumps(list(LISTS))
+    done = subprocess.run(command, cwd=PLUGIN, input=given, capture_output=True, text=True, check=True)
+    assert dict(zip(LISTS, json.loads(done.stdout.splitlines()[-1]), strict=True)) == LISTS
+
+
+@pytest.mark.parametrize("written", [json.dumps(["孤山路, 杭州", "茶"]), '["孤山路, 杭州", "", "茶"]'])
+def test_chinese_json_arrives_as_the_words_it_says(written, dify, memory):
+    dify.use("remember", content="停车场在孤山路。", keywords=written)
+    (stored,) = memory.mind(dify.app, dify.user).browse().memories
+    assert sorted(stored.keywords) == sorted(["孤山路, 杭州", "茶"])
+    assert dify.use("remember", content="Tea", keywords="[]").error is None
+    assert len(dify.use("recall", cue="Tea", kinds="[]").variables["hits"]) == 2
 
 
 def test_what_was_left_empty_is_as_if_it_were_not_there(dify):

@@ -9,11 +9,10 @@ from recollect.models import Window
 class History(memory_tool.MemoryTool):
     """Read a conversation."""
 
-    def _perform(self, mind: memory_tool.Mind, given: memory_tool.Given) -> memory_tool.Answer:
+    def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
         try:
             history = self.conversation(mind, given).history(memory_tool.fill(Window, given))
         except NotFoundError:
             return "Nothing was said yet.", {"messages": [], "ids": [], "tokens": 0, "complete": True}
-        variables = {"messages": [*map(dict, history.prompt)], "ids": [str(each.id) for each in history.messages]}
-        variables |= {"tokens": history.tokens, "complete": history.complete}
-        return history.text or "Nothing was said yet.", variables
+        said = {"messages": [*map(dict, history.prompt)], "ids": [str(each.id) for each in history.messages]}
+        return history.text or "Nothing was said yet.", said | {"tokens": history.tokens, "complete": history.complete}

@@ -6,9 +6,8 @@ import memory_tool
 class Recall(memory_tool.MemoryTool):
     """Recall something."""
 
-    def _perform(self, mind: memory_tool.Mind, given: memory_tool.Given) -> memory_tool.Answer:
+    def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
         found = mind.recall(self.cue(given))
         shown = memory_tool.show(hit.memory for hit in found.hits)
         hits = [each | {"score": hit.score} for each, hit in zip(shown, found.hits, strict=True)]
-        ids = [each["id"] for each in hits]
-        return memory_tool.tell(hits), {"status": found.status.value, "hits": hits, "ids": ids}
+        return memory_tool.tell(hits), {"status": found.status.value, "hits": hits, "ids": [hit["id"] for hit in hits]}

@@ -9,14 +9,14 @@ MOST_NODES = 30
 GAINS = [0.5, 3, 2]
 
 
-def encode(name: str) -> str:
-    """Write a name as an agent's: spaces as the importers do, whatever else is not allowed as the Dify plugin does."""
-    name = "_".join(name.split())
+def encode(field: str, name: str) -> str:
+    """Write a name as the Dify plugin does: an agent's blanks as the importers have them, else what is not allowed."""
+    name = "_".join(name.split()) if field == "agent" else name.strip()
     if name == "" or (PLAIN.fullmatch(name) and name.strip(".") and not name.startswith(QUOTED)):
         return name
     spelled = name.encode("utf-8", "surrogatepass")
     quoted = QUOTED + "".join(chr(b) if b != ord(":") and PLAIN.fullmatch(chr(b)) else f":{b:02X}" for b in spelled)
-    return quoted if len(quoted) <= 128 else f"{QUOTED}:{hashlib.sha256(spelled).hexdigest()}"
+    return quoted if len(quoted) <= 128 else f"{QUOTED}{hashlib.sha256(spelled).hexdigest()}:"
 
 
 def take(value: object, usual: float) -> float:
@@ -45,13 +45,13 @@ def main(**asked: object) -> dict:
         top_k, decay = take(asked["top_k"], 30), take(asked["recency_decay"], 0.99)
     except (TypeError, ValueError):
         return {"body": "", "problem": "top_k, the weights and recency_decay must be numbers"}
-    names = [encode(str(asked[name] or "")) for name in ("persona_name", "user")]
+    agent, user = encode("agent", str(asked["persona_name"] or "")), encode("user", str(asked["user"] or ""))
     text = str(asked["focal_text"] or "")
-    if problem := find_problem(names[0], text, [top_k, *weights, decay]):
+    if problem := find_problem(agent, text, [top_k, *weights, decay]):
         return {"body": "", "problem": problem}
     body = {
-        "agent": names[0],
-        "user": names[1],
+        "agent": agent,
+        "user": user,
         "text": text,
         "channels": ["stream"],
         "kinds": ["event", "thought"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import socket
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 from uuid import uuid4
@@ -201,7 +202,7 @@ def test_any_text_arrives_as_it_is(text, recorder, sandbox):
     assert [json.loads(body) for body in recorder.bodies] == [
         {
             "agent": "Isabella_Rodriguez",
-            "user": "li_wei",
+            "user": "x:li:20wei",
             "text": text,
             "channels": ["stream"],
             "kinds": ["event", "thought"],
@@ -226,7 +227,7 @@ def test_the_server_takes_any_text(text, server, ask):
 
 
 def test_names_that_no_agent_can_have_are_encoded(server, ask):
-    encode = load("build_request").encode
+    encode = partial(load("build_request").encode, "agent")
     assert encode("Isabella Rodriguez") == "Isabella_Rodriguez"
     assert encode("li@example.com:7") == "li@example.com:7"
     assert encode("伊莎贝拉") == "x::E4:BC:8A:E8:8E:8E:E8:B4:9D:E6:8B:89"
@@ -234,7 +235,7 @@ def test_names_that_no_agent_can_have_are_encoded(server, ask):
     assert len({encode(name) for name in ("阿伊莎", "伊莎", "a/b", "x:a:2Fb", "a b", "ab", "x::2E", ".")}) == 8
     name, whom = f"阿伊莎·汗 {uuid4().hex}", "小李 #1"
     memory = {"content": "Ayesha writes about 莎士比亚", "embedding": along({0: 1.0})}
-    server.post("/v1/memories", {"agent": encode(name), "user": encode(whom), "memories": [memory]})
+    server.post("/v1/memories", {"agent": encode(name), "user": "x::E5:B0:8F:E6:9D:8E:20:231", "memories": [memory]})
     mine = ask(persona_name=name, focal_text="her thesis", user=whom).outputs
     assert [node["description"] for node in mine["retrieved_nodes"]] == [memory["content"]]
     assert ask(persona_name=name, focal_text="her thesis").outputs["status"] == "no_candidates"

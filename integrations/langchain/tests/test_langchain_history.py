@@ -7,7 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.checkpoint.memory import InMemorySaver
@@ -69,6 +80,56 @@ def test_messages_without_ids_are_kept_as_often_as_they_are_said(history):
 def test_a_removal_is_no_message(history):
     history.add_messages([HumanMessage("hello", id="h"), RemoveMessage(id="x")])
     assert said(history) == [("human", "hello")]
+
+
+def test_streamed_messages_are_kept(history):
+    asked = {"name": "weigh", "args": '{"grams": 5}', "id": "call-1", "index": 0}
+    history.add_messages([HumanMessage("how much?", id="h"), AIMessageChunk("five ", id="a") + AIMessageChunk("grams")])
+    history.add_messages([AIMessageChunk("", id="b", tool_call_chunks=[asked])])
+    assert [(message.id, message.type) for message in history.messages] == [("h", "human"), ("a", "ai"), ("b", "ai")]
+    assert history.messages[1].text == "five grams"
+    assert history.messages[2].tool_calls[0]["args"] == {"grams": 5}
+    history.add_messages([AIMessageChunk("five grams", id="a")])
+    assert len(history.messages) == 3
+
+
+def test_messages_with_roles_of_their_own_are_kept(history):
+    roles = ["system", "developer", "user", "human", "assistant", "ai"]
+    history.add_messages([ChatMessage(role, role=role) for role in roles])
+    history.add_messages([FunctionMessage("five", name="weigh")])
+    kept = ["system", "system", "human", "human", "ai", "ai", "tool"]
+    assert said(history) == list(zip(kept, [*roles, "five"], strict=True))
+
+
+class Foreign(BaseMessage):
+    """A message of nobody's type."""
+
+    type: str = "foreign"
+
+
+@pytest.mark.parametrize("message", [ChatMessage("secret", role="judge"), Foreign("secret")])
+def test_messages_that_cannot_be_kept_are_refused(history, message):
+    with pytest.raises(ValueError, match="types and roles that are kept: human, ai") as refused:
+        history.add_messages([HumanMessage("hello"), message])
+    assert "secret" not in str(refused.value)
+    assert history.messages == []
+
+
+def test_what_is_no_text_is_named(history):
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    sound = {"type": "audio", "base64": "AAAA", "mime_type": "audio/wav"}
+    history.add_messages(
+        [
+            HumanMessage([picture], id="h1"),
+            HumanMessage([{"type": "text", "text": " "}, picture, sound], id="h2"),
+            HumanMessage([{"type": "text", "text": "what is it?"}, picture], id="h3"),
+            AIMessage("", id="a", tool_calls=[{"name": "draw", "args": {}, "id": "call-1"}]),
+            ToolMessage([picture], id="t", tool_call_id="call-1"),
+            HumanMessage([{"type": "of nobody"}], id="h4"),
+        ]
+    )
+    texts = ["[image]", "[image]\n[audio]", "what is it?", "", "[image]", "[non_standard]"]
+    assert [message.text for message in history.messages] == texts
 
 
 def test_another_answer_is_a_branch(history, connection):
@@ -146,6 +207,13 @@ def test_a_runnable_with_history_remembers(connection):
     for _ in range(3):
         model.invoke([HumanMessage("do you?")], {"configurable": {"session_id": "s"}})
     assert heard == [1, 3, 5]
+
+
+def test_a_streaming_runnable_with_history_remembers(connection):
+    model = GenericFakeChatModel(messages=iter([AIMessage("green tea")]))
+    talk = RunnableWithMessageHistory(model, lambda session_id: RecollectChatMessageHistory(connection, session_id))
+    list(talk.stream([HumanMessage("what?")], {"configurable": {"session_id": "s"}}))
+    assert said(RecollectChatMessageHistory(connection, "s")) == [("human", "what?"), ("ai", "green tea")]
 
 
 class State(TypedDict):

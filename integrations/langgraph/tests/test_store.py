@@ -177,6 +177,26 @@ def test_an_indexed_text_is_a_memory_as_long_as_it_stands(connection):
     assert not connection.mind.recall("tea").hits
 
 
+@pytest.mark.parametrize("index", [{}, OWN])
+def test_long_texts_are_searched_by_their_beginning_and_kept_whole(connection, index):
+    store = RecollectStore(connection, index=index | {"fields": ["text"]})
+    long = "Li drinks green tea. " * 2_000
+    store.put(("m",), "tea", {"text": long})
+    assert store.get(("m",), "tea").value == {"text": long}
+    [found] = store.search(("m",), query=" " * 9_000 + long)
+    assert (found.key, found.value) == ("tea", {"text": long})
+    assert found.score > 0.5
+
+
+def test_an_embedder_of_ones_own_is_given_all_of_a_text(connection):
+    store = RecollectStore(connection, index=OWN | {"fields": ["text"]})
+    store.put(("m",), "k", {"text": "a" * 32_000 + "b" * 32_000})
+    [found] = store.search(("m",), query="ab")
+    assert found.score > 0.8
+    [found] = store.search(("m",), query="c" * 8_000 + "a" * 8_000 + "b" * 8_000)
+    assert found.score == pytest.approx((2 / 3) ** 0.5, abs=0.01)
+
+
 def test_what_is_forgotten_is_not_in_the_store(connection):
     store = RecollectStore(connection, index={"fields": ["text"]})
     store.put(("m",), "tea", {"text": "Li drinks green tea"})

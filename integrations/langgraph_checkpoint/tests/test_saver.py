@@ -220,6 +220,52 @@ def test_nothing_is_left_of_a_thread_that_was_deleted(saver, connection):
     assert after
 
 
+@pytest.mark.parametrize("end", ["delete", "prune", "thin"])
+def test_a_thread_called_star_is_one_among_others(saver, end):
+    for thread in ("a", "b", "*"):
+        put_one(saver, thread)
+        saver.put_writes(put_one(saver, thread), [("x", thread)], "task")
+    if end == "delete":
+        saver.delete_thread("*")
+    else:
+        saver.prune(["*"], strategy="delete" if end == "prune" else "keep_latest")
+    left = [each.config["configurable"]["thread_id"] for each in saver.list(None)]
+    assert sorted(left) == ["*"] * (end == "thin") + ["a", "a", "b", "b"]
+    for thread in ("a", "b"):
+        newest = saver.get_tuple(config_of(thread))
+        assert newest.checkpoint["channel_values"] == {"x": thread}
+        assert newest.pending_writes == [("task", "x", thread)]
+
+
+def test_a_thread_called_star_is_copied_alone(saver):
+    for thread in ("*", "a"):
+        put_one(saver, thread, whose=thread)
+    saver.copy_thread("*", "copy")
+    copied = list(saver.list({"configurable": {"thread_id": "copy"}}))
+    assert [each.metadata["whose"] for each in copied] == ["*"]
+    assert copied[0].checkpoint["channel_values"] == {"x": "*"}
+    saver.copy_thread("nothing", "*")
+    assert len(list(saver.list({"configurable": {"thread_id": "*"}}))) == 1
+
+
+def test_more_writes_than_an_answer_holds_are_all_there(saver):
+    config = put_one(saver, "t")
+    for task in ("a", "b"):
+        saver.put_writes(config, [("x", number) for number in range(1_050)], task)
+    read = saver.get_tuple(config).pending_writes
+    assert read == [(task, "x", number) for task in "ab" for number in range(1_050)]
+    [listed] = saver.list(config_of("t"))
+    assert listed.pending_writes == read
+
+
+def test_a_checkpoint_that_is_too_large_says_so(saver, connection):
+    checkpoint = empty_checkpoint()
+    checkpoint["versions_seen"] = {"node": {f"channel {number}": "1" * 100 for number in range(8_000)}}
+    with pytest.raises(ValueError, match="must fit 900000 characters without its values"):
+        saver.put(config_of("t"), checkpoint, {}, {})
+    assert connection.mind.items.paths() == ()
+
+
 def test_pruning_leaves_no_value_that_nobody_needs(saver, connection):
     graph, config = build(saver), {"configurable": {"thread_id": "t"}}
     graph.invoke({"log": [], "size": 1}, config)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from uuid import uuid4
 
 import pytest
+from anyio import fail_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, UserError
@@ -30,6 +31,9 @@ from recollect_pydantic_ai import RecollectConversationStore
 from recollect_pydantic_ai import store as module
 
 from recollect.client import Client
+from recollect.client_items import RemoteItems
+from recollect.errors import ConflictError, InvalidInputError, UnavailableError
+from recollect.models.items import PutItem
 
 NAMES = ("dinner", "a/b \u8336", "x" * 600)
 SCOPES = (None, "li", "")
@@ -296,7 +300,7 @@ async def test_a_save_of_many_messages_is_divided_and_undone_where_it_conflicts(
     await store.save(many)
     assert (await store.load("c")).messages == many.messages
     assert (await store.load("c", limit=5)).messages == many.messages[-5:]
-    record = await store.read_record("c")
+    record = replace(await store.read_record("c"), revision="of nobody yet")
     new = [ConversationEntry(parent_id=record.head_id, message=message) for message in many.messages]
     with pytest.raises(ConversationConflict):
         await store.write_record(record, new_entries=new, expected_revision="another")
@@ -306,6 +310,73 @@ async def test_a_save_of_many_messages_is_divided_and_undone_where_it_conflicts(
     await store.delete("c")
     assert len((await store.load("f")).messages) == 2
     assert len(await mind.items.find(("pydantic_ai", "entries"), limit=100)) == 2
+
+
+async def test_a_message_that_is_too_large_is_refused_before_anything_is_written(mind) -> None:
+    store = RecollectConversationStore(mind)
+    texts = ["The secret drink is green tea.", "y" * 880_000, "z" * 1_200_000]
+    with pytest.raises(InvalidInputError, match="over 1000000 bytes of JSON"):
+        await store.save(Conversation(conversation_id="c", messages=[ask(text) for text in texts]))
+    assert await mind.items.find(("pydantic_ai",)) == ()
+    assert (await mind.recall("drink")).hits == ()
+
+
+class Broken(RemoteItems):
+    """Items whose service fails at the third write, before or after it is done."""
+
+    written = 0
+    done = False
+
+    async def batch(self, operations, **options):
+        if not any(isinstance(each, PutItem) for each in operations):
+            return await super().batch(operations, **options)
+        Broken.written += 1
+        if Broken.written != 3:
+            return await super().batch(operations, **options)
+        if Broken.done:
+            await super().batch(operations, **options)
+        raise UnavailableError("away")
+
+
+@pytest.mark.parametrize(("messages", "done", "left"), [(9, False, 0), (9, True, 0), (6, False, 0), (6, True, 6)])
+async def test_a_save_that_fails_is_undone_or_was_saved_after_all(mind, monkeypatch, messages, done, left) -> None:
+    monkeypatch.setattr(module, "MOST_OPERATIONS", 4)
+    monkeypatch.setattr(Broken, "written", 0)
+    monkeypatch.setattr(Broken, "done", done)
+    store = RecollectConversationStore(mind)
+    store._items = Broken(mind.client, mind.agent, mind.user)
+    said = Conversation(conversation_id="c", messages=[ask(f"tea {number}") for number in range(messages)])
+    with pytest.raises(UnavailableError, match="away"):
+        await store.save(said)
+    stored = await RecollectConversationStore(mind).load("c")
+    assert len(stored.messages if stored else ()) == left
+    assert len(await mind.items.find(("pydantic_ai", "entries"))) == left
+    assert len((await mind.recall("tea")).hits) == left
+
+
+async def test_a_save_that_is_cancelled_is_undone_though_a_write_comes_late(mind, monkeypatch) -> None:
+    monkeypatch.setattr(module, "MOST_OPERATIONS", 4)
+    store = RecollectConversationStore(mind)
+    items, late = mind.items, []
+
+    class Slow(RemoteItems):
+        async def batch(self, operations, **options):
+            if sum(isinstance(each, PutItem) for each in operations) > 1 and (
+                late or await items.find(("pydantic_ai",))
+            ):
+                late.append(operations)
+                await asyncio.sleep(60)
+            return await items.batch(operations, **options)
+
+    store._items = Slow(mind.client, mind.agent, mind.user)
+    said = Conversation(conversation_id="c", messages=[ask(f"tea {number}") for number in range(9)])
+    with pytest.raises(TimeoutError), fail_after(1):
+        await store.save(said)
+    assert await items.find(("pydantic_ai", "entries")) == ()
+    [operations] = late
+    with pytest.raises(ConflictError):
+        await items.batch(operations)
+    assert (await mind.recall("tea")).hits == ()
 
 
 async def test_tools_are_stored_with_their_arguments_as_they_were(mind) -> None:

@@ -7,7 +7,7 @@ from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.models import Bounds, Caller
 
 # One text whether or not the scope exists: a bound key learns nothing of others.
-OUT_OF_BOUNDS = "This API key is bound: leave agent and user out, or name those that it was made for."
+OUT_OF_BOUNDS = "This API key is bound: leave agent and user empty, or name those that it was made for."
 
 
 def check_unbound(caller: Caller) -> None:

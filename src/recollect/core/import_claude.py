@@ -30,6 +30,7 @@ EXPECTED = (
 )
 THINKING = "blocks of thinking: left out of their messages"
 TOOLS = "blocks of tool use and its results: left out of their messages"
+FOREIGN = "blocks of a type that is not known here, without text: left out of their messages"
 ROLES = {"human": Role.USER, "user": Role.USER, "assistant": Role.ASSISTANT}
 
 
@@ -58,7 +59,7 @@ def read_talk(talk: Mapping[str, JSON], harvest: Harvest) -> None:
         if not key:
             harvest.leave(MESSAGES, MALFORMED)
             continue
-        parent = to_text(entry.get("parent_message_uuid")) or None if branched else before
+        parent = to_line(to_text(entry.get("parent_message_uuid")), remarks) or None if branched else before
         placed.append(Placed(key, parent, to_message(entry, harvest)))
         before = key
     more: dict[str, JSON] = {field: talk.get(field) for field in ("summary", "model", "project_uuid", "is_starred")}
@@ -107,8 +108,12 @@ def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
                 remarks[THINKING] += 1
             case "tool_use" | "tool_result":
                 remarks[TOOLS] += 1
-            case _:
+            case "token_budget":
                 pass
+            case _ if to_text(block.get("text")).strip():
+                texts.append(to_text(block.get("text")))
+            case _:
+                remarks[FOREIGN] += 1
     return "\n\n".join(filter(str.strip, texts)) or to_text(entry.get("text"))
 
 

@@ -48,17 +48,33 @@ def read(document: JSON) -> Harvest:
     if not agents and not any("text" in to_fields(each) for each in passages):
         raise InvalidInputError(EXPECTED)
     blocks = {to_text(block.get("id")): block for block in map(to_fields, to_list(fields.get("blocks")))}
-    for agent in agents:
-        read_agent(agent, blocks, harvest)
+    for agent, called in zip(agents, tell_apart(agents, harvest), strict=True):
+        read_agent(agent, called, blocks, harvest)
     for passage in map(to_fields, passages):
         read_passage(passage, harvest)
     harvest.remarks[FILES] += len(to_list(fields.get("files")))
     return harvest
 
 
-def read_agent(agent: Mapping[str, JSON], blocks: Mapping[str, Mapping[str, JSON]], harvest: Harvest) -> None:
-    """Read one agent; the ids in a file count from 0 in every file, so its name stands for it."""
-    name = to_line(to_text(agent.get("name")), harvest.remarks) or "agent"
+def tell_apart(agents: Sequence[Mapping[str, JSON]], harvest: Harvest) -> list[str]:
+    """Call every agent by its name, and a further one of a name by its id or its place as well.
+
+    The ids in a file count from 0 in every file, so where a name is enough it stands for the agent.
+    """
+    names: dict[str, str] = {}
+    called: list[str] = []
+    for place, agent in enumerate(agents):
+        name = to_line(to_text(agent.get("name")), harvest.remarks) or "agent"
+        identity = to_line(to_text(agent.get("id")), harvest.remarks) or str(place)
+        first = names.setdefault(name, identity)
+        called.append(name if identity == first else f"{name}:{identity}")
+    return called
+
+
+def read_agent(
+    agent: Mapping[str, JSON], name: str, blocks: Mapping[str, Mapping[str, JSON]], harvest: Harvest
+) -> None:
+    """Read one agent under what it is called."""
     own = [each for field in ("core_memory", "memory_blocks") for each in to_list(agent.get(field))]
     named = [blocks[key] for each in to_list(agent.get("block_ids")) if (key := to_text(each)) in blocks]
     for block in [*map(to_fields, own), *named]:

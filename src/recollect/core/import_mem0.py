@@ -23,23 +23,35 @@ LISTS = ("results", "memories", "points")
 PROMOTED = {"user_id", "agent_id", "run_id", "actor_id", "role", "expiration_date"}
 DERIVED = {"hash", "text_lemmatized", "score", "memory", "data", "id", "metadata", "categories", "category"}
 DERIVED |= {"created_at", "updated_at", "attributed_to", "vector"}
+OWNERS = (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)
+OVER = "memories that had expired when they were made: kept as expired"
+MOMENT = timedelta(microseconds=1)
+"""The shortest that a memory can last."""
 WHOLE_DAY = len("2030-01-31")
 
 
 def read(document: JSON) -> Harvest:
     """Read all memories of a file, and the relations of a graph beside them."""
     harvest = Harvest()
-    fields = to_fields(document)
-    inner = to_fields(fields.get("result")) or fields
-    entries = document if isinstance(document, list) else next((inner[name] for name in LISTS if name in inner), None)
-    if not isinstance(entries, list):
+    listed = document if isinstance(document, list) else open_page(document)
+    if listed is None:
         raise InvalidInputError(EXPECTED)
     known: set[str] = set()
-    for entry in entries:
-        read_memory(flatten(to_fields(entry)), known, harvest)
-    for relation in to_list(fields.get("relations")):
-        read_relation(to_fields(relation), harvest)
+    for each in listed:
+        page = open_page(each)
+        for entry in [each] if page is None else page:
+            read_memory(flatten(to_fields(entry)), known, harvest)
+    for answer in document if isinstance(document, list) else [document]:
+        for relation in to_list(to_fields(answer).get("relations")):
+            read_relation(to_fields(relation), harvest)
     return harvest
+
+
+def open_page(value: JSON) -> list[JSON] | None:
+    """Give the entries that one answer of mem0 or Qdrant lists; None if it is no such answer."""
+    fields = to_fields(value)
+    inner = to_fields(fields.get("result")) or fields
+    return next((listed for name in LISTS if isinstance(listed := inner.get(name), list)), None)
 
 
 def flatten(entry: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -64,10 +76,13 @@ def read_memory(entry: Mapping[str, JSON], known: set[str], harvest: Harvest) ->
     if not text.strip():
         harvest.leave(MEMORIES, MALFORMED)
         return
-    if key in known:
+    owner = own(entry)
+    # Without an id, the same words of two users are two memories.
+    name = key if isinstance(identity, str | int) else digest(key, *(owner.get(field, "") for field in OWNERS))
+    if name in known:
         harvest.leave(MEMORIES, TWICE)
         return
-    known.add(key)
+    known.add(name)
     metadata = to_fields(entry.get("metadata"))
     categories = [*to_list(entry.get("categories")), *to_list(metadata.get("categories")), metadata.get("category")]
     told: dict[str, JSON] = {field: to_line(to_text(entry.get(field)), remarks) for field in sorted(PROMOTED)}
@@ -81,7 +96,7 @@ def read_memory(entry: Mapping[str, JSON], known: set[str], harvest: Harvest) ->
         expires_at=find_expiry(entry.get("expiration_date"), made, remarks),
         metadata=note(OURS, told, {"metadata": dict(metadata), "updated_at": entry.get("updated_at")}, remarks),
     )
-    harvest.take_memory(FoundMemory(key, memory, own(entry)))
+    harvest.take_memory(FoundMemory(key, memory, owner))
 
 
 def to_keywords(words: list[JSON], remarks: Counter[str]) -> tuple[str, ...]:
@@ -91,17 +106,19 @@ def to_keywords(words: list[JSON], remarks: Counter[str]) -> tuple[str, ...]:
 
 
 def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> datetime | None:
-    """Read until when a memory is recalled; a date means the whole of that day."""
+    """Read until when a memory is recalled, a date meaning the whole of that day; one that was over never is."""
     moment = to_moment(value, remarks)
     if moment is not None and isinstance(value, str) and len(value.strip()) == WHOLE_DAY:
         moment += timedelta(days=1)
-    return None if moment is None or (made is not None and moment <= made) else moment
+    if moment is None or made is None or moment > made:
+        return moment
+    remarks[OVER] += 1
+    return made + MOMENT
 
 
 def own(entry: Mapping[str, JSON]) -> Owner:
     """Say whose it is."""
-    fields = (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)
-    return {field: name for field in fields if (name := to_text(entry.get(field.replace("-", "_"))))}
+    return {field: name for field in OWNERS if (name := to_text(entry.get(field.replace("-", "_"))))}
 
 
 def read_relation(relation: Mapping[str, JSON], harvest: Harvest) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import itemgetter
 
@@ -15,6 +16,7 @@ from recollect.core.import_harvest import (
     MALFORMED,
     MEMORIES,
     MESSAGES,
+    TWICE,
     FoundMemory,
     FoundTalk,
     Harvest,
@@ -49,10 +51,10 @@ def read(document: JSON) -> Harvest:
     said: set[str] = set()
     users = {identify(user): to_text(user.get("user_id")) for user in map(to_fields, to_list(fields.get("users")))}
     whose = partial(own, users=users, usual=to_text(fields.get("user_id")))
-    for thread in map(to_fields, find(fields, ("threads", "sessions")) or ()):
+    for thread in join(find(fields, ("threads", "sessions")) or [], whose, harvest):
         read_thread(thread, whose(thread), said, harvest)
     for fact in to_list(fields.get("facts")):
-        read_sentence(fact, f"facts:{digest(to_text(fact))}", whose(to_fields(fact)), harvest)
+        read_sentence(fact, "facts", whose(to_fields(fact)), harvest)
     for entry in once(find(fields, ("episodes",)), MEMORIES, harvest):
         if identify(entry) in said:
             harvest.leave(MEMORIES, SAID_TWICE)
@@ -69,11 +71,49 @@ def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") ->
     return {UserField.USER_ID: name} if name else {}
 
 
+def join(
+    entries: list[JSON], whose: Callable[[Mapping[str, JSON]], Owner], harvest: Harvest
+) -> Iterable[Mapping[str, JSON]]:
+    """Make one thread of all entries that are of it, such as pages of its messages; what stands in two comes once."""
+    threads: dict[tuple[str, str], dict[str, JSON]] = {}
+    alone: list[Mapping[str, JSON]] = []
+    for entry in map(to_fields, entries):
+        name = (name_thread(entry), whose(entry).get(UserField.USER_ID, ""))
+        if not name[0]:
+            alone.append(entry)
+        elif name not in threads:
+            threads[name] = entry
+        else:
+            threads[name] = go_on(threads[name], entry, harvest)
+    return [*threads.values(), *alone]
+
+
+def go_on(thread: Mapping[str, JSON], page: Mapping[str, JSON], harvest: Harvest) -> dict[str, JSON]:
+    """Add to a thread what a further entry of it holds."""
+    before, after = to_list(thread.get("messages")), to_list(page.get("messages"))
+    told = {json.dumps(each, sort_keys=True) for each in before if is_told_apart(to_fields(each))}
+    more = [each for each in after if before != after and json.dumps(each, sort_keys=True) not in told]
+    for _ in range(len(after) - len(more)):
+        harvest.leave(MESSAGES, TWICE)
+    facts = [*to_list(thread.get("facts")), *to_list(page.get("facts"))]
+    return {**thread, "messages": [*before, *more], "facts": facts}
+
+
+def is_told_apart(message: Mapping[str, JSON]) -> bool:
+    """Tell whether a message that says the same is the same one: without an id or a time, it may be said again."""
+    return bool(identify(message) or message.get("created_at"))
+
+
+def name_thread(thread: Mapping[str, JSON]) -> str:
+    """Give what a thread or a session is called."""
+    names = (to_text(thread.get(field)) for field in ("thread_id", "session_id", "uuid", "uuid_"))
+    return next(filter(None, names), "")
+
+
 def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], harvest: Harvest) -> None:
     """Read a thread or a session: its messages in their order, and its facts."""
     remarks = harvest.remarks
-    names = (to_text(thread.get(field)) for field in ("thread_id", "session_id", "uuid", "uuid_"))
-    identity = next(filter(None, names), "")
+    identity = name_thread(thread)
     if not identity:
         harvest.leave(CONVERSATIONS, MALFORMED)
         return
@@ -90,7 +130,7 @@ def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], harves
     if messages or not facts:
         take_talk(FoundTalk(to_identifier(identity), "", created_at, metadata, messages, owner), harvest)
     for fact in facts:
-        read_sentence(fact, f"{identity}:{digest(to_text(fact))}", owner, harvest)
+        read_sentence(fact, identity, owner, harvest)
 
 
 def order(messages: list[JSON], harvest: Harvest) -> list[dict[str, JSON]]:
@@ -118,8 +158,8 @@ def to_message(entry: Mapping[str, JSON], harvest: Harvest) -> NewMessage | None
     return NewMessage(role, text, to_line(name, remarks), occurred_at=moment, metadata=noted)
 
 
-def read_sentence(entry: JSON, key: str, owner: Owner, harvest: Harvest) -> None:
-    """Read a fact that is a sentence and joins nothing: it is a thought."""
+def read_sentence(entry: JSON, place: str, owner: Owner, harvest: Harvest) -> None:
+    """Read a fact that is a sentence and joins nothing: it is a thought, named by where it stands and what it says."""
     remarks = harvest.remarks
     fields = to_fields(entry)
     text = to_text(entry) or to_text(fields.get("fact"))
@@ -129,4 +169,5 @@ def read_sentence(entry: JSON, key: str, owner: Owner, harvest: Harvest) -> None
     told: dict[str, JSON] = {"rating": fields.get("rating") if isinstance(fields.get("rating"), float) else None}
     made = to_moment(fields.get("created_at"), remarks)
     memory = NewMemory(text, Kind.THOUGHT, occurred_at=made, metadata=note(OURS, told, {}, remarks))
-    harvest.take_memory(FoundMemory(to_line(identify(fields) or key, remarks), memory, owner))
+    key = identify(fields) or f"{place}:{digest(text)}"
+    harvest.take_memory(FoundMemory(to_line(key, remarks), memory, owner))

@@ -37,6 +37,7 @@ LONGEST_BYTES = 2_000
 """Path and key are one key of an index, which has room for little more."""
 LARGEST_VALUE = 1_000_000
 LARGEST_BATCH = 8_000_000
+LARGEST_ANSWER = 128_000_000
 DEEPEST_VALUE = 64
 MOST_FOUND = 1_000
 FARTHEST = 1_000_000
@@ -223,6 +224,13 @@ def match_suffix(suffix: Path) -> str | None:
 def match_segments(path: Path) -> str:
     """Write segments as PostgreSQL's patterns have them."""
     return "".join((f"[^{CLOSING}]+" if part == ANY else PLAIN.sub(r"\\\g<0>", part)) + CLOSING for part in path)
+
+
+def share_room(operations: Sequence[ItemOperation]) -> int:
+    """Say how much each question of a batch may be answered with, so that the answer to the whole has an end."""
+    gets = any(isinstance(operation, GetItem) for operation in operations)
+    finds = sum(isinstance(operation, FindItems) for operation in operations)
+    return LARGEST_ANSWER // max(1, gets + finds)
 
 
 def is_write(operation: ItemOperation) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
@@ -15,12 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from recollect.doors.http.app import create_app
+from recollect.doors.terminal import stop_on_signals
 from recollect.settings import Settings
 from recollect.wiring import Recollect, open_recollect
 
 GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
 embedder: {embedder}
 {key}
+Programs want to know: export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
 Try, in another terminal:
   recollect remember --agent ada "Ann bought green apples at the market"
   recollect recall --agent ada "what did Ann buy"
@@ -46,12 +47,6 @@ class Server(uvicorn.Server):
         """Stop serving on SIGINT and SIGTERM."""
         stop_on_signals(lambda: setattr(self, "should_exit", True))
         yield
-
-
-def stop_on_signals(stop: Callable[[], object]) -> None:
-    """Call `stop` on SIGINT and SIGTERM, inside the running loop."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
 async def up(settings: Settings, tenant: str, console: Console) -> None:

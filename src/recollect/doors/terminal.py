@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, TypeVar
@@ -68,3 +69,9 @@ def with_options(**options: object) -> Callable[[Command], Command]:
         return command
 
     return extend
+
+
+def stop_on_signals(stop: Callable[[], object]) -> None:
+    """Call `stop` on SIGINT and SIGTERM, inside the running loop."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)

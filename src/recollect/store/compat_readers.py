@@ -14,6 +14,14 @@ from recollect.store.sql import load_queries
 QUERIES = load_queries(__file__)
 METHOD = b"scram-sha-256"
 STEPS = ("bound_statements", "bound_transactions", "read_only")
+LAST_STEPS = ("become_member", "drop_owned", "drop_role")
+MAY_NOT_MAKE = (
+    "The owner of the tables may not make roles: give it CREATEROLE, and as a superuser run "
+    "`grant recollect_readers to <the owner> with admin option`."
+)
+STILL_THERE = (
+    "It reads nothing any more, but its role is still on the server, and owns something there: drop that first."
+)
 PLACES = ("host", "hostaddr", "port", "dbname", "sslmode")
 
 
@@ -31,7 +39,7 @@ async def create_reader(dsn: str, name: str, tenant_id: int, password: str) -> R
             for step in STEPS:
                 await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
         except errors.InsufficientPrivilege:
-            raise SetupError("The owner of the tables may not make roles: give it CREATEROLE.") from None
+            raise SetupError(MAY_NOT_MAKE) from None
         await connection.execute(QUERIES["add_reader"], {"name": name, "tenant_id": tenant_id})
         found = await connection.execute(QUERIES["list_readers"], {"name": name})
         return to_reader(await found.fetchall())
@@ -46,10 +54,21 @@ async def list_readers(dsn: str) -> list[Reader]:
 
 async def drop_reader(dsn: str, name: str) -> None:
     """Drop a reader of this database; one that is logged in reads nothing from now on."""
-    async with owning(dsn) as connection, connection.transaction():
-        if await (await connection.execute(QUERIES["remove_reader"], {"name": name})).fetchone() is None:
+    role = sql.Identifier(name)
+    async with owning(dsn) as connection:
+        removed = await (await connection.execute(QUERIES["remove_reader"], {"name": name})).fetchone()
+        there = await (await connection.execute(QUERIES["has_role"], {"name": name})).fetchone()
+        if removed is None:
             raise NotFoundError("There is no reader of this name.")
-        await connection.execute(sql.SQL(QUERIES["drop_role"]).format(role=sql.Identifier(name)))
+        if there is None:
+            return
+        # What follows can fail on what the role has made for itself; it reads nothing any more by now.
+        try:
+            async with connection.transaction():
+                for step in LAST_STEPS:
+                    await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
+        except (errors.DependentObjectsStillExist, errors.InsufficientPrivilege):
+            raise SetupError(STILL_THERE) from None
 
 
 def address(dsn: str, name: str, password: str) -> str:

@@ -2,7 +2,9 @@
 select from pg_roles where rolname = %(name)s
 
 -- name: add_reader
+-- One whose role was dropped by hand may be there still.
 insert into readers (name, tenant_id) values (%(name)s, %(tenant_id)s)
+on conflict (name) do update set tenant_id = excluded.tenant_id, created_at = clock_timestamp()
 
 -- name: list_readers
 select readers.name, tenants.name as tenant, readers.created_at
@@ -14,7 +16,8 @@ order by readers.name
 delete from readers where name = %(name)s returning name
 
 -- name: create_role
-create role {role} login nosuperuser nobypassrls nocreatedb nocreaterole password {password} in role recollect_readers
+create role {role} login nosuperuser nobypassrls nocreatedb nocreaterole connection limit 5
+    password {password} in role recollect_readers
 
 -- name: bound_statements
 alter role {role} set statement_timeout = '30s'
@@ -24,6 +27,13 @@ alter role {role} set idle_in_transaction_session_timeout = '60s'
 
 -- name: read_only
 alter role {role} set default_transaction_read_only = on
+
+-- name: become_member
+-- What a role owns is dropped by its members, and an owner who is no superuser is not one yet.
+grant {role} to current_user
+
+-- name: drop_owned
+drop owned by {role}
 
 -- name: drop_role
 drop role if exists {role}

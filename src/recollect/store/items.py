@@ -27,6 +27,7 @@ from recollect.core.items import (
     prepare_where,
 )
 from recollect.core.terms import analyse_cue, hash_term, slot
+from recollect.errors import InvalidInputError
 from recollect.models import JSON, Embedding, Scope
 from recollect.models.items import FindItems, FoundItem, Item, ListPaths, Path
 from recollect.store.db import Connection
@@ -36,6 +37,9 @@ from recollect.store.spaces import to_vector, vector_type, vectors_table
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
+TOO_LARGE = (
+    "The values are too large to be answered so many at once: ask for fewer, by a lower limit or in several calls."
+)
 
 
 class Named:
@@ -54,9 +58,15 @@ class Named:
         return found if found is None or vector else replace(found, embedding=())
 
 
-async def ask_named(connection: Connection, scope: Scope, wanted: Collection[Name], *, vectors: bool = False) -> Named:
+async def ask_named(
+    connection: Connection, scope: Scope, wanted: Collection[Name], largest: int, *, vectors: bool = False
+) -> Named:
     """Ask for the items of some names, and for their own vectors if any are wanted."""
-    return Named(await connection.execute(QUERIES["named"], names(scope) | spell(wanted) | {"vectors": vectors}))
+    return Named(
+        await connection.execute(
+            QUERIES["named"], names(scope) | spell(wanted) | {"vectors": vectors, "largest": largest}
+        )
+    )
 
 
 async def ask_standing(connection: Connection, scope: Scope, wanted: Collection[Name]) -> AsyncCursor[DictRow]:
@@ -75,19 +85,21 @@ async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Nam
     return rows[0]["last_written_at"], standing
 
 
-async def ask_newest(connection: Connection, scope: Scope, find: FindItems) -> AsyncCursor[DictRow]:
+async def ask_newest(connection: Connection, scope: Scope, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
     """Ask for the items under a path, the newest first."""
-    return await connection.execute(QUERIES["newest"], names(scope) | narrow(find))
+    return await connection.execute(QUERIES["newest"], names(scope) | narrow(find, largest))
 
 
-async def ask_own(connection: Connection, scope: Scope, find: FindItems, embedding: Embedding) -> AsyncCursor[DictRow]:
+async def ask_own(
+    connection: Connection, scope: Scope, find: FindItems, largest: int, embedding: Embedding
+) -> AsyncCursor[DictRow]:
     """Ask for the items whose own vectors are nearest to one of as many dimensions."""
     vector = {"vector": Vector(unit_vector(embedding, len(embedding))), "dimensions": len(embedding)}
-    return await connection.execute(QUERIES["own"], names(scope) | narrow(find) | vector)
+    return await connection.execute(QUERIES["own"], names(scope) | narrow(find, largest) | vector)
 
 
 async def ask_nearest(
-    connection: Connection, place: Place, find: FindItems, vector: NDArray[np.float32]
+    connection: Connection, place: Place, find: FindItems, largest: int, vector: NDArray[np.float32]
 ) -> AsyncCursor[DictRow]:
     """Ask for the items whose memories are nearest to a vector of the active space."""
     assert place.space is not None  # noqa: S101 - whoever has a vector has its space
@@ -96,11 +108,11 @@ async def ask_nearest(
         type=vector_type(place.space),
         dimensions=sql.Literal(place.space.dimensions),
     )
-    parameters = narrow(find) | {"scope_id": place.scope_id, "vector": to_vector(place.space, vector)}
+    parameters = narrow(find, largest) | {"scope_id": place.scope_id, "vector": to_vector(place.space, vector)}
     return await connection.execute(query, parameters)
 
 
-async def ask_wording(connection: Connection, place: Place, find: FindItems) -> AsyncCursor[DictRow]:
+async def ask_wording(connection: Connection, place: Place, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
     """Ask for the items whose memories share words with a text."""
     scope_id = place.scope_id or 0
     hashes = [hash_term(scope_id, term) for term in analyse_cue(find.text)]
@@ -110,7 +122,7 @@ async def ask_wording(connection: Connection, place: Place, find: FindItems) -> 
         "slots": [slot(number) for number in hashes],
         "memory_count": place.memory_count,
     }
-    return await connection.execute(QUERIES["wording"], narrow(find) | words)
+    return await connection.execute(QUERIES["wording"], narrow(find, largest) | words)
 
 
 async def read_found(asked: AsyncCursor[DictRow]) -> tuple[FoundItem, ...]:
@@ -179,7 +191,7 @@ def spell(wanted: Collection[Name]) -> dict[str, object]:
     return {"paths": [encode_path(path) for path, _ in wanted], "keys": [key for _, key in wanted]}
 
 
-def narrow(find: FindItems) -> dict[str, object]:
+def narrow(find: FindItems, largest: int) -> dict[str, object]:
     """Give the parameters by which queries know what is looked for."""
     first, beyond = bound_paths(tuple(find.under))
     conditions = prepare_where(find.where)
@@ -191,6 +203,7 @@ def narrow(find: FindItems) -> dict[str, object]:
         "operands": [Jsonb(condition.operand) for condition in conditions],
         "limit": find.limit,
         "offset": find.offset,
+        "largest": largest,
     }
 
 
@@ -214,6 +227,8 @@ def describe(kept: Mapping[Name, Item], embeddings: Mapping[Name, Embedding | No
 
 def to_item(row: DictRow) -> Item:
     """Turn a row into an item."""
+    if row["value"] is None:
+        raise InvalidInputError(TOO_LARGE)
     memory_id: UUID | None = row["memory_id"]
     return Item(
         path=decode_path(row["path"]),

@@ -1,6 +1,8 @@
 -- name: named
 -- Each by its key, however many: a join may read all items of the scope.
-select item.*
+-- So many bytes of values at most, all together; beyond, none of them.
+select item.path, item.key, text, memory_id, revision, created_at, updated_at, numbers,
+       case when sum(length(value::text)) over () <= %(largest)s then value end as value
 from unnest(%(paths)s::text[], %(keys)s::text[]) as asked (path, key)
 cross join lateral (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
@@ -28,52 +30,78 @@ left join lateral (
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: newest
-select path, key, value, text, memory_id, revision, created_at, updated_at, null as score
-from items
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
-  and (cardinality(%(fields)s::text[]) = 0
-       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
-order by updated_at desc, path, key
-limit %(limit)s offset %(offset)s
+with found as (
+    select path, key, value, text, memory_id, revision, created_at, updated_at,
+           null as score
+    from items
+    where scope_id = (
+          select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+      )
+      and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+      and (cardinality(%(fields)s::text[]) = 0
+           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    order by updated_at desc, path, key
+    limit %(limit)s offset %(offset)s
+)
+select path, key, text, memory_id, revision, created_at, updated_at, score,
+       case when sum(length(value::text)) over () <= %(largest)s then value end as value
+from found order by updated_at desc, path, key
 
 -- name: nearest
-select path, key, value, text, memory_id, revision, created_at, updated_at,
-       -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as score
-from items
-join {vectors} vectors on vectors.scope_id = items.scope_id and vectors.id = items.memory_id
-where items.scope_id = %(scope_id)s
-  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
-  and (cardinality(%(fields)s::text[]) = 0
-       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
-order by score desc, path, key
-limit %(limit)s offset %(offset)s
+with found as (
+    select path, key, value, text, memory_id, revision, created_at, updated_at,
+           -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as score
+    from items
+    join {vectors} vectors on vectors.scope_id = items.scope_id and vectors.id = items.memory_id
+    where items.scope_id = %(scope_id)s
+      and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+      and (cardinality(%(fields)s::text[]) = 0
+           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    order by score desc, path, key
+    limit %(limit)s offset %(offset)s
+)
+select path, key, text, memory_id, revision, created_at, updated_at, score,
+       case when sum(length(value::text)) over () <= %(largest)s then value end as value
+from found order by score desc, path, key
 
 -- name: wording
 -- By words, where nothing can be embedded: as good as the words are rare, and without a score to compare.
-select path, key, value, text, memory_id, revision, created_at, updated_at, null as score
-from match_terms(
-    %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], array['event'], 0::smallint, null, %(memory_count)s,
-    2147483647
-) as matched
-join items on items.scope_id = %(scope_id)s and items.memory_id = matched.id
-where path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
-  and (cardinality(%(fields)s::text[]) = 0
-       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
-order by matched.score desc, path, key
-limit %(limit)s offset %(offset)s
+with found as (
+    select path, key, value, text, memory_id, revision, created_at, updated_at,
+           null as score, matched.score as rank
+    from match_terms(
+        %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], array['event'], 0::smallint, null, %(memory_count)s,
+        2147483647
+    ) as matched
+    join items on items.scope_id = %(scope_id)s and items.memory_id = matched.id
+    where path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+      and (cardinality(%(fields)s::text[]) = 0
+           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    order by rank desc, path, key
+    limit %(limit)s offset %(offset)s
+)
+select path, key, text, memory_id, revision, created_at, updated_at, score,
+       case when sum(length(value::text)) over () <= %(largest)s then value end as value
+from found order by rank desc, path, key
 
 -- name: own
-select path, key, value, text, memory_id, revision, created_at, updated_at,
-       -(embedding <#> %(vector)s::vector) as score
-from items
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
-  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
-  and vector_dims(embedding) = %(dimensions)s
-  and (cardinality(%(fields)s::text[]) = 0
-       or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
-order by score desc, path, key
-limit %(limit)s offset %(offset)s
+with found as (
+    select path, key, value, text, memory_id, revision, created_at, updated_at,
+           -(embedding <#> %(vector)s::vector) as score
+    from items
+    where scope_id = (
+          select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+      )
+      and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+      and vector_dims(embedding) = %(dimensions)s
+      and (cardinality(%(fields)s::text[]) = 0
+           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    order by score desc, path, key
+    limit %(limit)s offset %(offset)s
+)
+select path, key, text, memory_id, revision, created_at, updated_at, score,
+       case when sum(length(value::text)) over () <= %(largest)s then value end as value
+from found order by score desc, path, key
 
 -- name: paths
 select distinct case

@@ -2428,6 +2428,8 @@ CREATE TABLE public.scopes (
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
 )
 WITH (fillfactor='70');
+ALTER TABLE ONLY public.scopes ALTER COLUMN agent SET STATISTICS 0;
+ALTER TABLE ONLY public.scopes ALTER COLUMN "user" SET STATISTICS 0;
 
 ALTER TABLE ONLY public.scopes FORCE ROW LEVEL SECURITY;
 

@@ -37,6 +37,10 @@ class Errand:
     arrived: dict[Scope, Arrived] = field(default_factory=dict[Scope, Arrived])
     said: dict[Scope, dict[str, UUID]] = field(default_factory=dict[Scope, dict[str, UUID]])
     """The messages of each scope by their external ids, as far as this import came across them."""
+    rehearsed: dict[tuple[Scope, str], dict[str, UUID]] = field(
+        default_factory=dict[tuple[Scope, str], dict[str, UUID]]
+    )
+    """What a dry run would have appended to each conversation: one that comes twice is not counted twice."""
 
     @property
     def ours(self) -> str:
@@ -44,13 +48,20 @@ class Errand:
         return self.wanted.format.value
 
     def place(self, owner: Owner) -> Scope:
+        """Find the scope of an entry, and remark where its owner is not named or does not fit."""
+        scope, remarks = self.find_scope(owner), self.ledger.remarks
+        named = self._name(owner)
+        remarks[OWNERLESS] += self.wanted.user_by is not None and not named
+        remarks[RENAMED] += bool(named) and scope.user != named
+        return scope
+
+    def find_scope(self, owner: Owner) -> Scope:
         """Find the scope of an entry."""
-        by, remarks = self.wanted.user_by, self.ledger.remarks
-        named = owner.get(by, "") if by is not None else ""
-        user = to_identifier(named) if named else self.wanted.user
-        remarks[OWNERLESS] += by is not None and not named
-        remarks[RENAMED] += bool(named) and user != named
-        return Scope(self.caller.tenant_id, self.wanted.agent, user)
+        named = self._name(owner)
+        return Scope(self.caller.tenant_id, self.wanted.agent, to_identifier(named) if named else self.wanted.user)
+
+    def _name(self, owner: Owner) -> str:
+        return owner.get(self.wanted.user_by, "") if self.wanted.user_by is not None else ""
 
     async def find_arrived(self, scope: Scope) -> Arrived:
         """See what of this system a scope holds, once."""

@@ -8,9 +8,9 @@ from itertools import islice
 
 from recollect.core.checks import check_scope
 from recollect.core.import_formats import check_order, refuse
-from recollect.core.import_harvest import MALFORMED, MESSAGES, Harvest
+from recollect.core.import_harvest import MALFORMED, MESSAGES, FoundTalk, Harvest
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Caller
+from recollect.models import JSON, Caller, Scope
 from recollect.models.imports import Arrival, Brought, Document, FileImport
 from recollect.verbs.import_errand import THINGS, Errand
 from recollect.verbs.import_ledger import SIDE_BY_SIDE, Progress, side_by_side
@@ -50,11 +50,20 @@ async def bring_harvests(errand: Errand, harvests: Sequence[Harvest]) -> None:
         errand.ledger.remarks.update(harvest.remarks)
     talks = [talk for harvest in harvests for talk in harvest.talks]
     for start in range(0, len(talks), SIDE_BY_SIDE):
-        await side_by_side(bring_talk(errand, talk) for talk in talks[start : start + SIDE_BY_SIDE])
+        together: dict[tuple[Scope, str], list[FoundTalk]] = {}
+        for talk in talks[start : start + SIDE_BY_SIDE]:
+            together.setdefault((errand.find_scope(talk.owner), talk.id), []).append(talk)
+        await side_by_side(bring_in_turn(errand, same) for same in together.values())
         errand.show()
     for harvest in harvests:
         await bring_memories(errand, harvest.memories)
         await bring_facts(errand, harvest.facts)
+
+
+async def bring_in_turn(errand: Errand, same: Sequence[FoundTalk]) -> None:
+    """Bring over what a file has of one conversation, each after the other, so that it sees what came before."""
+    for talk in same:
+        await bring_talk(errand, talk)
 
 
 def is_foreign(errand: Errand) -> bool:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 from uuid import UUID
 
 from recollect.core.checks import MOST_EVIDENCE, count_characters
-from recollect.core.import_harvest import FACTS, MEMORIES, FoundFact, FoundMemory, digest_fact, digest_memory
+from recollect.core.import_harvest import (
+    FACTS,
+    MEMORIES,
+    TWICE,
+    FoundFact,
+    FoundMemory,
+    digest_fact,
+    digest_memory,
+)
 from recollect.core.import_text import to_fields
 from recollect.core.new_facts import check_new_facts
 from recollect.errors import InvalidInputError
@@ -18,7 +27,10 @@ from recollect.verbs.import_errand import Errand, divide
 from recollect.verbs.knowledge import state
 from recollect.verbs.remember import remember
 
+T = TypeVar("T")
 MOST_FACTS = 100
+EARLIER = "earlier"
+"""Under which a memory that was changed there names the one that says what it said before."""
 CHANGED = "memories that were changed there since: what they say now stands beside what they said"
 OTHERWISE = "facts that cannot be told from another one by their three parts: kept as memories"
 
@@ -35,8 +47,8 @@ async def bring_memories(errand: Errand, found: Sequence[FoundMemory]) -> None:
         sorted_out.setdefault(errand.place(each.owner), []).append(each)
     for scope, memories in sorted_out.items():
         arrived = await errand.find_arrived(scope)
-        fresh = [each for each in memories if (each.key, digest_memory(each.memory)) not in arrived.digests]
-        errand.ledger.known[MEMORIES] += len(memories) - len(fresh)
+        named = [((each.key, digest_memory(each.memory)), each) for each in memories]
+        fresh = choose(errand, MEMORIES, named, arrived)
         errand.ledger.remarks[CHANGED] += sum(each.key in arrived.ids for each in fresh)
         for batch in divide(fresh, lambda each: count_characters(each.memory)):
             await write_memories(errand, scope, arrived, batch)
@@ -44,14 +56,29 @@ async def bring_memories(errand: Errand, found: Sequence[FoundMemory]) -> None:
             errand.show()
 
 
+def choose(errand: Errand, thing: str, named: Sequence[tuple[tuple[str, str], T]], arrived: Arrived) -> list[T]:
+    """Choose what is not here, once; count the rest."""
+    ledger = errand.ledger
+    new = [(name, each) for name, each in named if name not in arrived.digests]
+    fresh: dict[tuple[str, str], T] = {}
+    for name, each in new:
+        fresh.setdefault(name, each)
+    ledger.known[thing] += len(named) - len(new)
+    ledger.skipped[thing] += len(new) - len(fresh)
+    ledger.remarks[TWICE] += len(new) - len(fresh)
+    return list(fresh.values())
+
+
 async def write_memories(errand: Errand, scope: Scope, arrived: Arrived, batch: Sequence[FoundMemory]) -> None:
-    """Remember some memories in one transaction; one that was changed rests on what it said before."""
+    """Remember some memories in one transaction; one that was changed names the one that says what it said before."""
     digests = [digest_memory(each.memory) for each in batch]
     new: list[NewMemory] = []
     for each, said in zip(batch, digests, strict=True):
-        before = (arrived.ids[each.key],) if each.key in arrived.ids and not errand.wanted.dry_run else ()
         noted = label(each.memory.metadata, errand.ours, each.key, said)
-        new.append(replace(each.memory, metadata=noted, evidence=before))
+        if each.key in arrived.ids:
+            # As evidence, the outdated words would take the present ones with them when they are forgotten.
+            noted[errand.ours] = {**to_fields(noted[errand.ours]), EARLIER: str(arrived.ids[each.key])}
+        new.append(replace(each.memory, metadata=noted))
     ids = [LEGACY] * len(new)
     if not errand.wanted.dry_run:
         ids = [receipt.id for receipt in await remember(errand.parts, errand.caller, scope, new)]
@@ -67,8 +94,7 @@ async def bring_facts(errand: Errand, found: Sequence[FoundFact]) -> None:
         sorted_out.setdefault(errand.place(each.owner), []).append(each)
     for scope, facts in sorted_out.items():
         arrived = await errand.find_arrived(scope)
-        fresh = [each for each in facts if (each.key, digest_fact(each.fact)) not in arrived.digests]
-        errand.ledger.known[FACTS] += len(facts) - len(fresh)
+        fresh = choose(errand, FACTS, [((each.key, digest_fact(each.fact)), each) for each in facts], arrived)
         newest = arrived.newest
         for batch in divide(fresh, lambda each: len(each.fact.text), MOST_FACTS):
             newest = await bring_batch(errand, scope, batch, newest)

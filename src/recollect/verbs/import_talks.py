@@ -26,13 +26,14 @@ async def bring_talk(errand: Errand, talk: FoundTalk) -> None:
         ledger.skipped[MESSAGES] += len(talk.messages)
         return
     said = errand.said.setdefault(scope, {})
-    said.update(standing.known)
-    fresh = [each for each in talk.messages if each.key not in standing.known]
-    ends: dict[str, UUID] = dict(standing.known)
+    ends: dict[str, UUID] = {**standing.known, **errand.rehearsed.get((scope, talk.id), {})}
+    fresh = [each for each in talk.messages if each.key not in ends]
     for batch in divide(fresh, lambda each: count_characters(each.message)):
         ids = await write(errand, scope, talk.id, follow(batch, ends))
         ends.update(zip((each.key for each in batch), ids, strict=True))
     said.update(ends)
+    if errand.wanted.dry_run:
+        errand.rehearsed[scope, talk.id] = ends
     ledger.imported[MESSAGES] += len(fresh)
     ledger.known[MESSAGES] += len(talk.messages) - len(fresh)
     (ledger.imported if fresh else ledger.known)[CONVERSATIONS] += 1

@@ -22,7 +22,7 @@ from recollect.core.item_writes import (
     read_back,
     write_down,
 )
-from recollect.core.items import check_operations, is_write
+from recollect.core.items import check_operations, is_write, share_room
 from recollect.models import JSON, Caller, Cue, Embedding, NewMemory, Scope
 from recollect.models.items import FindItems, GetItem, ItemOperation, ItemResult, ListPaths, PutItem
 from recollect.store import items
@@ -83,8 +83,7 @@ async def batch(
     else:
         async with parts.database.reading(scope.tenant_id, one_snapshot=len(operations) > 1) as connection:
             await ask_all(connection, going)
-    for number, answer in going.answers.items():
-        going.results[number] = await answer()
+    await read_all(going)
     return [going.results[number] for number in range(len(operations))]
 
 
@@ -101,11 +100,12 @@ async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], 
 
 async def ask_all(connection: Connection, going: Batch) -> None:
     """Send every question of a batch; the answers are read when all is sent."""
+    room = share_room(going.operations)
     gets = {number: each for number, each in enumerate(going.operations) if isinstance(each, GetItem)}
     if gets:
         wanted = {number: (tuple(get.path), get.key) for number, get in gets.items()}
         vectors = any(get.vector for get in gets.values())
-        named = await items.ask_named(connection, going.scope, set(wanted.values()), vectors=vectors)
+        named = await items.ask_named(connection, going.scope, set(wanted.values()), room, vectors=vectors)
         going.answers |= {
             number: partial(named.read, name, vector=gets[number].vector) for number, name in wanted.items()
         }
@@ -117,17 +117,25 @@ async def ask_all(connection: Connection, going: Batch) -> None:
             going.answers[number] = partial(items.read_paths, listed)
 
 
+async def read_all(going: Batch) -> None:
+    """Read what was asked, as far as it was not read yet."""
+    for number, answer in going.answers.items():
+        if number not in going.results:
+            going.results[number] = await answer()
+
+
 async def ask_found(connection: Connection, going: Batch, number: int, find: FindItems) -> Answer:
     """Ask for what a find looks for: by its vector, by its text, or the newest."""
+    room = share_room(going.operations)
     if find.embedding is not None:
-        return partial(items.read_found, await items.ask_own(connection, going.scope, find, find.embedding))
+        return partial(items.read_found, await items.ask_own(connection, going.scope, find, room, find.embedding))
     place = going.sought.place
     if number not in going.sought.vectors or place is None:
-        return partial(items.read_found, await items.ask_newest(connection, going.scope, find))
+        return partial(items.read_found, await items.ask_newest(connection, going.scope, find, room))
     vector = going.sought.vectors[number]
     if vector is None:
-        return partial(items.read_found, await items.ask_wording(connection, place, find))
-    return partial(items.read_found, await items.ask_nearest(connection, place, find, vector))
+        return partial(items.read_found, await items.ask_wording(connection, place, find, room))
+    return partial(items.read_found, await items.ask_nearest(connection, place, find, room, vector))
 
 
 async def change(parts: Parts, caller: Caller, going: Batch) -> None:
@@ -158,6 +166,8 @@ def store_beside(going: Batch, remembered: Mapping[int, NewMemory]) -> AskBeside
             going.read_noted = partial(items.read_outcome, noted)
 
         async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> Heard:
+            # Before anything is written: what cannot be answered is refused as a whole.
+            await read_all(going)
             written_at, standing = await items.read_standing(asked)
             made: dict[int, UUID] = dict(zip(remembered, (row.id for row in rows), strict=True))
             outcome = conclude(going.operations, standing, made, written_at)

@@ -4,41 +4,45 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from crewai.memory.types import MemoryRecord
 
+from recollect.errors import InvalidInputError
 from recollect.models import JSON
 from recollect.models.items import Item, Path, PutItem
 
 LONGEST_TEXT = 32_000
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+LARGEST_VALUE = 1_000_000
 
 
-def to_put(record: MemoryRecord, root: Path, embedding: Sequence[float]) -> PutItem:
+def to_put(record: MemoryRecord, root: Path) -> PutItem:
     """Put a record under its scope, with its content as what is remembered."""
-    fields = record.model_dump(mode="json")
-    value: dict[str, JSON] = {"record": json.dumps(fields), "created": to_moment(record.created_at).timestamp()}
+    fields, moment = record.model_dump(mode="json"), to_moment(record.created_at)
+    # Letters as they are, so that none takes more room than it must; but what no text can hold is written as JSON may.
+    written = UNSTORABLE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", json.dumps(fields, ensure_ascii=False))
+    value: dict[str, JSON] = {"record": written, "created": moment.timestamp()}
     value |= {f"category:{clean(each)}": True for each in record.categories}
     value |= {f"metadata:{clean(name)}": scrub(each) for name, each in fields["metadata"].items()}
-    text = clean(record.content)[:LONGEST_TEXT]
-    return PutItem(
-        path=to_path(root, record.scope),
-        key=record.id,
-        value=value,
-        text=text if text.strip() else "",
-        embedding=embedding if any(embedding) else None,
-        importance=1 + 9 * record.importance,
-        occurred_at=to_moment(record.created_at),
-    )
+    text = said if (said := clean(record.content)[:LONGEST_TEXT]).strip() else ""
+    vector = record.embedding if any(record.embedding or ()) else None
+    return PutItem(to_path(root, record.scope), record.id, value, text, vector, 1 + 9 * record.importance, moment)
+
+
+def measure(put: PutItem) -> int:
+    """Give the bytes of a record as it is stored, or refuse one that no item can hold."""
+    size = len(json.dumps(put.value, ensure_ascii=False).encode())
+    if size > LARGEST_VALUE:
+        raise InvalidInputError(f"record {put.key} has {size} bytes of JSON, over {LARGEST_VALUE}: save it in parts")
+    return size
 
 
 def to_record(item: Item) -> MemoryRecord:
     """Read a record out of its item."""
-    fields = json.loads(str(item.value["record"]))
-    return MemoryRecord(**fields, embedding=list(item.embedding) or None)
+    return MemoryRecord(**json.loads(str(item.value["record"])), embedding=list(item.embedding) or None)
 
 
 def to_path(root: Path, scope: str | None) -> Path:
@@ -46,20 +50,16 @@ def to_path(root: Path, scope: str | None) -> Path:
     return (*root, *filter(None, clean(scope or "").split("/")))
 
 
-def to_conditions(metadata: Mapping[str, Any] | None, older_than: datetime | None) -> dict[str, JSON]:
+def to_conditions(metadata: Mapping[str, Any], older_than: datetime | None) -> dict[str, JSON]:
     """Say which fields an item must have to meet the filters; categories are told apart elsewhere."""
-    where: dict[str, JSON] = {
-        f"metadata:{clean(name)}": {"$eq": scrub(each)} for name, each in (metadata or {}).items()
-    }
+    where: dict[str, JSON] = {f"metadata:{clean(name)}": {"$eq": scrub(each)} for name, each in metadata.items()}
     return where | ({} if older_than is None else {"created": {"$lt": to_moment(older_than).timestamp()}})
 
 
-def by_category(where: Mapping[str, JSON], categories: Sequence[str] | None) -> Iterator[dict[str, JSON]]:
+def by_category(where: Mapping[str, JSON], categories: Sequence[str] | None) -> list[dict[str, JSON]]:
     """Give the conditions once for each category, because any of them will do; once in all where none is named."""
-    for category in {clean(each) for each in categories or ()}:
-        yield {**where, f"category:{category}": True}
-    if not categories:
-        yield dict(where)
+    named = {f"category:{clean(each)}" for each in categories or ()}
+    return [{**where, name: True} for name in named] or [dict(where)]
 
 
 def to_moment(moment: datetime) -> datetime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from crewai.memory.types import MemoryRecord
@@ -11,10 +11,11 @@ from crewai.memory.types import MemoryRecord
 from recollect.errors import ConflictError
 from recollect.models.items import DropItem, GetItem, Item, ItemOperation, Path, PutItem
 from recollect.sync import BlockingItems
-from recollect_crewai.records import to_put
+from recollect_crewai.records import measure, to_put
 
 T = TypeVar("T")
 AT_ONCE = 30
+BYTES_AT_ONCE = 6_000_000
 PAGE = 1_000
 
 
@@ -27,9 +28,11 @@ class Shelf:
     places: Path
 
     def put(self, records: Sequence[MemoryRecord]) -> None:
-        """Store records, in one transaction as long as there are not too many for one."""
-        for some in divide(records):
-            while not self._try_put({record.id: record for record in some}):
+        """Store records, in one transaction as long as there is not too much for one."""
+        puts = {record.id: to_put(record, self.root) for record in records}
+        largest = max(map(measure, puts.values()), default=1)
+        for some in divide([*puts.values()], BYTES_AT_ONCE // largest):
+            while not self._try_put({put.key: put for put in some}):
                 pass
 
     def get(self, record_ids: Sequence[str]) -> dict[str, Item]:
@@ -54,20 +57,18 @@ class Shelf:
             yield from (found.item for found in page)
             offset += PAGE
 
-    def _try_put(self, records: dict[str, MemoryRecord]) -> bool:
+    def _try_put(self, puts: dict[str, PutItem]) -> bool:
         """Store records in the place of those that have their ids; tell whether nobody else did meanwhile."""
-        places = self.items.batch([GetItem(self.places, key) for key in records])
+        places = self.items.batch([GetItem(self.places, key) for key in puts])
         lain = {place.key: place for place in places if isinstance(place, Item)}
-        before = self.get([key for key in lain if not records[key].embedding])
+        before = self.get([key for key in lain if puts[key].embedding is None])
         writes: list[ItemOperation] = []
-        for key, record in records.items():
-            kept = before[key].embedding if key in before else ()
-            put = to_put(record, self.root, record.embedding or kept)
+        for key, new in puts.items():
+            put = replace(new, embedding=before[key].embedding or None) if key in before else new
             place = lain.get(key)
-            if place is not None and read_path(place) != put.path:
+            if place and read_path(place) != put.path:
                 writes.append(DropItem(read_path(place), key))
-            expected = 0 if place is None else place.revision
-            writes += [put, PutItem(self.places, key, {"path": [*put.path]}, expected=expected)]
+            writes += [put, PutItem(self.places, key, {"path": [*put.path]}, expected=place.revision if place else 0)]
         try:
             self.items.batch(writes)
         except ConflictError:
@@ -81,6 +82,7 @@ def read_path(place: Item) -> Path:
     return tuple(map(str, path)) if isinstance(path, list) else ()
 
 
-def divide(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Divide values into as many as one batch takes, however long their texts are."""
-    return (values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE))
+def divide(values: Sequence[T], most: int = AT_ONCE) -> Iterator[Sequence[T]]:
+    """Divide values into as many as one batch takes, or fewer where they are large."""
+    step = min(most, AT_ONCE)
+    return (values[start : start + step] for start in range(0, len(values), step))

@@ -47,7 +47,7 @@ class RecollectStorage:
         if not any(query_embedding) or limit < 1:
             return []
         under, most = to_path(self._shelf.root, scope_prefix), min(limit, PAGE)
-        wheres = by_category(to_conditions(metadata_filter, None), categories)
+        wheres = by_category(to_conditions(metadata_filter or {}, None), categories)
         finds = [FindItems(under, where, embedding=query_embedding, limit=most) for where in wheres]
         answers = cast("list[tuple[FoundItem, ...]]", self._shelf.items.batch(finds))
         found = {each.item.key: each for answer in answers for each in answer}
@@ -63,7 +63,7 @@ class RecollectStorage:
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
         """Delete the records that meet every criterion, with their memories; all of them if there is none."""
-        under, where = to_path(self._shelf.root, scope_prefix), to_conditions(metadata_filter, older_than)
+        under, where = to_path(self._shelf.root, scope_prefix), to_conditions(metadata_filter or {}, older_than)
         if record_ids is not None and not (scope_prefix or categories or where):
             met = self._shelf.get(record_ids)
         else:
@@ -96,7 +96,7 @@ class RecollectStorage:
         depth, found = len(under) + 1, list[Path]()
         while len(page := self._shelf.items.paths(under, depth=depth, limit=PAGE, offset=len(found))) == PAGE:
             found += page
-        children = [path for path in (*found, *page) if len(path) == depth]
+        children = [path for path in (*found, *page) if path[:-1] == under]  # To the service, `*` is any segment.
         return sorted("/" + "/".join(path[len(self._shelf.root) :]) for path in children)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:

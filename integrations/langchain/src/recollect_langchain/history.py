@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
 
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, RemoveMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_messages, message_chunk_to_message
 
 from recollect.errors import ConflictError, NotFoundError
 from recollect.models import History, Leaf, NewMessage, Part, PartType, Role, Window
@@ -16,6 +18,9 @@ from recollect_langchain.connection import Connection, Steps, awalk, walk
 
 NEWEST_TOKENS = 2_000
 ROLES = {"human": Role.USER, "ai": Role.ASSISTANT, "system": Role.SYSTEM, "tool": Role.TOOL}
+ROLES |= {"user": Role.USER, "assistant": Role.ASSISTANT, "developer": Role.SYSTEM, "function": Role.TOOL}
+SHOWN = {"image", "audio", "video", "file", "text-plain", "non_standard"}
+"""What a message may hold that is no text, and is named in its place where there is nothing else."""
 
 
 class RecollectChatMessageHistory(BaseChatMessageHistory):
@@ -101,15 +106,13 @@ def knowing(windows: Sequence[Window]) -> Steps[dict[str, UUID]]:
 
 def purging() -> Steps[None]:
     """Purge; one that nobody has begun is empty already."""
-    try:
+    with suppress(NotFoundError):
         yield ("purge",)
-    except NotFoundError:
-        return
 
 
 def to_new(messages: Sequence[BaseMessage], known: Mapping[str, UUID]) -> list[NewMessage]:
     """Choose what comes after the last known message, and let it follow that one."""
-    said = [message for message in messages if message.type in ROLES]
+    said = [message_chunk_to_message(message) for message in messages if not isinstance(message, RemoveMessage)]
     places = [place for place, message in enumerate(said) if message.id in known]
     new = [to_message(message) for message in said[places[-1] + 1 if places else 0 :]]
     if places and new:
@@ -121,12 +124,24 @@ def to_message(message: BaseMessage) -> NewMessage:
     """Write a message as Recollect has it: its text, calls of tools, and what tools answered."""
     parts: list[Part] = []
     if isinstance(message, ToolMessage):
-        parts = [Part(PartType.TOOL_RESULT, message.text, message.name or "", call_id=message.tool_call_id)]
+        parts = [Part(PartType.TOOL_RESULT, to_text(message), message.name or "", call_id=message.tool_call_id)]
     elif isinstance(message, AIMessage) and message.tool_calls:
         parts = [Part(PartType.TEXT, message.text)] if message.text else []
-        parts += [
-            Part(PartType.TOOL_CALL, json.dumps(call["args"]), call["name"], call_id=call["id"] or "")
-            for call in message.tool_calls
-        ]
-    content = "" if parts else message.text
-    return NewMessage(ROLES[message.type], content, message.name or "", tuple(parts), external_id=message.id or "")
+        for call in message.tool_calls:
+            parts.append(Part(PartType.TOOL_CALL, json.dumps(call["args"]), call["name"], call_id=call["id"] or ""))
+    content = "" if parts else to_text(message)
+    return NewMessage(to_role(message), content, message.name or "", tuple(parts), external_id=message.id or "")
+
+
+def to_role(message: BaseMessage) -> Role:
+    """Say who speaks, or which messages can be kept."""
+    speaker = message.role if isinstance(message, ChatMessage) else message.type
+    if speaker not in ROLES:
+        raise ValueError(f"{type(message).__name__} has none of the types and roles that are kept: {', '.join(ROLES)}")
+    return ROLES[speaker]
+
+
+def to_text(message: BaseMessage) -> str:
+    """Give the text of a message, or where it has none the names of what it holds instead, such as `[image]`."""
+    blocks = [] if message.text.strip() else message.content_blocks
+    return "\n".join(f"[{block['type']}]" for block in blocks if block["type"] in SHOWN) or message.text

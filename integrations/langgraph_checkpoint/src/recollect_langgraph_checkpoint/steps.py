@@ -21,6 +21,7 @@ from recollect.errors import ConflictError
 from recollect.models.items import DropItem, FindItems, GetItem, Item, ListPaths, Path, PutItem
 
 Saver: TypeAlias = base.BaseCheckpointSaver[str]
+Writes: TypeAlias = Sequence[tuple[str, Any]]
 ROOT, STATES, VALUES, WRITES, KEY, END, METADATA = "checkpoints", "states", "values", "writes", ".", "|", "metadata."
 PIECE, BATCH_SIZE, MOST, PAGE = 900_000, 7_000_000, 1_000, 20
 """How much text an item and a batch hold, how many operations a batch, as the server takes it; and how much a page."""
@@ -94,40 +95,35 @@ def putting(operations: Iterable[PutItem]) -> Steps[None]:
 
 
 def reading(asked: FindItems | ListPaths) -> Steps[list[Any]]:
-    """Find or list everything, however much it is."""
+    """Find or list everything from its offset on; a thread called `*` is listed with all the others."""
     read: list[Any] = []
-    for offset in count(0, MOST):
-        [found] = yield ("batch", [replace(asked, limit=MOST, offset=offset)])
+    while True:
+        [found] = yield ("batch", [replace(asked, limit=MOST, offset=asked.offset + len(read))])
         read += found
         if len(found) < MOST:
-            break
-    return read
+            return read
 
 
 def put(self: Saver, config: Config, checkpoint: Any, metadata: Any, new_versions: Any) -> Steps[Config]:  # noqa: ANN401
     """Put the values that changed, and the checkpoint that names all that it consists of."""
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
-    puts = [
-        put
-        for channel, version in new_versions.items()
-        if channel in values
-        for put in pack(self.serde, place(VALUES, config, channel, str(version)), values[channel])
-    ]
+    puts: list[PutItem] = []
+    for channel, version in new_versions.items():
+        if channel in values:
+            puts += pack(self.serde, place(VALUES, config, channel, str(version)), values[channel])
     kept = base.get_serializable_checkpoint_metadata(config, metadata)
-    beside = {METADATA + name: value for name, value in kept.items()} | {
-        "id": checkpoint["id"],
-        "parent": config["configurable"].get("checkpoint_id"),
-        "values": {channel: str(versions[channel]) for channel in values if channel in versions},
-    }
+    named = {"id": checkpoint["id"], "parent": config["configurable"].get("checkpoint_id")}
+    parts = {channel: str(versions[channel]) for channel in values if channel in versions}
+    beside = {METADATA + name: value for name, value in kept.items()} | named | {"values": parts}
     path = place(STATES, config, checkpoint["id"])
-    [state] = pack(self.serde, path, {**checkpoint, "channel_values": {}}, **beside)
+    state, *rest = pack(self.serde, path, {**checkpoint, "channel_values": {}}, **beside)
+    if rest:
+        raise ValueError(f"a checkpoint must fit {PIECE} characters without its values: nest graphs, or split them")
     yield from putting([*puts, replace(state, path=path)])
     return to_config(path, checkpoint["id"])
 
 
-def put_writes(
-    self: Saver, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-) -> Steps[None]:
+def put_writes(self: Saver, config: Config, writes: Writes, task_id: str, task_path: str = "") -> Steps[None]:
     """Put a task's writes: what it said first stands, but an error, an interrupt or a resumption may be said anew."""
     path = place(WRITES, config, config["configurable"]["checkpoint_id"], task_id)
     puts: list[PutItem] = []
@@ -160,14 +156,16 @@ def page(self: Saver, asked: FindItems) -> Steps[list[base.CheckpointTuple]]:
 
 
 def complete(self: Saver, states: Sequence[Item]) -> Steps[list[base.CheckpointTuple]]:
-    """Read the values and the writes of checkpoints, all at once."""
+    """Read the values and the writes of checkpoints, all at once; what moves to another page meanwhile counts once."""
     parts = [to_parts(state) for state in states]
     wanted = list(dict.fromkeys(path for writes, values in parts for path in (writes, *values)))
     found: dict[Path, list[Item]] = {}
     for start in range(0, len(wanted), MOST):
         asked = wanted[start : start + MOST]
         answers = yield ("batch", [FindItems(path, limit=MOST) for path in asked])
-        found |= {path: [each.item for each in answer] for path, answer in zip(asked, answers, strict=True)}
+        for path, answer in zip(asked, answers, strict=True):
+            more = (yield from reading(FindItems(path, offset=MOST))) if len(answer) == MOST else []
+            found[path] = list({each.item.path: each.item for each in (*answer, *more)}.values())
     return [join(self.serde, state, found) for state in states]
 
 
@@ -178,7 +176,7 @@ def thin(thread: str, choose: Callable[[Sequence[Item]], Sequence[Item]]) -> Ste
     needed = {path for state in kept for path in (state.path, to_parts(state)[0], *to_parts(state)[1])}
     for kind, end in ((STATES, None), (WRITES, -3), (VALUES, -1)):
         paths = yield from reading(ListPaths((ROOT, kind, thread)))
-        gone = [path for path in paths if path[:end] not in needed]
+        gone = [path for path in paths if path[2] == thread and path[:end] not in needed]
         for start in range(0, len(gone), MOST):
             yield ("batch", [DropItem(path, KEY) for path in gone[start : start + MOST]])
 
@@ -201,7 +199,8 @@ def delete_for_runs(_: Saver, run_ids: Sequence[str]) -> Steps[None]:
 def copy_thread(_: Saver, source_thread_id: str, target_thread_id: str) -> Steps[None]:
     """Copy a thread; its checkpoints come last and one by one, so that they keep their order."""
     for kind, size in ((VALUES, 7), (WRITES, 7), (STATES, 1)):
-        paths = yield from reading(ListPaths((ROOT, kind, source_thread_id)))
+        listed = yield from reading(ListPaths((ROOT, kind, source_thread_id)))
+        paths = [path for path in listed if path[2] == source_thread_id]
         for start in range(0, len(paths), size):
             items = yield ("batch", [GetItem(path, KEY) for path in paths[start : start + size]])
             copies = [((ROOT, kind, target_thread_id, *item.path[3:]), item.value) for item in items if item]

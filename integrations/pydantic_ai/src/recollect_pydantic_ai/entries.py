@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, TextContent, UserPromptPart
 
+from recollect.errors import InvalidInputError
 from recollect.models.items import Item, Path, PutItem
 
 RECORD = TypeAdapter(ConversationRecord)
 LONGEST_KEY = 400
 LONGEST_TEXT = 32_000
+LARGEST_VALUE = 1_000_000
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What remains of an entry where its message was forgotten: where it stood."""
+    """What remains of an entry where its message was forgotten: where it stood, and the key of its conversation."""
 
     id: str
     parent_id: str | None
     conversation: str
-    """The key of the conversation that it was first said in; forks share it."""
 
 
 class Shelf(NamedTuple):
@@ -38,15 +40,12 @@ class Shelf(NamedTuple):
     entries: Path
     links: Path
 
-    def put_record(self, record: ConversationRecord, *, new: bool) -> list[PutItem]:
-        """Put a record, and the mark of its revision."""
-        text = RECORD.dump_json(record).decode()
+    def put_record(self, record: ConversationRecord, *, new: bool) -> tuple[PutItem, PutItem]:
+        """Put a record, and the mark of its revision, which never comes twice."""
         scope = None if record.scope is None else to_key(record.scope)
-        value = {"record": text, "scope": scope, "forked": record.forked_from is not None}
-        return [
-            PutItem(self.records, to_key(record.conversation_id), value, expected=0 if new else None),
-            PutItem(self.revisions, to_key(record.revision), {}),
-        ]
+        value = {"record": RECORD.dump_json(record).decode(), "scope": scope, "forked": record.forked_from is not None}
+        put = PutItem(self.records, to_key(record.conversation_id), value, expected=0 if new else None)
+        return put, PutItem(self.revisions, to_key(record.revision), {}, expected=0)
 
     def put_entry(self, entry: ConversationEntry, conversation: str) -> list[PutItem]:
         """Put an entry, with what was said as its text, and its link."""
@@ -55,6 +54,12 @@ class Shelf(NamedTuple):
         text = UNSTORABLE.sub("\ufffd", "\n".join(read_said(entry.message)))[:LONGEST_TEXT]
         put = PutItem(self.entries, to_key(entry.id), {**link, "message": message}, text if text.strip() else "")
         return [PutItem(self.links, put.key, link), put]
+
+
+def check_size(puts: Sequence[PutItem]) -> None:
+    """Refuse what no item can hold, before anything is written."""
+    if any(len(json.dumps(put.value, ensure_ascii=False).encode()) > LARGEST_VALUE for put in puts):
+        raise InvalidInputError(f"a message or record is over {LARGEST_VALUE} bytes of JSON: send large files by URL")
 
 
 def to_record(item: Item) -> ConversationRecord:
@@ -86,13 +91,8 @@ def read_said(message: ModelMessage) -> Iterator[str]:
     """List what the user or the model says in a message; tools and instructions are left out."""
     if not isinstance(message, ModelRequest):
         yield message.text or ""
-        return
     for part in message.parts:
         if isinstance(part, UserPromptPart):
             pieces = [part.content] if isinstance(part.content, str) else part.content
-            yield from (piece if isinstance(piece, str) else piece.content for piece in pieces if is_text(piece))
-
-
-def is_text(content: object) -> TypeGuard[str | TextContent]:
-    """Tell texts from images and other files."""
-    return isinstance(content, str | TextContent)
+            said = (piece.content if isinstance(piece, TextContent) else piece for piece in pieces)
+            yield from (each for each in said if isinstance(each, str))

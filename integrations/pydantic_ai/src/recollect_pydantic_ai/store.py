@@ -1,10 +1,13 @@
-"""A conversation store of Pydantic AI on the items of one scope: a save is one transaction, or nothing."""
+"""A conversation store of Pydantic AI on the items of one scope: a save that fails leaves nothing to recall."""
 
 from __future__ import annotations
 
+import sys
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 
+from anyio import CancelScope
 from pydantic_ai.conversation_store import (
     ConversationConflict,
     ConversationEntry,
@@ -13,10 +16,10 @@ from pydantic_ai.conversation_store import (
 )
 
 from recollect.client import RemoteMind
-from recollect.errors import ConflictError
+from recollect.errors import ConflictError, RecollectError
 from recollect.models import JSON
 from recollect.models.items import DropItem, GetItem, Item, ItemOperation, Path, PutItem
-from recollect_pydantic_ai.entries import Link, Shelf, to_entry, to_key, to_link, to_record
+from recollect_pydantic_ai.entries import Link, Shelf, check_size, to_entry, to_key, to_link, to_record
 
 MOST_OPERATIONS = 900
 MOST_CHARACTERS = 900_000
@@ -50,19 +53,20 @@ class RecollectConversationStore(ConversationStore):
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        """Store a record with its new entries where the expected revision is still current."""
+        """Store a record with its new entries where the expected revision is still current, or leave nothing of it."""
         puts = [put for entry in new_entries for put in self._shelf.put_entry(entry, record.conversation_id)]
-        *early, last = pack(puts) if puts else [[]]
-        writes = [*self._take(expected_revision), *self._shelf.put_record(record, new=expected_revision is None), *last]
+        stored, mark = self._shelf.put_record(record, new=expected_revision is None)
+        check_size([stored, *puts])
+        *early, last = pack(puts)
+        writes = [*self._take(expected_revision), stored, mark, *last]
         head = None if record.head_id in {entry.id for entry in new_entries} else record.head_id
         try:
             for some in early:
-                await self._items.batch(some)
+                await self._items.batch([DropItem(mark.path, mark.key, expected=0), *some])
             while not await self._try(writes, record.conversation_id, expected_revision, head):
                 pass
-        except ConversationConflict:
-            for some in early:
-                await self._items.batch([DropItem(put.path, put.key) for put in some])
+        except (Exception, CancelledError):
+            await self._undo(mark, early)
             raise
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
@@ -72,8 +76,8 @@ class RecollectConversationStore(ConversationStore):
             [record, turn] = await self._items.batch([get, self._turn])
             if not isinstance(record, Item) or to_record(record).revision != expected_revision:
                 raise ConversationConflict(conversation_id)
-            gone = await self._find_released(to_record(record))
-            drops = [DropItem(path, to_key(each)) for each in gone for path in (self._shelf.links, self._shelf.entries)]
+            gone = map(to_key, await self._find_released(to_record(record)))
+            drops = [DropItem(path, key) for key in gone for path in (self._shelf.links, self._shelf.entries)]
             first = [*self._take(expected_revision), DropItem(get.path, get.key), self._pass(turn)]
             try:
                 await self._items.batch([*first, *drops[:MOST_OPERATIONS]])
@@ -94,36 +98,37 @@ class RecollectConversationStore(ConversationStore):
         """Read the entries up to a head, or only the last of them, without those that were forgotten."""
         links = [link async for link in self._walk(head_id, limit)]
         gets = [GetItem(self._shelf.entries, to_key(link.id)) for link in reversed(links)]
-        history: list[ConversationEntry] = []
-        for start in range(0, len(gets), ENTRIES_AT_ONCE):
-            found = await self._items.batch(gets[start : start + ENTRIES_AT_ONCE])
-            history += [to_entry(item) for item in found if isinstance(item, Item)]
-        return history
+        parts = [gets[start : start + ENTRIES_AT_ONCE] for start in range(0, len(gets), ENTRIES_AT_ONCE)]
+        return [to_entry(item) for part in parts for item in await self._items.batch(part) if isinstance(item, Item)]
 
-    async def _try(
-        self, writes: Sequence[ItemOperation], conversation_id: str, expected: str | None, head: str | None
-    ) -> bool:
+    async def _try(self, writes: Sequence[ItemOperation], name: str, expected: str | None, head: str | None) -> bool:
         """Write if nothing stands against it; tell whether it is done, or to be tried again."""
         if head is not None:
             # An old entry must stay as long as this takes, so whoever releases entries waits for its turn.
             link, turn = await self._items.batch([GetItem(self._shelf.links, to_key(head)), self._turn])
             if link is None:
-                raise ConversationConflict(conversation_id)
+                raise ConversationConflict(name)
             writes = [*writes, self._pass(turn)]
         try:
             await self._items.batch(writes)
         except ConflictError:
-            stored = await self.read_record(conversation_id)
+            stored = await self.read_record(name)
             if head is None or (stored.revision if stored else None) != expected:
-                raise ConversationConflict(conversation_id) from None
+                raise ConversationConflict(name) from None
             return False
         return True
 
-    def _take(self, expected_revision: str | None) -> list[ItemOperation]:
+    async def _undo(self, mark: PutItem, early: Sequence[Sequence[PutItem]]) -> None:
+        """Take back what a failed save wrote early; its mark, once set here, refuses what is still on the way."""
+        with CancelScope(shield=True), suppress(RecollectError):  # Where it was saved after all, the mark is there.
+            if early:
+                await self._items.batch([mark])
+            for some in early:
+                await self._items.batch([DropItem(put.path, put.key) for put in some])
+
+    def _take(self, expected: str | None) -> list[ItemOperation]:
         """Take away the mark of the revision that is replaced: only one write can, for none comes twice."""
-        if expected_revision is None:
-            return []
-        return [DropItem(self._shelf.revisions, to_key(expected_revision), expected=1)]
+        return [] if expected is None else [DropItem(self._shelf.revisions, to_key(expected), expected=1)]
 
     def _pass(self, turn: object) -> PutItem:
         """Take a turn among the writes that release entries, or that count on some to stay."""
@@ -152,8 +157,7 @@ class RecollectConversationStore(ConversationStore):
         """Walk from an entry to the first one, reading the links of each conversation page by page."""
         known: dict[str, Link] = {}
         pages: dict[str, int] = {}
-        count = 0
-        while head_id is not None and (limit is None or count < limit):
+        while head_id is not None and (limit is None or limit > 0):
             key = to_key(head_id)
             if key not in known:
                 item = await self._items.get(self._shelf.links, key)
@@ -165,19 +169,17 @@ class RecollectConversationStore(ConversationStore):
                 pages[link.conversation] = offset + PAGE
                 known |= {each.item.key: to_link(each.item) for each in page} | {item.key: link}
             yield known[key]
-            count, head_id = count + 1, known[key].parent_id
+            limit, head_id = None if limit is None else limit - 1, known[key].parent_id
 
     async def _find(self, under: Path, where: dict[str, JSON], limit: int | None = None) -> AsyncIterator[Item]:
         """Find items under a path, the newest first, as many as there are or as are wanted."""
-        offset = 0
-        while limit is None or offset < limit:
-            size = PAGE if limit is None else min(PAGE, limit - offset)
-            page = await self._items.find(under, where=where, limit=size, offset=offset)
+        most = sys.maxsize if limit is None else limit
+        for offset in range(0, most, PAGE):
+            page = await self._items.find(under, where=where, limit=min(PAGE, most - offset), offset=offset)
             for found in page:
                 yield found.item
-            if len(page) < size:
+            if len(page) < PAGE:
                 return
-            offset += size
 
 
 def pack(puts: Sequence[PutItem]) -> Iterator[list[PutItem]]:

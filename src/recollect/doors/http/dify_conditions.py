@@ -103,11 +103,14 @@ def in_order(compare: Callable[[float, float], bool]) -> Test:
 
 
 def equal(found: JSON, value: Value) -> bool:
-    """Tell whether a field is a value: as a number or a moment where both are, else as text."""
-    left, right = to_number(found), to_number(value)
+    """Tell whether a field is a value: a text as it is written or as a moment, anything else as a number."""
+    if isinstance(found, list):
+        return any(equal(item, value) for item in found)
+    read = to_seconds if isinstance(found, str) else to_number
+    left, right = read(found), read(value)
     if left is not None and right is not None:
         return left == right
-    return in_text(lambda text, wanted: text == wanted)(found, value)
+    return str(found) == str(value) if isinstance(found, str) else to_text(found) == to_text(value)
 
 
 def among(found: JSON, value: Value) -> bool:
@@ -131,10 +134,10 @@ def to_number(value: object) -> float | None:
         return to_seconds(str(value))
 
 
-def to_seconds(text: str) -> float | None:
+def to_seconds(value: object) -> float | None:
     """Read a moment; one without an offset is in UTC."""
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

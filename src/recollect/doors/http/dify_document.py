@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from types import MappingProxyType
@@ -16,6 +17,8 @@ from recollect.doors.http.problems import respond
 Schema: TypeAlias = dict[str, Any]
 JSON = "application/json"
 LONGEST_ADDRESS = 2_000
+PLAIN = re.compile(r"[!$-;=@-\[\]-~]+")
+"""What an address is written in: ASCII without blanks, quotes, signs of a tag, and what begins a query."""
 NAMED = 4
 """So many fields of the objects in a list are named in its description."""
 SCOPE = ("agent", "user")
@@ -52,7 +55,7 @@ async def read_dify_document(request: Request, base_url: str = "") -> Response:
     """Give the document that Dify imports as a custom tool, for the address at which Dify reaches this service."""
     address = (base_url or str(request.base_url)).rstrip("/")
     scheme, _, rest = address.partition("://")
-    if scheme not in {"http", "https"} or not rest or len(address) > LONGEST_ADDRESS or set(address) & set(' ?#\\"<>'):
+    if scheme not in {"http", "https"} or len(address) > LONGEST_ADDRESS or not PLAIN.fullmatch(rest):
         detail = "base_url must be the address at which Dify reaches this service, as in https://memory.example.com."
         return respond(422, "invalid_input", detail)
     return JSONResponse(write_dify_document(request.app.openapi(), address))

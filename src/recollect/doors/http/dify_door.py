@@ -51,7 +51,7 @@ def leave_out_blanks(body: bytes) -> bytes:
     """Take blank fields out of a JSON object; whatever else it is, the routes say what is wrong with it."""
     try:
         fields: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body
     if not isinstance(fields, dict):
         return body

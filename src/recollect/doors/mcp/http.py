@@ -54,8 +54,7 @@ class Endpoint:
 async def refuse(scope: Scope) -> Response | None:
     """Turn away what is no POST, comes from a page of another site, or shows a key that is not valid."""
     headers = Headers(scope=scope)
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).hostname not in HERE:
+    if not is_local(headers.get("origin")):
         return respond(403, "forbidden", FOREIGN_PAGE)
     if scope["method"] != "POST":
         answer = respond(405, "method_not_allowed", "Send a POST: nothing is kept that could be read or ended.")
@@ -68,6 +67,16 @@ async def refuse(scope: Scope) -> Response | None:
     except UnavailableError as problem:
         return respond(503, problem.code, str(problem))
     return None
+
+
+def is_local(origin: str | None) -> bool:
+    """Tell whether a page of this machine asks, or no page at all."""
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).hostname in HERE
+    except ValueError:
+        return False
 
 
 async def open_mind(ctx: Asked, agent: str, user: str) -> AnyMind:

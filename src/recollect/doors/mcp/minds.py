@@ -16,7 +16,7 @@ AnyMind: TypeAlias = Mind | RemoteMind
 Asked: TypeAlias = ServerRequestContext[Any, Any]
 OpenMind: TypeAlias = Callable[[Asked, str, str], Awaitable[AnyMind]]
 """From a request and the names in it to a mind; asked anew at every call, so that no two callers share one."""
-OUT_OF_BOUNDS = "This server was started for other names: leave agent and user out."
+OUT_OF_BOUNDS = "This server was started for other names: leave agent and user empty."
 
 
 def choose_names(bounds: Bounds, agent: str, user: str) -> tuple[str, str]:

@@ -120,9 +120,9 @@ def names_of(given: object) -> tuple[str, str]:
 
 async def observe(what: str, asked: Awaitable[Answer]) -> Answer:
     """Count, time and log one call by ids and codes only; raise what went wrong as the protocol's own error."""
-    started, outcome = time.perf_counter(), "ok"
+    started, outcome = time.perf_counter(), "cancelled"
     try:
-        return await asked
+        answer = await asked
     except ValidationError as problem:
         outcome = InvalidInputError.code
         raise MCPError(INVALID_PARAMS, explain(problem)) from None
@@ -135,6 +135,9 @@ async def observe(what: str, asked: Awaitable[Answer]) -> Answer:
         outcome = "internal"
         report(problem)
         raise MCPError(INTERNAL_ERROR, INTERNAL) from None
+    else:
+        outcome = "ok"
+        return answer
     finally:
         CALLS.labels(what, outcome).inc()
         milliseconds = round((time.perf_counter() - started) * 1000, 2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -11,16 +13,32 @@ from mcp.server.stdio import stdio_server
 from recollect.client import Client
 from recollect.doors.mcp.minds import AnyMind, Asked, OpenMind, choose_names
 from recollect.doors.mcp.server import build_server, keep_quiet
+from recollect.doors.terminal import stop_on_signals
 from recollect.models import Bounds
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 
 
 async def serve(minds: AbstractAsyncContextManager[OpenMind]) -> None:
-    """Answer until the client leaves; the log goes to standard error, nothing but the protocol to standard output."""
+    """Answer until the client leaves or a signal comes; nothing but the protocol goes to standard output."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     keep_quiet()
-    async with minds as open_mind, stdio_server() as (requests, answers):
+    signalled = asyncio.Event()
+    stop_on_signals(signalled.set)
+    async with minds as open_mind:
+        answering, stopping = asyncio.create_task(answer(open_mind)), asyncio.create_task(signalled.wait())
+        await asyncio.wait({answering, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            stopping.cancel()
+            await answering
+    if signalled.is_set():
+        # All is closed but standard input: a thread waits for its next line, and would hold the process up.
+        os._exit(0)
+
+
+async def answer(open_mind: OpenMind) -> None:
+    """Answer what comes in, until nothing more can."""
+    async with stdio_server() as (requests, answers):
         server = build_server(open_mind)
         await server.run(requests, answers, server.create_initialization_options())
 

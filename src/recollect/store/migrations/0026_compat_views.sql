@@ -22,9 +22,15 @@ begin
     if not pg_has_role(current_user, 'recollect_compat', 'set') then
         execute format('grant recollect_compat to %I', current_user);
     end if;
+exception when insufficient_privilege then
+    raise exception 'Another owner has made the role recollect_compat on this server: as a superuser, run "grant '
+        'recollect_compat to %" and "grant recollect_readers to % with admin option".', current_user, current_user;
 end $$;
 
 grant usage on schema public to recollect_compat, recollect_readers;
+
+-- What the planner knows of the names of scopes would tell a reader those of other tenants, by its estimates.
+alter table scopes alter agent set statistics 0, alter "user" set statistics 0;
 
 -- Which tenant a role may read. Roles belong to the whole server, what they may read to one database.
 create table readers (
