@@ -46,7 +46,8 @@ def test_the_readme_leads_to_the_right_answer_within_a_minute(home):
     wheel = build(home)
     environment = make_environment(home)
     for step in steps[:2]:
-        arguments = [argument.replace("recollect[", f"{wheel}[") for argument in step[2:]]
+        # The checkout as a wheel, so that what a release would carry is what runs.
+        arguments = [argument.replace(".[", f"{wheel}[") for argument in step[2:]]
         subprocess.run(["uv", "pip", "install", "--quiet", *arguments], env=environment, check=True, cwd=home)
     started = time.monotonic()
     up = subprocess.Popen(steps[2], env=environment, cwd=home, stdout=subprocess.PIPE, text=True)

