@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.appends import Utterance, as_messages
-from recollect.core.bounds import check_all_users
+from recollect.core.bounds import check_all_users, check_right
 from recollect.core.feedback import judge
-from recollect.errors import ForbiddenError, UnavailableError
+from recollect.errors import UnavailableError
 from recollect.models import (
     JSON,
     Appended,
@@ -115,8 +115,7 @@ class AgentView:
     def _require(self, right: Right, *, all_users: bool = False) -> None:
         if all_users:
             check_all_users(self.caller)
-        if right not in self.caller.rights:
-            raise ForbiddenError(f"This API key lacks the right `{right}`.")
+        check_right(self.caller, right)
 
 
 @dataclass(frozen=True, slots=True)

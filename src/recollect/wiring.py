@@ -21,12 +21,12 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
-from recollect.core.bounds import check_new_bounds, check_unbound
+from recollect.core.bounds import check_new_bounds, check_right, check_unbound
 from recollect.core.checks import check_line, check_scope
 from recollect.core.costs import read_prices
 from recollect.core.retention import share_kept, usual_rules
 from recollect.core.tokens import ESTIMATE
-from recollect.errors import EmbedderError, ForbiddenError, InvalidInputError, SetupError
+from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.reflect import Reflecting
 from recollect.jobs.retain import retain_now
@@ -106,8 +106,8 @@ class Recollect:
             caller = (await scopes.admit(self.parts.database, secret, door, "", "")).caller
         if not bound:
             check_unbound(caller)
-        if right is not None and right not in caller.rights:
-            raise ForbiddenError(f"This API key lacks the right `{right}`.")
+        if right is not None:
+            check_right(caller, right)
         return caller
 
     async def create_key(

@@ -1,13 +1,19 @@
-"""Keep a key that is bound to an agent, or to one of its users, from everything that reaches beyond that."""
+"""Keep a caller within the rights of the key, and a bound key within its agent or one of its users."""
 
 from __future__ import annotations
 
 from recollect.core.checks import check_scope
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models import Bounds, Caller
+from recollect.models import Bounds, Caller, Right
 
 # One text whether or not the scope exists: a bound key learns nothing of others.
 OUT_OF_BOUNDS = "This API key is bound: leave agent and user empty, or name those that it was made for."
+
+
+def check_right(caller: Caller, right: Right) -> None:
+    """Raise ForbiddenError unless a caller has a right."""
+    if right not in caller.rights:
+        raise ForbiddenError(f"This API key lacks the right `{right}`.")
 
 
 def check_unbound(caller: Caller) -> None:

@@ -59,6 +59,8 @@ class Batch:
     scope: Scope
     operations: Sequence[ItemOperation]
     sought: Sought
+    room: int
+    """How much each question may be answered with."""
     key: str
     answers: dict[int, Answer] = field(default_factory=dict[int, Answer])
     results: dict[int, ItemResult] = field(default_factory=dict[int, ItemResult])
@@ -77,7 +79,7 @@ async def batch(
     """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
     check_operations(operations)
     check_idempotency_key(key)
-    going = Batch(scope, operations, await seek(parts, scope, operations, place), key)
+    going = Batch(scope, operations, await seek(parts, scope, operations, place), share_room(operations), key)
     if any(map(is_write, operations)):
         await change(parts, caller, going)
     else:
@@ -100,12 +102,11 @@ async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], 
 
 async def ask_all(connection: Connection, going: Batch) -> None:
     """Send every question of a batch; the answers are read when all is sent."""
-    room = share_room(going.operations)
     gets = {number: each for number, each in enumerate(going.operations) if isinstance(each, GetItem)}
     if gets:
         wanted = {number: (tuple(get.path), get.key) for number, get in gets.items()}
         vectors = any(get.vector for get in gets.values())
-        named = await items.ask_named(connection, going.scope, set(wanted.values()), room, vectors=vectors)
+        named = await items.ask_named(connection, going.scope, set(wanted.values()), going.room, vectors=vectors)
         going.answers |= {
             number: partial(named.read, name, vector=gets[number].vector) for number, name in wanted.items()
         }
@@ -126,16 +127,15 @@ async def read_all(going: Batch) -> None:
 
 async def ask_found(connection: Connection, going: Batch, number: int, find: FindItems) -> Answer:
     """Ask for what a find looks for: by its vector, by its text, or the newest."""
-    room = share_room(going.operations)
     if find.embedding is not None:
-        return partial(items.read_found, await items.ask_own(connection, going.scope, find, room, find.embedding))
+        return partial(items.read_found, await items.ask_own(connection, going.scope, find, going.room, find.embedding))
     place = going.sought.place
     if number not in going.sought.vectors or place is None:
-        return partial(items.read_found, await items.ask_newest(connection, going.scope, find, room))
+        return partial(items.read_found, await items.ask_newest(connection, going.scope, find, going.room))
     vector = going.sought.vectors[number]
     if vector is None:
-        return partial(items.read_found, await items.ask_wording(connection, place, find, room))
-    return partial(items.read_found, await items.ask_nearest(connection, place, find, room, vector))
+        return partial(items.read_found, await items.ask_wording(connection, place, find, going.room))
+    return partial(items.read_found, await items.ask_nearest(connection, place, find, going.room, vector))
 
 
 async def change(parts: Parts, caller: Caller, going: Batch) -> None:

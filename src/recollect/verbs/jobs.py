@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.core.bounds import check_unbound
+from recollect.core.bounds import check_right, check_unbound
 from recollect.core.checks import check_limit
-from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, SetupError
+from recollect.errors import InvalidInputError, NotFoundError, SetupError
 from recollect.models import Caller, Job, Jobs, JobState, Right
 from recollect.store import jobs, ownership
 from recollect.store.db import Database
@@ -89,5 +89,4 @@ class JobDesk:
 def require(caller: Caller, right: Right) -> None:
     """Raise ForbiddenError unless a caller has a right, and has it for the whole tenant."""
     check_unbound(caller)
-    if right not in caller.rights:
-        raise ForbiddenError(f"This API key lacks the right `{right}`.")
+    check_right(caller, right)

@@ -68,10 +68,9 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     for routes in (
         *(memories, conversations, segments, associations, reflections, facts, graph, fading, items),
         *(topics, blocks, recalls, agents, jobs, ledger, keys, health),
+        *(dify_document, dify_knowledge),
     ):
         app.include_router(routes.router)
-    for door in (dify_document, dify_knowledge):
-        app.include_router(door.router)
     app.router.routes.extend(mcp.ROUTES)
     problems.install(app)
     app.add_middleware(DifyDoor)
