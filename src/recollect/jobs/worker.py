@@ -282,5 +282,8 @@ async def run_worker(
                 if await until():
                     return
                 continue
+        if (working := asyncio.current_task()) is not None and working.cancelling():
+            # Where the database is away, the engine ends with that error instead of the cancellation.
+            raise asyncio.CancelledError
         LOG.warning(json.dumps({"event": "worker_restarts"}))
         await asyncio.sleep(RESTART_SECONDS)
