@@ -1,34 +1,60 @@
-"""One real PostgreSQL for the whole run, one freshly cloned database for every test that asks."""
+"""One real PostgreSQL for every process that runs tests, one freshly cloned database for every test that asks."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-from contextlib import asynccontextmanager
+import random
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
+from fastapi import FastAPI
 
-from folders import open_folder
+from clones import Clones
+from folders import MEMORY, find_memory, open_folder
+from recollect.doors import terminal
 from recollect.doors.http.app import create_app
+from recollect.doors.http.door import KnownKeys
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Right
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
 from recollect.wiring import Addresses, connected, prepare
 from served import serving
+from sizes import load_profile
 
+pytest_plugins = ["promises", "timings"]
+load_profile()
+# A console keeps the width that it was made with; the workers of pytest-xdist name one, and so may a terminal.
+terminal.out._width = terminal.err._width = None
 TEMPLATE = "template_of_tests"
-QUICK = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "shared_buffers": "128MB"}
-NUMBERS = itertools.count(1)
+QUICK = {
+    "fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "shared_buffers": "128MB",
+    "max_wal_size": "256MB",
+}  # fmt: skip
+# A busy machine may take its time; what a short time does is tested with a short time.
+PATIENT = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
+IDLE: list[FastAPI] = []
 SHARED = Path(__file__).parents[2] / "shared"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the files in another order")
+
+
+def pytest_collection_modifyitems(config, items):
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        files = sorted({item.path for item in items})
+        random.Random(seed).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    with open_folder("tests") as folder, Cluster(folder / "postgres", settings=QUICK) as started:
+    with open_folder("tests", find_memory()) as folder, Cluster(folder / "postgres", settings=QUICK) as started:
         yield started
 
 
@@ -51,13 +77,19 @@ def template(cluster):
     return TEMPLATE
 
 
+@pytest.fixture(scope="session")
+def clones(cluster, template):
+    stock = Clones(cluster.dsn(), template, in_memory=MEMORY in cluster.data.parents)
+    yield stock
+    stock.close()
+
+
 @pytest.fixture
-def addresses(cluster, template):
+def addresses(cluster, clones):
     """The addresses of a database that this test alone uses."""
-    name = f"test_{next(NUMBERS)}"
-    execute(cluster, f"create database {name} template {template}")
+    name = clones.take()
     yield addresses_of(cluster, name)
-    execute(cluster, f"drop database {name} with (force)")
+    clones.drop(name)
 
 
 @pytest.fixture
@@ -83,7 +115,7 @@ def outside(cluster):
 @pytest.fixture
 async def recollect(addresses, embedder):
     """A running Recollect on a database of its own, with the deterministic embedder."""
-    async with connected(Settings(embedder="fake"), addresses, embedder) as running:
+    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
 
 
@@ -92,14 +124,24 @@ async def mind(recollect):
     return await recollect.mind("ada", "li")
 
 
+@contextmanager
+def application(recollect):
+    """Lend an application: the framework builds routes when they are first asked for, which costs more than a test."""
+    app = IDLE.pop() if IDLE else create_app()
+    app.state.recollect, app.state.known_keys = recollect, KnownKeys()
+    try:
+        yield app
+    finally:
+        IDLE.append(app)
+
+
 @asynccontextmanager
 async def http_client(recollect, secret):
-    app = create_app(recollect=recollect)
-    app.state.recollect = recollect
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-    async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as client:
-        yield client
+    with application(recollect) as app:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as client:
+            yield client
 
 
 async def new_key(recollect, tenant="default", rights=tuple(Right), trust=50):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = sorted(path.parent.name for path in ROOT.glob("integrations/*/pyproject.toml"))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect" / "integrations"
+# The environments run the sources of one checkout, so each checkout has its own.
+ENVIRONMENTS = CACHE / hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
+OWNER = "checkout"
+"""The file beside the environments that says whose they are."""
+AT_ONCE = 2
 
 
 def wanted(name: str) -> str:
@@ -30,33 +38,48 @@ def find_python(name: str) -> str | None:
 
 def project_environment(name: str) -> dict[str, str]:
     """Give the environment to run a project in: its own packages, away from the checkout and from ours."""
-    place = ROOT / ".cache" / "integrations" / name
-    apart = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
+    # Without bytecode every process would compile its framework anew.
+    apart = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"}
     inherited = {key: value for key, value in os.environ.items() if key not in apart}
     inherited = {key: value for key, value in inherited.items() if not key.startswith("RECOLLECT_")}
-    return inherited | {"UV_PROJECT_ENVIRONMENT": str(place), "DO_NOT_TRACK": "1"}
+    size = {"RECOLLECT_TESTS": os.environ.get("RECOLLECT_TESTS", "ci")}
+    return inherited | size | {"UV_PROJECT_ENVIRONMENT": str(ENVIRONMENTS / name), "DO_NOT_TRACK": "1"}
 
 
 def in_project(name: str, *command: str) -> list[str]:
-    """Say how to run a command in a project's own environment."""
-    python = find_python(name)
-    if python is None:
+    """Say how to run a Python program in a project's own environment, which `make setup` installed."""
+    python = ENVIRONMENTS / name / "bin" / "python"
+    if not python.exists() and find_python(name) is None:
         import pytest
 
         pytest.skip(f"there is no Python {wanted(name)} on this machine")
-    return ["uv", "run", "--project", f"integrations/{name}", "--frozen", "--python", python, *command]
+    assert python.exists(), f"the environment of {name} is missing: run `make setup`"
+    return [str(python), *command]
+
+
+def install(name: str) -> None:
+    """Install one project's environment, as locked."""
+    python = find_python(name)
+    print(f"{name}: {python or f'left out, there is no Python {wanted(name)}'}", flush=True)
+    if python is not None:
+        command = ["uv", "sync", "--quiet", "--project", f"integrations/{name}", "--frozen", "--python", python]
+        subprocess.run(command, cwd=ROOT, env=project_environment(name), check=True)
+
+
+def remove_orphans() -> None:
+    """Remove the environments of checkouts that are gone."""
+    for owner in CACHE.glob(f"*/{OWNER}"):
+        if not Path(owner.read_text(encoding="utf-8")).is_dir():
+            shutil.rmtree(owner.parent, ignore_errors=True)
 
 
 def main() -> None:
-    """Install every project's environment, as locked."""
-    for number, name in enumerate(PROJECTS, start=1):
-        python = find_python(name)
-        print(
-            f"[{number}/{len(PROJECTS)}] {name}: {python or f'left out, there is no Python {wanted(name)}'}", flush=True
-        )
-        if python is not None:
-            command = ["uv", "sync", "--quiet", "--project", f"integrations/{name}", "--frozen", "--python", python]
-            subprocess.run(command, cwd=ROOT, env=project_environment(name), check=True)
+    """Install every project's environment."""
+    remove_orphans()
+    ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
+    (ENVIRONMENTS / OWNER).write_text(str(ROOT), encoding="utf-8")
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(install, PROJECTS))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ async def over_http(url, secret, mode="auto", path="/mcp"):
     """Open a session of the SDK's client over streamable HTTP, as the holder of a key."""
     headers = {"Authorization": f"Bearer {secret}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http,  # no TLS here: reads no certificates
         Client(streamable_http_client(url + path, http_client=http), mode=mode) as client,
     ):
         yield client

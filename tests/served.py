@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import httpx
 import psycopg
 
 from folders import open_folder
+from ports import free_port
 from recollect.llm.configured import build_embedder
 from recollect.models import Right
 from recollect.settings import Settings
@@ -27,6 +27,8 @@ from recollect.wiring import Addresses, connected, prepare
 NUMBERS = itertools.count(1)
 PATIENCE_SECONDS = 90
 COMMAND = Path(sys.executable).with_name("recollect")
+# A server that keeps no bytecode compiles everything anew at each start.
+SURROUNDINGS = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager
@@ -42,7 +44,7 @@ def serving(cluster: Cluster, **settings: str) -> Iterator[dict[str, str]]:
     port = free_port()
     chosen = {"database_url": addresses.service, "owner_database_url": addresses.owner, "port": str(port)} | settings
     environment = {f"RECOLLECT_{name.upper()}": value for name, value in chosen.items()}
-    server = subprocess.Popen([COMMAND, "serve"], env=os.environ | environment, stdin=subprocess.DEVNULL)
+    server = subprocess.Popen([COMMAND, "serve"], env=SURROUNDINGS | environment, stdin=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for(url, server)
@@ -88,13 +90,6 @@ def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
         except httpx.TransportError:
             time.sleep(0.1)
     raise RuntimeError(f"the server did not come up (exit code {server.poll()})")
-
-
-def free_port() -> int:
-    """Find a port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> None:

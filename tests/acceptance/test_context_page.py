@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from folders import open_folder
+from folders import find_memory, open_folder
 from recollect.core.block import HEADING
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "context.md"
+APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 
 
 def blocks(language: str) -> list[str]:
@@ -28,27 +28,11 @@ def test_the_program_prints_what_the_page_shows():
 
 
 def run(program: str) -> str:
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    with open_folder("context-page") as folder:
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(APART)}
+    with open_folder("context-page", find_memory()) as folder:
         environment = plain | {"RECOLLECT_DATA_DIR": str(folder / "data"), "RECOLLECT_EMBEDDER": "none"}
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, cwd=folder, capture_output=True, text=True, check=False
         )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_the_bench_behind_the_figures_runs():
-    root = PAGE.parents[2]
-    out = root / "bench" / "out" / "context.json"
-    before = out.read_text() if out.exists() else None
-    command = [sys.executable, str(root / "bench" / "context.py"), "--memories", "500", "--messages", "100"]
-    try:
-        done = subprocess.run([*command, "--rounds", "5"], capture_output=True, text=True, cwd=root, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        figures = json.loads(out.read_text())
-    finally:
-        if before is not None:
-            out.write_text(before)
-    assert set(figures) == {"recall", "recall of 200", "history", "context"}
-    assert all(value > 0 for row in figures.values() for value in row.values())

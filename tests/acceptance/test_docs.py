@@ -19,7 +19,7 @@ import yaml
 from pydantic import SecretStr, TypeAdapter
 
 import recollect
-from folders import open_folder
+from folders import find_memory, open_folder
 from recollect import errors, sync
 from recollect.client import Client
 from recollect.doors.cli import app as command_line
@@ -39,6 +39,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorial").glob("*.md"))
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 SHORT_ID = re.compile(r"\[m[0-9a-f]{4,}\]")
@@ -62,7 +63,7 @@ def rows(name: str) -> list[list[str]]:
 @pytest.fixture
 def folder():
     """A folder that the embedded server's account can enter, unlike those below pytest's own."""
-    with open_folder("docs") as made:
+    with open_folder("docs", find_memory()) as made:
         yield made
 
 
@@ -77,7 +78,7 @@ def folder():
 )
 def test_programs_run_and_print_what_the_page_shows(name, folder):
     local = has_minilm()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(APART)}
     environment |= {
         "RECOLLECT_DATA_DIR": str(folder / "data"),
         "RECOLLECT_EMBEDDER": "local" if local else "fake",

@@ -16,6 +16,7 @@ from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.knowledge import EntityType
 from recollect.settings import Settings
 from recollect.wiring import connected
+from sizes import Sizes
 
 SCOPE = {"agent": "ada", "user": "li"}
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -23,6 +24,7 @@ TOPICS = (
     ("Ann lives in Oslo and rows her boat on the lake.", "Her boat on the lake needs new oars for rowing."),
     ("Bob works for Acme and waits for his tax return.", "The tax office sent the tax return of Bob to Acme."),
 )
+SEGMENTS = Sizes("segments", ci=1, long=2)
 ANSWER_TOKENS = 100
 """Short enough for a slow machine. Such a model seldom comes to an end before: what it said until then is salvaged."""
 TRIES = 12
@@ -39,6 +41,7 @@ def tell(texts):
 @pytest.mark.real_model
 @pytest.mark.slow
 @pytest.mark.skipif(find_weights() is None, reason="the weights of the small chat model are not installed")
+@pytest.mark.promise("A real model enriches segments, and every part of what it says fits the next", SEGMENTS)
 async def test_a_real_model_enriches_what_was_said(addresses):
     with serving_chat() as server:
         endpoint = ChatEndpoint(server.url, MODEL, seconds=240, characters=2_000, answer_tokens=ANSWER_TOKENS)
@@ -53,12 +56,13 @@ async def test_a_real_model_enriches_what_was_said(addresses):
 
 
 async def enrich_by(http, recollect, chat):
-    said = list(tell([text for topic in TOPICS for text in topic]))
+    said = list(tell([text for topic in TOPICS[: SEGMENTS.now] for text in topic]))
     answer = await http.post("/v1/messages", json=SCOPE | {"conversation": "c", "messages": said})
     messages = [message["id"] for message in answer.json()["messages"]]
     await http.post("/v1/conversations/c/segments", json=SCOPE)
     segments = await wait_patiently(http, recollect)
-    assert [(segment["first_number"], segment["last_number"]) for segment in segments] == [(1, 4), (5, 8)]
+    spans = [(segment["first_number"], segment["last_number"]) for segment in segments]
+    assert spans == [(1, 4), (5, 8)][: SEGMENTS.now]
     print([(segment["state"], segment["label"], segment["reason"]) for segment in segments], chat.total)
     assert "enriched" in {segment["state"] for segment in segments}
     for number, segment in enumerate(segments):

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from command_line import call, settings_of
 from dify_database import fill_example, made_dify
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto"
 PAGES = ("from-dify.md", "from-dify.zh.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 ADDRESS = "postgresql://recollect_reader@localhost:5432/dify"
 
 
@@ -50,35 +52,26 @@ def dify(cluster):
         made.execute("drop role recollect_reader")
 
 
-@pytest.fixture
-def call(addresses, dify):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")} | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "PYTHONIOENCODING": "utf-8",
-        "COLUMNS": "100",
-    }
-
-    def work(program, *arguments):
-        command = [sys.executable, "-c", program, *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode()
-
-    return work
+def run_program(program: str, settings: dict[str, str]) -> str:
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(APART)}
+    environment = plain | settings | {"PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
 
 
-async def test_the_example_is_imported_compared_and_asked_for(call, dify, http):
+async def test_the_example_is_imported_compared_and_asked_for(addresses, dify, http):
+    settings = settings_of(addresses) | {"COLUMNS": "100"}
     _, dry_run, real = blocks(PAGES[0], "sh")[0].splitlines()
     reader = dify.dsn.replace("user=postgres", "user=recollect_reader")
     imported, compared = blocks(PAGES[0], "text")
     for line in (dry_run, real):
         command = [reader if word == ADDRESS else word for word in shlex.split(line)[1:]]
-        shown = call("from recollect.doors.cli import main; main()", *command)
-    assert shown == imported
+        shown = call(*command, settings=settings)
+        assert shown.code == 0, shown.stderr
+    assert shown.stdout == imported
     compare, before, after = blocks(PAGES[0], "python")
-    assert call(compare) == compared
+    assert run_program(compare, settings) == compared
 
     context, history, messages = (json.loads(text) for text in blocks(PAGES[0], "json"))
     made = run_node(before, context["user"], context["conversation"], context["text"])

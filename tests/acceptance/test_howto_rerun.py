@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from command_line import call, settings_of
 from integration.scripted_chat import chatting
 from recollect.models import NewMessage, Role
 from recollect.verbs.enrich import enrich
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "rerun-enrichment.md"
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 TALK = {
     "li": (
@@ -46,12 +43,10 @@ def commands():
     return [shlex.split(line, comments=True)[1:] for line in lines]
 
 
-def call(command, environment):
-    done = subprocess.run(
-        [*COMMAND, *command], env=environment, input="y\n", capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def show(command, settings):
+    ended = call(*command, settings=settings, typed="y\n")
+    assert ended.code == 0, ended.said
+    return ended.stdout
 
 
 async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, owner):
@@ -64,17 +59,10 @@ async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, own
             await talk.close_segment()
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(recollect.parts, number)
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "RECOLLECT_CHAT_MODEL": "qwen3-8b",
-        "RECOLLECT_CHAT_PRICES": "qwen3-8b=0.05/0.40 qwen3-32b=0.20/0.80",
-        "COLUMNS": "120",
-    }
+    prices = "qwen3-8b=0.05/0.40 qwen3-32b=0.20/0.80"
     with chatting(answering=lambda *_: ANSWER, usage=USAGE) as url:
-        dry, run, *_ = [call(command, environment | {"RECOLLECT_CHAT_URL": url}) for command in commands()]
+        settings = settings_of(addresses, chat_model="qwen3-8b", chat_prices=prices, chat_url=url)
+        dry, run, *_ = [show(command, settings | {"COLUMNS": "120"}) for command in commands()]
     plan, result = blocks("text")
     assert tidy(dry) == tidy(plan)
     # The same plan, the question, and then what came of it.

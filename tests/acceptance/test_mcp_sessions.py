@@ -1,4 +1,4 @@
-"""Thirty-two MCP sessions at once, over HTTP and over processes: no error, and nobody reads what is another's."""
+"""Many MCP sessions at once, over HTTP and over processes: no error, and nobody reads what is another's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from mcp_doors import bound_key, listening, over_http, over_stdio, settings_of
 from recollect.models import NewMessage, Role
 from recollect.settings import Settings
 from recollect.wiring import connected
+from sizes import Sizes
 
 SESSIONS = 32
+PROCESSES = Sizes("processes", ci=8, long=32)
 STARTING = 4
 """How many processes start at a time; once started, all are open until the last one is done."""
-ROUNDS = 3
+ROUNDS = Sizes("rounds each", ci=1, long=3)
 PATIENT = {"deadline_seconds": 120, "channel_seconds": 60}
 """What is measured here is order, not speed: a machine under load answers late, and that is no error."""
 
@@ -37,9 +39,9 @@ async def talk(recollect, number):
 class Session:
     """One scripted session: what it calls, what went wrong, and what it was shown that is not its own."""
 
-    def __init__(self, client, number, tally):
+    def __init__(self, client, number, count, tally):
         self.client, self.number, self.tally = client, number, tally
-        self.others = [f"lot {other} " for other in range(SESSIONS) if other != number]
+        self.others = [f"lot {other} " for other in range(count) if other != number]
 
     async def call(self, tool, **arguments):
         answer = await self.client.call_tool(tool, arguments)
@@ -52,7 +54,7 @@ class Session:
 
     async def run(self):
         mine = f"lot {self.number} "
-        for turn in range(ROUNDS):
+        for turn in range(ROUNDS.now):
             stored = await self.call("remember", content=f"{mine}goes for {turn} pounds", importance=5 + turn)
             found = await self.call("recall", text="for how many pounds does the lot go", limit=50, kinds=["event"])
             assert stored["id"] in [hit["id"] for hit in found["hits"]]
@@ -67,12 +69,13 @@ class Session:
             assert left["hits"] == []
 
 
-def check(tally, transport):
+def check(tally, transport, count):
     calls = sum(tally[tool] for tool in ("remember", "recall", "history", "context", "forget"))
-    print(f"\n{transport}: {SESSIONS} sessions, {calls} calls, {dict(tally)}")
-    assert (tally["errors"], tally["mixed up"], calls) == (0, 0, SESSIONS * ROUNDS * 6)
+    print(f"\n{transport}: {count} sessions, {calls} calls, {dict(tally)}")
+    assert (tally["errors"], tally["mixed up"], calls) == (0, 0, count * ROUNDS.now * 6)
 
 
+@pytest.mark.promise("MCP sessions of 32 users at once over HTTP get no error and nothing of each other", ROUNDS)
 async def test_32_sessions_over_http(recollect):
     keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(SESSIONS)]
     await asyncio.gather(*(talk(recollect, number) for number in range(SESSIONS)))
@@ -83,19 +86,21 @@ async def test_32_sessions_over_http(recollect):
             mode = ("auto", "legacy")[number % 2]
             async with over_http(url, keys[number], mode) as client:
                 await opened.wait()
-                await Session(client, number, results).run()
+                await Session(client, number, SESSIONS, results).run()
 
         for number in range(SESSIONS):
             group.create_task(hold(number))
-    check(results, "HTTP")
+    check(results, "HTTP", SESSIONS)
 
 
-async def test_32_sessions_over_processes(recollect, addresses):
-    await asyncio.gather(*(talk(recollect, number) for number in range(SESSIONS)))
-    keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(SESSIONS)]
+@pytest.mark.promise("MCP sessions at once, each a process, get no error and nothing of each other", PROCESSES, ROUNDS)
+async def test_sessions_over_processes(recollect, addresses):
+    count = PROCESSES.now
+    await asyncio.gather(*(talk(recollect, number) for number in range(count)))
+    keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(count)]
     patience = {f"RECOLLECT_{name.upper()}": str(value) for name, value in PATIENT.items()}
     results, starting = Counter({"errors": 0, "mixed up": 0}), asyncio.Semaphore(STARTING)
-    opened = asyncio.Barrier(SESSIONS)
+    opened = asyncio.Barrier(count)
 
     async with listening(recollect) as url, asyncio.TaskGroup() as group:
 
@@ -110,9 +115,9 @@ async def test_32_sessions_over_processes(recollect, addresses):
                 async with starting:
                     client = await stack.enter_async_context(over_stdio(*options, mode=mode, **environment))
                 await opened.wait()
-                await Session(client, number, results).run()
+                await Session(client, number, count, results).run()
                 await opened.wait()
 
-        for number in range(SESSIONS):
+        for number in range(count):
             group.create_task(hold(number))
-    check(results, "processes")
+    check(results, "processes", count)

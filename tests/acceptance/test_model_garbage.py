@@ -1,13 +1,8 @@
-"""Whatever a model says: no crash, nothing of anybody else's touched, nothing deleted, and what is true in it is kept.
-
-RECOLLECT_ROUNDS sets how much: 100 answers a round, 3 rounds unless told.
-"""
+"""Whatever a model says: no crash, nothing of others is touched, nothing deleted, and what is true in it is kept."""
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -25,9 +20,12 @@ from recollect.llm.fake import FakeChatModel
 from recollect.models import NewMessage, Role
 from recollect.models.knowledge import Entity, EntityType, Mention, NewFact
 from recollect.verbs.enrich import enrich
+from sizes import Sizes
 
-ROUNDS = int(os.environ.get("RECOLLECT_ROUNDS", "3"))
-ANSWERS = 100
+READ = Sizes("answers", ci=90, long=10_000)
+LEARNED = Sizes("answers", ci=18, long=10_000)
+MOST = 100
+"""One scope learns from so many."""
 SHOWN = 5
 FOREIGN = tuple(UUID(int=number << 64 | 0x7000_8000_0000_0000) for number in range(1, 6))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -38,21 +36,19 @@ DOUBTS = (Doubt(Mention("Anne"), (ANN,)), Doubt(Mention("阿信"), (replace(ANN,
 KNOWN = (ANN, replace(ANN, id=FOREIGN[1]), replace(ANN, id=FOREIGN[2]))
 
 
-def test_what_is_salvaged_is_within_bounds_and_loses_nothing_true():
-    began, planted, slowest = time.perf_counter(), 0, 0.0
-    for number in range(ROUNDS * ANSWERS):
+@pytest.mark.promise("What is true in an answer of a model is kept, however broken the rest of it is", READ)
+def test_what_is_salvaged_is_within_bounds_and_loses_nothing_true(figure):
+    planted = 0
+    for number in range(READ.now):
         garbage = draw(number, FOREIGN)
-        asked = time.perf_counter()
         salvaged = salvage(garbage.text, SHOWN)
-        slowest = max(slowest, time.perf_counter() - asked)
         check_bounds(salvaged)
         if garbage.planted:
             planted += 1
             assert garbage.planted in {stated.object for stated in salvaged.statements}, (number, garbage.text[:500])
         check_resolution(garbage, salvaged)
-    spent = time.perf_counter() - began
-    print(f"{ROUNDS * ANSWERS} answers, {planted} true facts found, {spent:.1f} s, slowest {1000 * slowest:.0f} ms")
-    assert planted > 0.5 * ROUNDS * ANSWERS
+    figure(f"{planted} true facts planted, all found")
+    assert planted > 0.5 * READ.now
 
 
 def check_bounds(salvaged):
@@ -91,21 +87,21 @@ def check_resolution(garbage, salvaged):
         assert chosen is None or isinstance(chosen, Doubt) or chosen in KNOWN
 
 
-@pytest.mark.slow
-async def test_garbage_reaches_nobody_else_and_deletes_nothing(recollect, owner):
+@pytest.mark.promise("What a model says reaches nobody else's memory and deletes nothing, whatever it says", LEARNED)
+async def test_garbage_reaches_nobody_else_and_deletes_nothing(recollect, owner, figure):
     foreign = await make_neighbours(recollect)
     chat = FakeChatModel(lambda prompt, answer: garble(prompt, answer.__name__, foreign))
     running = replace(recollect, parts=replace(recollect.parts, chat=chat))
     before = checksum(owner, foreign)
-    began, found = time.perf_counter(), {"enriched": 0, "failed": 0}
-    for number in range(ROUNDS):
-        for state, count in (await feed(running, owner, number, foreign)).items():
+    found = {"enriched": 0, "failed": 0}
+    for first in range(0, LEARNED.now, MOST):
+        numbers = range(first, min(first + MOST, LEARNED.now))
+        for state, count in (await feed(running, owner, numbers, foreign)).items():
             found[state] += count
         assert checksum(owner, foreign) == before
-    spent = time.perf_counter() - began
-    print(f"{ROUNDS * ANSWERS} answers, {found}, {chat.calls} questions, {spent:.0f} s")
-    assert sum(found.values()) == ROUNDS * ANSWERS
-    assert found["enriched"] > 0.7 * ROUNDS * ANSWERS
+    figure(f"{found['enriched']} segments learned from, {found['failed']} given up, {chat.calls} questions")
+    assert sum(found.values()) == LEARNED.now
+    assert found["enriched"] > 0.7 * LEARNED.now
 
 
 async def make_neighbours(recollect):
@@ -133,16 +129,15 @@ def garble(prompt, shape, foreign):
     return Said(garbage.text, garbage.whole, Usage(1_000, 1_000))
 
 
-async def feed(running, owner, round_number, foreign):
-    """Let a scope learn from a hundred answers, as a worker would, and see what is there after every few."""
-    user = f"user-{round_number}"
+async def feed(running, owner, numbers, foreign):
+    """Let a scope learn from its share of the answers, as a worker would, and see what is there after every few."""
+    user = f"user-{numbers.start}"
     mind = await running.mind("ada", user)
-    first = round_number * ANSWERS
     said = [
         NewMessage(
             Role.USER, f"The planted pear, answer number {number}.", occurred_at=NOON + timedelta(hours=2 * number)
         )
-        for number in range(first, first + ANSWERS)
+        for number in numbers
     ]
     receipts = await mind.conversation("c").append(said)
     await mind.conversation("c").close_segment()
@@ -155,7 +150,7 @@ async def feed(running, owner, round_number, foreign):
     listed = await mind.conversation("c").segments(limit=200)
     assert {segment.reason for segment in listed} <= {"", FAILED}
     assert [(await mind.get(receipt.id)).content for receipt in receipts] == [message.content for message in said]
-    check_planted(owner, scope_id, range(first, first + ANSWERS), foreign)
+    check_planted(owner, scope_id, numbers, foreign)
     states = [segment.state.value for segment in listed]
     return {state: states.count(state) for state in ("enriched", "failed")}
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from folders import open_folder
+from command_line import call
+from folders import find_memory, open_folder
 from recollect.llm.configured import has_minilm
 from saved_folder import read_saved_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "import-export.md"
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 ROW = re.compile(
     r"│ (\d\.\d{3}) │ (\d\.\d{3}) +│ (\d\.\d{3}) +│ (\d\.\d{3}) +│ (event|thought) +│ ([^│]+?) +│ ([^│]+?) +│"
 )
@@ -24,7 +21,7 @@ ROW = re.compile(
 
 @pytest.fixture
 def home():
-    with open_folder("demo") as folder:
+    with open_folder("demo", find_memory()) as folder:
         yield folder
 
 
@@ -40,13 +37,9 @@ def commands(saved: Path, back: Path) -> list[list[str]]:
 @pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
 def test_a_persona_is_imported_asked_and_exported(shared, home):
     saved, back = shared / "data" / "ga_july1_step_3_12" / "maria_lopez", home / "back" / "maria_lopez"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment |= {"RECOLLECT_DATA_DIR": str(home / "data"), "RECOLLECT_EMBEDDER": "local", "COLUMNS": "250"}
-    imported, recalled, exported = (
-        subprocess.run([*COMMAND, *words], env=environment, cwd="/", capture_output=True, text=True, check=False)
-        for words in commands(saved, back)
-    )
-    assert imported.returncode == 0, imported.stderr
+    settings = {"RECOLLECT_DATA_DIR": str(home / "data"), "RECOLLECT_EMBEDDER": "local", "COLUMNS": "250"}
+    imported, recalled, exported = (call(*words, settings=settings) for words in commands(saved, back))
+    assert imported.code == 0, imported.stderr
     assert re.search(r"embedding .*100%", imported.stderr)
     lines = re.findall(r"│ ([a-z ]+?) +│ +(\d+) │ +(\d+) │ +(\d+) │", imported.stdout)
     assert [(thing, int(stored), int(differ)) for thing, _, stored, differ in lines] == [
@@ -58,7 +51,7 @@ def test_a_persona_is_imported_asked_and_exported(shared, home):
         ("keyword strengths", 85, 0),
         ("scratch values", 47, 0),
     ]
-    assert recalled.returncode == 0, recalled.stderr
+    assert recalled.code == 0, recalled.stderr
     for factor in ("score", "recency", "relevance", "importance"):
         assert factor in recalled.stdout
     rows = ROW.findall(recalled.stdout)

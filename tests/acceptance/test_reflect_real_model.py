@@ -13,6 +13,7 @@ from recollect.wiring import connected
 
 EVENTS = ("Ann waters the plants in the kitchen", "Ann buys seeds at the market", "Bob repairs the garden fence")
 MORE = ("Ann reads a book about gardens", "Bob paints the fence", "Ann plants beans")
+ANSWER_TOKENS = 400
 
 
 @pytest.mark.real_model
@@ -20,7 +21,8 @@ MORE = ("Ann reads a book about gardens", "Bob paints the fence", "Ann plants be
 @pytest.mark.skipif(find_weights() is None, reason="the weights of the small chat model are not installed")
 async def test_a_real_model_reflects_and_leaves_thoughts_with_evidence_or_nothing(addresses, embedder):
     with serving_chat() as server:
-        chat = OpenAIChatModel(ChatEndpoint(server.url, MODEL, seconds=240, characters=600, answer_tokens=400))
+        endpoint = ChatEndpoint(server.url, MODEL, seconds=240, characters=600, answer_tokens=ANSWER_TOKENS)
+        chat = OpenAIChatModel(endpoint)
         async with connected(Settings(embedder="fake", embed_wait_seconds=10), addresses, embedder, chat) as recollect:
             mind = await recollect.mind("ada", "ann")
             await mind.remember(EVENTS)
@@ -39,7 +41,7 @@ async def test_a_real_model_reflects_and_leaves_thoughts_with_evidence_or_nothin
         assert thought.depth == 1
     assert chat.total.requests >= 1 + len(reflection.questions)
     assert chat.total.prompt_tokens > 100 * chat.total.requests
-    assert 0 < chat.total.completion_tokens <= 400 * chat.total.requests
+    assert 0 < chat.total.completion_tokens <= ANSWER_TOKENS * chat.total.requests
 
 
 async def reflect_patiently(mind, chat):

@@ -26,7 +26,7 @@ def test_an_example_runs(script, outside):
     assert said, "its docstring ends with a line `Run: uv run ... python examples/NAME.py`"
     assert said["script"] == script.name
     project = said["project"]
-    command = [sys.executable] if project is None else in_project(project, "python")
+    command = [sys.executable] if project is None else in_project(project)
     ran = subprocess.run(
         [*command, str(script)],
         cwd=ROOT,

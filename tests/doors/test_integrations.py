@@ -15,7 +15,7 @@ LONGEST_SECONDS = 900
 @pytest.mark.parametrize("name", PROJECTS)
 def test_an_integration_passes_its_own_tests(name, outside):
     ran = subprocess.run(
-        in_project(name, "pytest", f"integrations/{name}/tests", "-q", "-p", "no:cacheprovider"),
+        in_project(name, "-m", "pytest", f"integrations/{name}/tests", "-q", "-p", "no:cacheprovider"),
         cwd=ROOT,
         env=project_environment(name) | outside,
         capture_output=True,

@@ -1,14 +1,9 @@
-"""Twenty tenants with look-alike agents do what they like: nobody ever reads or touches another's memory or talk.
-
-RECOLLECT_WALK sets how many operations run (2,000 unless told; `make isolation` runs 50,000).
-"""
+"""Tenants with look-alike agents do what they like: nobody ever reads or touches another's memory or talk."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import time
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -28,10 +23,14 @@ from recollect.models import Cue, DropItem, FindItems, NewMemory, NewMessage, Pu
 from recollect.settings import Settings
 from recollect.store import db
 from recollect.wiring import Addresses, connected
+from sizes import Sizes
 
-STEPS = int(os.environ.get("RECOLLECT_WALK", "2000"))
+STEPS = Sizes("steps", ci=600, long=50_000)
+# Few in a short walk, so that each has something to be seen by the others.
+TENANTS = Sizes("tenants", ci=6, long=20)
+KINDS = 16
+"""So many kinds of steps there are."""
 STEPS_PER_RUN = 50
-TENANTS = 20
 SCOPES = [("a1", ""), ("a1", "u1"), ("A1", "u1"), ("a1", "U1"), ("u1", "a1"), ("a-1", "u1"), ("a1", "a1")]
 CONVERSATIONS = ["c1", "C1", "c-1", "c1.", "a1", "u1"]
 CHANGES = ["archive", "restore", "delete", "purge"]
@@ -102,7 +101,7 @@ class Crowd(RuleBasedStateMachine):
     def begin(self):
         """Every run goes on in the same world, so that it fills up."""
 
-    tenants = st.integers(0, TENANTS - 1)
+    tenants = st.integers(0, TENANTS.now - 1)
     scopes = st.sampled_from(SCOPES)
 
     @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS), copies=st.integers(1, 3))
@@ -321,7 +320,9 @@ class TalkingCrowd(Crowd):
         talk = world.talks_of(tenant, scope).get(name, Talk())
         history = {message.id: message.content for message in made.history.messages}
         self.compare(talk.messages, history, "the history of a context")
-        strangers = [number for number in range(TENANTS) if number != tenant and f"of tenant{number}\n" in made.block]
+        strangers = [
+            number for number in range(TENANTS.now) if number != tenant and f"of tenant{number}\n" in made.block
+        ]
         world.check(not strangers, "the block of a context quotes somebody else", strangers)
         world.done["context"] += 1
 
@@ -391,7 +392,7 @@ def build_world(loop, addresses):
 
 async def make_keys(running):
     secrets, revoked = [], []
-    for number in range(TENANTS):
+    for number in range(TENANTS.now):
         secrets.append((await new_key(running, f"tenant{number}"))[1])
         key, secret = await new_key(running, f"tenant{number}")
         await running.revoke_key(await running.operator.act_for(f"tenant{number}"), key.id)
@@ -399,57 +400,56 @@ async def make_keys(running):
     return secrets, revoked
 
 
-def run_crowd(world, steps, *, phases=(Phase.generate,)):
+def run_crowd(world, steps):
     class InThisWorld(TalkingCrowd):
         pass
 
     InThisWorld.world = world
-    started, before = time.perf_counter(), sum(world.done.values())
     limits = settings(
         max_examples=max(1, steps // STEPS_PER_RUN),
         stateful_step_count=STEPS_PER_RUN,
-        deadline=None,
+        # What a step finds depends on all before it, so that nothing is to be kept or made smaller.
         database=None,
-        derandomize=False,
-        phases=phases,
+        phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    try:
-        run_state_machine_as_test(InThisWorld, settings=limits)
-    finally:
-        seconds, steps_done = time.perf_counter() - started, sum(world.done.values()) - before
-        print(f"{steps_done} steps, {steps_done / seconds:.0f} per second, {world.rows_seen} rows seen")
-        print(dict(world.done))
+    run_state_machine_as_test(InThisWorld, settings=limits)
 
 
-def test_nobody_reads_or_touches_what_is_not_theirs(world, owner):
-    while (missing := STEPS - sum(world.done.values())) > 0:
+@pytest.mark.promise("Nobody reads, finds or changes what belongs to another tenant or scope", STEPS, TENANTS)
+def test_nobody_reads_or_touches_what_is_not_theirs(world, owner, figure):
+    while (missing := STEPS.now - sum(world.done.values())) > 0:
         run_crowd(world, missing)
+    steps, rows = sum(world.done.values()), world.rows_seen
+    figure(f"{steps} steps of {len(world.done)} kinds, {rows} rows seen, {len(world.leaks)} foreign")
+    assert len(world.done) == KINDS
     stored = owner.execute("select count(*) from memories").fetchone()[0]
     assert stored == sum(map(len, world.memories.values()))
     told = owner.execute("select count(*) from messages").fetchone()[0]
     assert told == sum(len(talk.messages) for talks in world.talks.values() for talk in talks.values())
 
 
-def test_the_machine_catches_a_role_that_passes_row_level_security(addresses):
+@pytest.mark.promise("The test of isolation notices a role that row-level security does not bind")
+def test_the_machine_catches_a_role_that_passes_row_level_security(addresses, figure):
     """Connected as the owner of the tables, the service has nothing left but its own predicates."""
     with asyncio.Runner() as runner:
         for world in build_world(runner.get_loop(), Addresses(addresses.owner, addresses.owner)):
-            expect_leak(world)
+            expect_leak(world, figure)
 
 
-def test_the_machine_catches_a_tenant_that_outlives_its_transaction(addresses, monkeypatch):
+@pytest.mark.promise("The test of isolation notices a tenant that outlives its transaction")
+def test_the_machine_catches_a_tenant_that_outlives_its_transaction(addresses, monkeypatch, figure):
     for name, query in db.QUERIES.items():
         monkeypatch.setitem(db.QUERIES, name, query.replace("'recollect.tenant', %(tenant)s, true", TOO_LONG))
     assert TOO_LONG in "".join(db.QUERIES.values())
     with asyncio.Runner() as runner:
         for world in build_world(runner.get_loop(), addresses):
-            expect_leak(world)
+            expect_leak(world, figure)
 
 
-def expect_leak(world):
+def expect_leak(world, figure):
     # What leaks depends on what ran before, so that hypothesis may call the failure flaky.
     with contextlib.suppress(LeakError, Flaky, ExceptionGroup):
         run_crowd(world, 1_000)
-    print(f"caught after {sum(world.done.values())} steps: {world.leaks[:1]}")
+    figure(f"caught after {sum(world.done.values())} steps")
     assert world.leaks

@@ -1,11 +1,7 @@
-"""Workers die or sleep past their lease: every job is done once, none is lost, each scope keeps its order.
-
-RECOLLECT_ROUNDS sets how much: 20 jobs and 2 killed workers a round, 5 rounds unless told.
-"""
+"""Workers die or sleep past their lease: every job is done once, none is lost, each scope keeps its order."""
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -13,11 +9,18 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
-ROUNDS = int(os.environ.get("RECOLLECT_ROUNDS", "5"))
-JOBS, KILLS, SCOPES, WORKERS = 20 * ROUNDS, 2 * ROUNDS, 8, 2
+from faults.trail_worker import CONCURRENCY
+from sizes import Sizes
+
+JOBS = Sizes("jobs", ci=60, long=2_000)
+KILLS = Sizes("killed workers", ci=2, long=200)
+SCOPES, WORKERS, PATIENCE = 16, 2, 60
+THOUGHT = (2.0, 2.0)
+"""How long a job lasts that is to be stopped before it writes: its clock runs on while its worker is stopped."""
 SCRIPT = Path(__file__).with_name("trail_worker.py")
 DEFER = """select procrastinate_defer_jobs_v1(array_agg(row(
         'trail', 'trail', 0, 'trail:' || scope_id, null,
@@ -28,6 +31,7 @@ TWICE = "select count(*) - count(distinct (scope_id, number)) from trail"
 OUT_OF_ORDER = """select count(*) from (
         select number < lag(number) over (partition by scope_id order by id) as back from trail
     ) steps where back"""
+RUNNING = "select count(*) from procrastinate_jobs where task_name = 'trail' and status = 'doing'"
 UNDONE = "select count(*) from procrastinate_jobs where task_name = 'trail' and status <> 'succeeded'"
 
 
@@ -46,9 +50,17 @@ def ask(owner, statement):
     return owner.execute(statement).fetchone()[0]
 
 
-def start(addresses, guard="fenced", pause=0.2):
-    command = [sys.executable, str(SCRIPT), addresses.service, guard, str(pause)]
+def start(addresses, guard="fenced", pauses=(0.0, 0.2)):
+    command = [sys.executable, str(SCRIPT), addresses.service, guard, *map(str, pauses)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def wait_for_word(worker, word):
+    """Wait until a worker says a word; one that has died says nothing more, and one that hangs is killed."""
+    guard = Timer(PATIENCE, worker.kill)
+    guard.start()
+    assert f"{word}\n" in iter(worker.stdout.readline, ""), f"the worker never said {word!r}"
+    guard.cancel()
 
 
 @contextmanager
@@ -63,11 +75,29 @@ def ended(workers):
             worker.stdout.close()
 
 
-def wait_until(condition, seconds):
+def wait_until(condition, seconds=PATIENCE):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "it did not come to pass in time"
         time.sleep(0.05)
+
+
+def stop_amid_jobs(workers, owner):
+    """Stop all workers at a moment at which each of them has a job: there are more than one alone may run."""
+    while True:
+        wait_until(lambda: ask(owner, RUNNING) > CONCURRENCY)
+        for worker in workers:
+            worker.send_signal(signal.SIGSTOP)
+        # What was sent before may still be on its way.
+        time.sleep(0.1)
+        if ask(owner, RUNNING) > CONCURRENCY:
+            return
+        resume(workers)
+
+
+def resume(workers):
+    for worker in workers:
+        worker.send_signal(signal.SIGCONT)
 
 
 def replace_killed(workers, addresses):
@@ -80,46 +110,50 @@ def replace_killed(workers, addresses):
 
 
 @pytest.mark.slow
-def test_every_job_is_done_once_and_in_order_while_workers_are_killed(trail, addresses):
-    trail.execute(DEFER, [SCOPES, JOBS])
+@pytest.mark.promise("Every job is done once, none is lost and each scope keeps its order, whoever dies", JOBS, KILLS)
+def test_every_job_is_done_once_and_in_order_while_workers_are_killed(trail, addresses, figure):
+    jobs, kills = JOBS.now, KILLS.now
     workers = [start(addresses) for _ in range(WORKERS)]
-    began = time.monotonic()
     with ended(workers):
-        for worker in workers:
-            assert worker.stdout.readline() == "ready\n"
-        for killed in range(KILLS):
-            left = JOBS * (1 - killed / KILLS)
-            wait_until(lambda left=left: ask(trail, UNDONE) <= left, 60)
+        wait_until(lambda: ask(trail, "select count(*) from procrastinate_workers") == WORKERS)
+        trail.execute(DEFER, [SCOPES, jobs])
+        stop_amid_jobs(workers, trail)
+        replace_killed(workers, addresses)
+        resume(workers)
+        for killed in range(1, kills):
+            left = jobs * (1 - killed / kills)
+            wait_until(lambda left=left: ask(trail, UNDONE) <= left)
             time.sleep(random.uniform(0, 0.4))
             replace_killed(workers, addresses)
-        wait_until(lambda: ask(trail, UNDONE) == 0, 60 + JOBS)
+        wait_until(lambda: ask(trail, UNDONE) == 0, PATIENCE + jobs)
     resumed = ask(trail, "select count(*) from procrastinate_jobs where task_name = 'trail' and attempts > 1")
-    print(f"{JOBS} jobs, {KILLS} workers killed, {resumed} jobs taken over, {time.monotonic() - began:.0f} s")
-    assert ask(trail, "select count(*) from trail") == JOBS
-    assert (ask(trail, TWICE), ask(trail, OUT_OF_ORDER)) == (0, 0)
-    assert ask(trail, "select count(*) from job_effects") == JOBS
+    twice, unordered = ask(trail, TWICE), ask(trail, OUT_OF_ORDER)
+    figure(f"{resumed} jobs taken over, {twice} done twice, {unordered} out of order")
+    assert ask(trail, "select count(*) from trail") == jobs
+    assert (twice, unordered) == (0, 0)
+    assert ask(trail, "select count(*) from job_effects") == jobs
     assert resumed > 0
 
 
 def sleep_past_the_lease(owner, addresses, guard):
     """Stop a worker in the middle of a job until another has done it, then let it go on; count the effects."""
     owner.execute(DEFER, [1, 1])
-    sleeper = start(addresses, guard, 3.0)
+    sleeper = start(addresses, guard, THOUGHT)
     workers = [sleeper]
     with ended(workers):
-        running = "select count(*) from procrastinate_jobs where task_name = 'trail' and status = 'doing'"
-        wait_until(lambda: ask(owner, running), 20)
+        wait_until(lambda: ask(owner, RUNNING))
         sleeper.send_signal(signal.SIGSTOP)
         assert ask(owner, "select count(*) from trail") == 0
-        workers.append(start(addresses, guard, 0.1))
-        wait_until(lambda: ask(owner, UNDONE) == 0, 20)
+        workers.append(start(addresses, guard, (0.0, 0.1)))
+        wait_until(lambda: ask(owner, UNDONE) == 0)
         sleeper.send_signal(signal.SIGCONT)
-        time.sleep(4)
+        wait_for_word(sleeper, "tried")
         assert sleeper.poll() is None
     return ask(owner, "select count(*) from trail")
 
 
 @pytest.mark.slow
+@pytest.mark.promise("A worker that slept past its lease writes nothing when it goes on")
 def test_a_worker_that_slept_past_its_lease_writes_nothing(trail, addresses):
     assert sleep_past_the_lease(trail, addresses, "fenced") == 1
     assert ask(trail, "select status::text from procrastinate_jobs where task_name = 'trail'") == "succeeded"

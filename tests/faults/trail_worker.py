@@ -15,26 +15,30 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.store.db import Database
 from recollect.store.leases import claim_effect
 
+CONCURRENCY = 8
 PULSE = Pulse(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")
 STEP = "insert into trail (scope_id, number) values (%s, %s)"
 
 
-async def leave_trail(database, fenced, pause, context: JobContext, scope_id: int, number: int) -> None:
+async def leave_trail(database, fenced, pauses, context: JobContext, scope_id: int, number: int) -> None:
     """Write one row, as a job of enrichment would: think for a while, then write all in one transaction."""
-    await asyncio.sleep(pause * random.random())
-    async with database.transaction(scope_id >> 40) as connection:
-        if not fenced or await claim_effect(connection, lease_of(context), scope_id, f"trail-{context.job.id}"):
-            await asyncio.sleep(pause * random.random() / 10)
-            await connection.execute(STEP, [scope_id, number])
-    await asyncio.sleep(pause * random.random() / 10)
+    await asyncio.sleep(random.uniform(*pauses))
+    try:
+        async with database.transaction(scope_id >> 40) as connection:
+            if not fenced or await claim_effect(connection, lease_of(context), scope_id, f"trail-{context.job.id}"):
+                await asyncio.sleep(random.uniform(*pauses) / 10)
+                await connection.execute(STEP, [scope_id, number])
+    finally:
+        print("tried", flush=True)
+    await asyncio.sleep(random.uniform(*pauses) / 10)
 
 
-async def work(dsn, fenced, pause):
+async def work(dsn, fenced, pauses):
     database = await Database.open(dsn, 10, 5)
 
     def make_app():
         app = build_app(dsn, database, FakeEmbedder(), 64, Duties(pulse=PULSE))
-        task = partial(leave_trail, database, fenced, pause)
+        task = partial(leave_trail, database, fenced, pauses)
 
         async def trail(context: JobContext, scope_id: int, number: int) -> None:
             await task(context, scope_id, number)
@@ -44,9 +48,8 @@ async def work(dsn, fenced, pause):
             app.job_manager.__class__ = app.job_manager.__class__.__base__
         return app
 
-    print("ready", flush=True)
-    await run_worker(make_app, 8, pulse=PULSE)
+    await run_worker(make_app, CONCURRENCY, pulse=PULSE)
 
 
 if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], sys.argv[2] == "fenced", float(sys.argv[3])))
+    asyncio.run(work(sys.argv[1], sys.argv[2] == "fenced", (float(sys.argv[3]), float(sys.argv[4]))))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
+import os
 import re
 import tokenize
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path("src") / "recollect"
@@ -13,6 +17,7 @@ CODE = ("src", "bench", "integrations", "examples", "tests")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 400, 600, 50
 METHODS, PARAMETERS = 15, 6
 INTEGRATION_LINES = 300
+FOREIGN = {"__pycache__", ".venv", "node_modules"}
 UNCOUNTED = {"tests", "workflows", "dist"}
 CLIENT = re.compile(r"recollect\.(client|sync|models|errors)(\.\w+)?")
 
@@ -36,6 +41,7 @@ LOST_WORDS = (
     *("activated_memory_slices", "memory_context", "new_retrieve", "run_reflect", "AfterRolling"),
     "get_history_prompt_messages",
 )
+ANYWHERE = re.compile(rf"(?<![a-z])({'|'.join(LOST_WORDS)})(?![a-z])", re.IGNORECASE)
 # These are also plain English, so they are banned only as (parts of) names.
 LOST_NAMES = {"persona", "personas", "namespace", "namespaces", "filling", "focal", "episode", "episodes"}
 # Where the words of other systems are translated into ours; the whole schema only repeats its migrations.
@@ -76,16 +82,13 @@ def check_sizes(root: Path) -> list[str]:
     found: list[str] = []
     for path in [*_files(root, *CODE), *_files(root, "src", suffix=".sql")]:
         limit = TEST_FILE_LINES if path.is_relative_to(root / "tests") else FILE_LINES
-        lines = len(path.read_text(encoding="utf-8").splitlines())
+        lines = len(_read(path).splitlines())
         if lines > limit and path.name != "schema.sql":
             found.append(f"{_name(root, path)}: {lines} lines, at most {limit}")
     for path in _files(root, *CODE):
-        for node in ast.walk(_parse(path)):
-            found += [f"{_name(root, path)}:{problem}" for problem in _oversizes(node)]
+        found += [f"{_name(root, path)}:{problem}" for problem in _learn(path).oversizes]
     for path in _files(root, "src"):
-        for node in ast.walk(_parse(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node) > PARAMETERS:
-                found.append(f"{_name(root, path)}:{node.lineno} {node.name} takes {_parameters(node)} parameters")
+        found += [f"{_name(root, path)}:{problem}" for problem in _learn(path).crowds]
     return found
 
 
@@ -93,7 +96,7 @@ def check_docstrings(root: Path) -> list[str]:
     """Every module begins with its promise in one sentence."""
     found = []
     for path in _files(root, "src", "bench", "integrations"):
-        promise = (ast.get_docstring(_parse(path)) or "").split("\n\n")[0]
+        promise = _learn(path).docstring.split("\n\n")[0]
         if len(promise.split()) < 3 or not promise.rstrip().endswith("."):
             found.append(f"{_name(root, path)}: no docstring that promises something in one sentence")
     return found
@@ -101,15 +104,11 @@ def check_docstrings(root: Path) -> list[str]:
 
 def check_words(root: Path) -> list[str]:
     """One name per thing: the words that lost are not used again."""
-    anywhere = re.compile(rf"(?<![a-z])({'|'.join(LOST_WORDS)})(?![a-z])", re.IGNORECASE)
     found = []
     for path in [*_files(root, "src"), *_files(root, "src", suffix=".sql")]:
-        if TRANSLATORS.search(path.relative_to(root).as_posix()):
-            continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            found += [f"{_name(root, path)}:{number} {word[0]}" for word in anywhere.finditer(line)]
-        names = _sql_names(path) if path.suffix == ".sql" else _python_names(path)
-        found += [f"{_name(root, path)}:{line} {name}" for line, name in names if _parts(name) & LOST_NAMES]
+        if not TRANSLATORS.search(path.relative_to(root).as_posix()):
+            lost = _lost_words(_read(path), path.suffix)
+            found += [f"{_name(root, path)}:{line} {word}" for line, word in lost]
     return found
 
 
@@ -117,8 +116,8 @@ def check_rooms(root: Path) -> list[str]:
     """No vague names, and nothing at the top of the package that the plan does not know."""
     found = []
     for top in CODE:
-        for path in sorted((root / top).rglob("*")):
-            counts = not _foreign(path) and (path.is_dir() or path.suffix in {".py", ".sql"})
+        for path in _walk(root / top):
+            counts = path.suffix in {"", ".py", ".sql"}
             if counts and set(path.stem.lower().split("_")) & VAGUE:
                 found.append(f"{_name(root, path)}: a name that says nothing")
     for path in sorted((root / PACKAGE).iterdir()):
@@ -132,7 +131,7 @@ def check_sql(root: Path) -> list[str]:
     """SQL lies in .sql files, never in strings."""
     found: list[str] = []
     for path in _files(root, "src"):
-        found += [f"{_name(root, path)}:{line} SQL in a string" for line, text in _strings(path) if SQL.match(text)]
+        found += [f"{_name(root, path)}:{line} SQL in a string" for line in _learn(path).queries]
     return found
 
 
@@ -150,11 +149,11 @@ def check_integrations(root: Path) -> list[str]:
     found = []
     for project in sorted(path.parent for path in root.glob("integrations/*/pyproject.toml")):
         sources = [path for path in _files(project, ".") if not UNCOUNTED & set(path.relative_to(project).parts)]
-        lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources)
+        lines = sum(len(_read(path).splitlines()) for path in sources)
         if lines >= INTEGRATION_LINES:
             found.append(f"{_name(root, project)}: {lines} lines, fewer than {INTEGRATION_LINES} are allowed")
         for path in sources:
-            known = [name for name in _imported(path) if name.split(".")[0] == "recollect"]
+            known = [name for name in _learn(path).imported if name.split(".")[0] == "recollect"]
             found += [f"{_name(root, path)}: imports {name}" for name in known if not CLIENT.fullmatch(name)]
     return found
 
@@ -163,17 +162,13 @@ def check_purity(root: Path) -> list[str]:
     """Core and the nouns are told the time and every chance; they never ask for it."""
     found = []
     for path in _files(root, str(PACKAGE / "core"), str(PACKAGE / "models")):
-        for node in ast.walk(_parse(path)):
-            if isinstance(node, ast.Call) and _last_name(node.func) in IMPURE_CALLS:
-                found.append(f"{_name(root, path)}:{node.lineno} calls {_last_name(node.func)}()")
-            if isinstance(node, ast.Attribute) and node.attr == "random":
-                found.append(f"{_name(root, path)}:{node.lineno} draws lots")
+        found += [f"{_name(root, path)}:{problem}" for problem in _learn(path).impurities]
     return found
 
 
 def check_glossary(root: Path) -> list[str]:
     """Every word of the trade that the code uses is explained."""
-    used = set().union(*(_defined_parts(_parse(path)) for path in _files(root, "src")))
+    used = set().union(*(_learn(path).defined for path in _files(root, "src")))
     entries = [line.lower() for line in _read(root / "docs" / "glossary.md").splitlines() if line[:1] in set("|#*-")]
     explained = {word for word in GLOSSARY if any(re.search(rf"\b{word}\b", line) for line in entries)}
     return [f"docs/glossary.md does not explain {word}" for word in GLOSSARY if word in used - explained]
@@ -219,24 +214,83 @@ CODE_RULES: tuple[Rule, ...] = (
 DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings, check_reference)
 
 
+TELLING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Call, ast.Attribute),
+    *(ast.Import, ast.ImportFrom, ast.arg, ast.AnnAssign),
+)
+"""The nodes that have something to say to a rule."""
+
+
+@dataclass(slots=True)
+class Learned:
+    """What the rules want to know of a module; it is parsed once, wherever the same text lies."""
+
+    docstring: str
+    oversizes: list[str] = field(default_factory=list)
+    crowds: list[str] = field(default_factory=list)
+    queries: list[int] = field(default_factory=list)
+    impurities: list[str] = field(default_factory=list)
+    imported: list[str] = field(default_factory=list)
+    defined: set[str] = field(default_factory=set)
+
+    def take(self, node: ast.AST) -> None:
+        """Note what one node has to say."""
+        self.oversizes += _oversizes(node)
+        self.impurities += _impurities(node)
+        self.imported += _imported(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node) > PARAMETERS:
+            self.crowds.append(f"{node.lineno} {node.name} takes {_parameters(node)} parameters")
+        if name := _defined(node):
+            self.defined |= _parts(name)
+
+
+def _learn(path: Path) -> Learned:
+    return _learn_text(_read(path))
+
+
+@cache
+def _learn_text(text: str) -> Learned:
+    tree = ast.parse(text)
+    learned = Learned(ast.get_docstring(tree) or "")
+    nodes = list(ast.walk(tree))
+    # Docstrings and remarks mean nothing to the program.
+    remarks = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, TELLING):
+            learned.take(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
+            learned.queries += [node.lineno] if SQL.match(node.value) else []
+    return learned
+
+
 def _files(root: Path, *tops: str, suffix: str = ".py") -> Iterator[Path]:
     for top in tops:
-        for path in sorted((root / top).rglob(f"*{suffix}")):
-            if not _foreign(path):
-                yield path
+        yield from (path for path in _walk(root / top) if path.suffix == suffix)
 
 
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(_parse(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            within = node.module or ""
-            yield from ([f"{within}.{alias.name}" for alias in node.names] if within == "recollect" else [within])
+def _walk(top: Path) -> list[Path]:
+    """List all files and folders; what tools have put there, such as environments, is not even looked into."""
+    found = []
+    for place, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if name not in FOREIGN]
+        found += [Path(place, name) for name in (*folders, *files)]
+    return sorted(found)
 
 
-def _foreign(path: Path) -> bool:
-    return any(part in {"__pycache__", ".venv", "node_modules"} for part in path.parts)
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0:
+        within = node.module or ""
+        return [f"{within}.{alias.name}" for alias in node.names] if within == "recollect" else [within]
+    return []
+
+
+def _impurities(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Call) and _last_name(node.func) in IMPURE_CALLS:
+        yield f"{node.lineno} calls {_last_name(node.func)}()"
+    if isinstance(node, ast.Attribute) and node.attr == "random":
+        yield f"{node.lineno} draws lots"
 
 
 def _name(root: Path, path: Path) -> str:
@@ -278,43 +332,39 @@ def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Give the strings that mean something to the program: docstrings and remarks do not."""
-    tree = _parse(path)
-    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
-            yield node.lineno, node.value
-
-
 def _parts(name: str) -> set[str]:
     """Take a name apart: `ConceptNode` and `concept_node` are both concept and node."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return set(spaced.lower().split("_"))
 
 
-def _python_names(path: Path) -> list[tuple[int, str]]:
-    with path.open("rb") as file:
-        tokens = list(tokenize.tokenize(file.readline))
+@cache
+def _lost_words(text: str, suffix: str) -> list[tuple[int, str]]:
+    lines = enumerate(text.splitlines(), start=1)
+    found = [(number, word[0]) for number, line in lines for word in ANYWHERE.finditer(line)]
+    if not any(name in text.lower() for name in LOST_NAMES):
+        return found
+    names = _sql_names(text) if suffix == ".sql" else _python_names(text)
+    return found + [(line, name) for line, name in names if _parts(name) & LOST_NAMES]
+
+
+def _python_names(text: str) -> list[tuple[int, str]]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
 
 
-def _sql_names(path: Path) -> list[tuple[int, str]]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    bare = [re.sub(r"--.*|'[^']*'|\bpg_\w+", "", line) for line in lines]
+def _sql_names(text: str) -> list[tuple[int, str]]:
+    bare = [re.sub(r"--.*|'[^']*'|\bpg_\w+", "", line) for line in text.splitlines()]
     return [(number, name) for number, line in enumerate(bare, start=1) for name in re.findall(r"\w+", line)]
 
 
-def _defined_parts(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names.add(node.target.id)
-    return set().union(*(_parts(name) for name in names))
+def _defined(node: ast.AST) -> str:
+    """Give the name that a node introduces."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
 
 
 def _public_names(tree: ast.Module) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -16,9 +17,13 @@ def rows():
     return [row for row in cells if len(row) == 5 and row[3].endswith("uv.lock")]
 
 
+@cache
+def read_lock(path):
+    return tomllib.loads((ROOT / path).read_text(encoding="utf-8"))["package"]
+
+
 def locked(path):
-    lock = tomllib.loads((ROOT / path).read_text(encoding="utf-8"))
-    return {package["name"]: package["version"] for package in lock["package"] if "version" in package}
+    return {package["name"]: package["version"] for package in read_lock(path) if "version" in package}
 
 
 def test_the_versions_are_those_of_the_lock_files():
@@ -37,7 +42,7 @@ def test_the_tests_that_it_names_exist():
 
 
 def test_lock_files_name_the_public_registry_alone():
-    for path in [ROOT / "uv.lock", *ROOT.glob("integrations/*/uv.lock")]:
-        lock = tomllib.loads(path.read_text(encoding="utf-8"))
-        sources = {package["source"].get("registry", "https://pypi.org/simple") for package in lock["package"]}
+    projects = [path.parent.relative_to(ROOT) for path in ROOT.glob("integrations/*/uv.lock")]
+    for path in ["uv.lock", *(f"{project.as_posix()}/uv.lock" for project in projects)]:
+        sources = {package["source"].get("registry", "https://pypi.org/simple") for package in read_lock(path)}
         assert sources == {"https://pypi.org/simple"}, path

@@ -7,7 +7,6 @@ and `server.start()` brings it back on the same port. As a script it is the serv
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import httpx
 import numpy as np
 import pytest
 
+from ports import free_port
 from recollect.llm.minilm import (
     SHAPE,
     VOCABULARY_SHA256,
@@ -55,7 +55,7 @@ class EmbeddingServer:
     """One server process on a fixed port, to be killed and started again at will."""
 
     def __init__(self, port: int | None = None) -> None:
-        self.port = port or find_free_port()
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}/v1"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -65,9 +65,10 @@ class EmbeddingServer:
 
     def start(self, timeout_seconds: float = 60.0) -> None:
         """Start the process and return when it answers."""
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
         # The pipe is the child's lifeline: when this process dies, it closes and the server ends.
         self._process = subprocess.Popen(
-            self.command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            self.command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
         )
         until = time.monotonic() + timeout_seconds
         while not self._answers():
@@ -115,18 +116,6 @@ def serving(port: int | None = None) -> Iterator[EmbeddingServer]:
 def embedding_server() -> Iterator[EmbeddingServer]:
     with serving() as server:
         yield server
-
-
-def find_free_port() -> int:
-    """Return a port below those that the kernel hands out to clients, so that a restart finds it free."""
-    for port in np.random.default_rng().integers(20_000, 32_000, size=200):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", int(port)))
-            except OSError:
-                continue
-            return int(port)
-    raise RuntimeError("no free port between 20000 and 32000")
 
 
 def convert_weights() -> Path:

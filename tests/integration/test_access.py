@@ -296,12 +296,13 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
 
 async def test_many_recallers_of_one_scope_never_wait_for_each_other_or_lose_an_access(recollect, mind):
     ids = await remember_many(mind, 60)
-    stop = asyncio.get_running_loop().time() + 3
+    # No access goes unrecorded because the machine has much else to do.
+    mind.parts.database.deadline_seconds = 300
     errors, seen = [], {}
 
-    async def recall_for_a_while(number):
+    async def recall_again_and_again(number):
         cue = stream(f"apple number {number}", limit=5)
-        while asyncio.get_running_loop().time() < stop:
+        for _ in range(12):
             moment = datetime.now(UTC)
             try:
                 found = await mind.recall(cue)
@@ -312,12 +313,10 @@ async def test_many_recallers_of_one_scope_never_wait_for_each_other_or_lose_an_
             for memory_id in found.accessed:
                 seen[memory_id] = max(moment, seen.get(memory_id, moment))
 
-    async def fold_now_and_then():
-        while asyncio.get_running_loop().time() < stop:
-            await recollect.work(until_empty=True)
-            await asyncio.sleep(0.05)
-
-    await asyncio.gather(fold_now_and_then(), *(recall_for_a_while(number) for number in range(16)))
+    recalling = asyncio.gather(*(recall_again_and_again(number) for number in range(16)))
+    while not recalling.done():
+        await recollect.work(until_empty=True)
+    await recalling
     assert errors == []
     assert set(seen) <= set(ids)
     for memory_id, moment in seen.items():

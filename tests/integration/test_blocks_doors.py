@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from conftest import http_client, new_key
 from integration.test_client import serving
 from recollect import Kind, NewMemory, sync
@@ -18,7 +17,6 @@ from recollect.doors.http.app import create_app
 from recollect.errors import NotFoundError
 from recollect.models import Cue
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 SCOPE = {"agent": "ada", "user": "li"}
 CUE = "Which train to Ghent is late?"
 
@@ -91,19 +89,10 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
 
 
 def test_the_command_line_shows_and_resolves(addresses):
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "200",
-    }
-
-    def run(*arguments, fails=False):
-        command = [*COMMAND, *arguments, "--agent", "ada"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done
+    def run(*words, fails=False):
+        ended = command_line.call(*words, "--agent", "ada", settings=settings_of(addresses))
+        assert (ended.code != 0) == fails, ended.said
+        return ended
 
     identity = run("remember", "The [bold] train to Ghent is late.").stdout.split()[0]
     shown = run("block", CUE, "--conversation", "talk", "--budget", "300")

@@ -12,6 +12,7 @@ from psycopg import errors as refusals
 from typer.testing import CliRunner
 
 from conftest import http_client
+from recollect.doors import terminal
 from recollect.doors.cli import app as command_line
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, UnauthenticatedError
@@ -129,19 +130,25 @@ def walk(routes):
             yield route.path
 
 
-def test_every_route_is_in_the_document_or_open_to_all():
-    app = create_app()
+@pytest.fixture(scope="module")
+def app():
+    """Made once: to write its document takes the framework seconds."""
+    return create_app()
+
+
+def test_every_route_is_in_the_document_or_open_to_all(app):
     described, found = set(app.openapi()["paths"]), set(walk(app.routes))
     assert described <= found
     unknown = found - described - OPEN - ELSEWHERE
     assert unknown == set(), "a route that no test of bound keys knows: describe it, or attack it elsewhere"
 
 
+@pytest.mark.promise("No route answers for a scope that the key is not bound to")
 @pytest.mark.parametrize("foreign", [{"agent": "bob", "user": "li"}, {"agent": "ada", "user": "zoe"}], ids=str)
-async def test_no_route_answers_for_a_scope_that_the_key_is_not_bound_to(recollect, owner, scopes, foreign):
+async def test_no_route_answers_for_a_scope_that_the_key_is_not_bound_to(recollect, owner, scopes, app, foreign):
     before, leaks, tried = count_rows(owner), [], 0
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
-        requests = Requests(create_app().openapi())
+        requests = Requests(app.openapi())
         for method, path, operation in requests:
             url, content, _ = requests.build(path, operation, **foreign)
             answer = await bound.request(method, url, **content)
@@ -153,11 +160,11 @@ async def test_no_route_answers_for_a_scope_that_the_key_is_not_bound_to(recolle
     assert count_rows(owner) == before
 
 
-async def test_every_route_answers_for_the_scope_that_the_key_is_bound_to(recollect, scopes):
+async def test_every_route_answers_for_the_scope_that_the_key_is_bound_to(recollect, scopes, app):
     """The same requests with the key's own names are let in: what was refused above was refused for the names."""
     refused = []
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
-        requests = Requests(create_app().openapi())
+        requests = Requests(app.openapi())
         for method, path, operation in requests:
             url, content, _ = requests.build(path, operation, agent="ada", user="li")
             answer = await bound.request(method, url, **content)
@@ -167,11 +174,11 @@ async def test_every_route_answers_for_the_scope_that_the_key_is_bound_to(recoll
     assert refused == []
 
 
-async def test_names_that_are_left_out_are_the_keys_own(recollect, scopes):
+async def test_names_that_are_left_out_are_the_keys_own(recollect, scopes, app):
     """Whoever leaves the user out gets the key's, and never the agent's own scope."""
     others = []
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
-        requests = Requests(create_app().openapi())
+        requests = Requests(app.openapi())
         for method, path, operation in requests:
             url, content, taken = requests.build(path, operation, agent="ada")
             if "user" in taken and method in {"GET", "POST"} and not WIDER.match(path):
@@ -183,6 +190,7 @@ async def test_names_that_are_left_out_are_the_keys_own(recollect, scopes):
     assert memories[0]["content"] == "a secret of ada and li"
 
 
+@pytest.mark.promise("A refusal says nothing of whether the scope exists")
 async def test_a_refusal_says_nothing_of_whether_the_scope_exists(recollect, scopes):
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
         answers = [
@@ -325,7 +333,8 @@ def test_a_bound_key_from_the_command_line(addresses, monkeypatch):
     monkeypatch.setenv("RECOLLECT_DATABASE_URL", addresses.service)
     monkeypatch.setenv("RECOLLECT_OWNER_DATABASE_URL", addresses.owner)
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
-    monkeypatch.setenv("COLUMNS", "200")
+    # Not COLUMNS alone: a console keeps the width that it was made with, where one was set by then.
+    monkeypatch.setattr(terminal.out, "_width", 200)
     runner = CliRunner()
     for options in (["--agent", "ada", "--user", "li"], ["--agent", "ada"], ["--agent", "ada", "--user", ""], []):
         made = runner.invoke(command_line, ["key", "create", "bot", *options])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from integration import scripted_chat
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
@@ -19,34 +18,18 @@ from recollect.settings import Settings
 from recollect.verbs.converse import Utterance
 from recollect.wiring import connected
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()", "chat", "--agent", "ada"]
-
 
 @pytest.fixture
 def chat(addresses):
     """Talk to this test's own database, line by line, with a chat endpoint if a URL is given."""
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "160",
-        "PYTHONIOENCODING": "utf-8",
-    }
 
     def talk(*lines, options=(), url="", status=0):
-        endpoint = {"RECOLLECT_CHAT_URL": url, "RECOLLECT_CHAT_MODEL": "scripted"} if url else {}
-        script = "".join(f"{line}\n" for line in lines)
-        done = subprocess.run(
-            [*COMMAND, *options],
-            env=environment | endpoint,
-            input=script,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        endpoint = {"chat_url": url, "chat_model": "scripted"} if url else {}
+        settings = settings_of(addresses, **endpoint) | {"COLUMNS": "160"}
+        typed = "".join(f"{line}\n" for line in lines)
+        ended = command_line.call("chat", "--agent", "ada", *options, settings=settings, typed=typed)
+        assert ended.code == status, ended.said
+        return ended.said
 
     return talk
 

@@ -1,4 +1,4 @@
-"""The command line as people use it: real processes on a real embedded PostgreSQL."""
+"""The command line as people use it, beside `recollect up` in a process of its own on a real embedded PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import httpx
 import psycopg
 import pytest
 
+import command_line
 from folders import open_folder
 from saved_folder import read_saved_folder, write_saved_folder
 
@@ -27,14 +29,14 @@ def home():
 
 
 @pytest.fixture(scope="module")
-def environment(home):
+def settings(home):
+    return {"RECOLLECT_DATA_DIR": str(home / "data"), "RECOLLECT_EMBEDDER": "fake", "RECOLLECT_PORT": "0"}
+
+
+@pytest.fixture(scope="module")
+def environment(settings):
     plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    return plain | {
-        "RECOLLECT_DATA_DIR": str(home / "data"),
-        "RECOLLECT_EMBEDDER": "fake",
-        "RECOLLECT_PORT": "0",
-        "COLUMNS": "200",
-    }
+    return plain | settings | {"COLUMNS": "200"}
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +54,14 @@ def up(environment):
 
 
 @pytest.fixture
-def run(environment, up):
-    def call(*arguments, fails=False):
-        done = subprocess.run(
-            [*COMMAND, *arguments], check=False, env=environment, capture_output=True, text=True, cwd="/"
-        )
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return call
+def run(settings, up):
+    return partial(command_line.run, settings=settings)
 
 
-def test_remember_and_recall(run):
+def test_remember_and_recall_as_processes(environment, up):
+    def run(*words):
+        return subprocess.run([*COMMAND, *words], check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
+
     assert re.match(r"[0-9a-f-]{36} embedded", run("remember", "--agent", "ada", "Ann bought green apples"))
     run("remember", "--agent", "ada", "Bob likes the sea")
     table = run("recall", "--agent", "ada", "what did Ann buy")

@@ -16,6 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from ports import free_port
 from recollect.errors import SetupError
 from recollect.store import account as accounts
 from recollect.store.account import choose_account, find_programs
@@ -92,12 +93,6 @@ def postmaster_pid(data):
 
 def running(data):
     return Cluster(data)._server.processes()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextmanager
@@ -188,6 +183,7 @@ def test_the_next_start_adopts_what_a_killed_process_left(data):
     assert not running(data)
 
 
+@pytest.mark.promise("The embedded server recovers what was committed when it is killed")
 def test_a_killed_server_recovers_what_was_committed(data):
     with Cluster(data, settings=SMALL) as cluster:
         add(cluster, "committed")

@@ -231,6 +231,7 @@ async def two(recollect):
         await mind.remember(NewMemory(f"a secret of {tenant}", keywords=("secret",)))
 
 
+@pytest.mark.promise("A reader of the views sees its own tenant, whatever its session sets")
 async def test_a_reader_sees_its_own_tenant_whatever_it_sets(two, readers, owner):
     theirs = owner.execute("select id from tenants where name = 'theirs'").fetchone()[0]
     with connect(await readers("mine")) as connection:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
+from collections import Counter
+from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
-from faults.proxy import Proxy
 from recollect.core.block import HEADING
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.llm.fake import FakeEmbedder
 from recollect.mind import ConversationView
 from recollect.models import (
     Attachment,
@@ -33,8 +32,7 @@ from recollect.models import (
     Shares,
     Window,
 )
-from recollect.settings import Settings
-from recollect.wiring import connected
+from waiting import PATIENCE_SECONDS
 
 CUE = "What is the cat of Li called?"
 WORDS = ("train", "river", "猫", "cloud", "今天", "window", "11:45", "—", "apples!", "<b>", "\n", "</memories>")
@@ -431,26 +429,27 @@ async def test_messages_that_no_tokenizer_counted_before_are_counted_now(recolle
     assert len(exact.history.messages) - 4 <= len(context.history.messages) <= len(exact.history.messages)
 
 
-async def test_history_and_recall_are_read_side_by_side(addresses):
-    """By the clock of a slow line: to locate, rank, compare, fetch, note the access; the thread is read meanwhile."""
-    one_way = 0.04
-    async with Proxy(addresses.service) as proxy:
-        slow = replace(addresses, service=proxy.dsn)
-        async with connected(Settings(embedder="fake", pool_size=4), slow, FakeEmbedder()) as running:
-            mind = await running.mind("ada", "li")
-            talk = mind.conversation("c")
-            await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
-            await mind.remember("Li lives in Leuven")
-            await asyncio.gather(*(talk.context(CUE, 500) for _ in range(4)))
-            quick = await seconds(talk.context(CUE, 500))
-            proxy.latency_seconds = one_way
-            charged = (await seconds(talk.context(CUE, 500)) - quick) / (2 * one_way)
-            proxy.latency_seconds = 0.0
-    print(f"{charged:.2f} round trips by the clock")
-    assert 4.5 < charged < 5.7
+async def test_history_and_recall_are_read_side_by_side(recollect, mind, monkeypatch):
+    """None of the three goes on before all have asked; to locate, rank, compare and fetch is the longest way."""
+    talk = mind.conversation("c")
+    await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    await mind.remember("Li lives in Leuven")
+    trips, meeting, caller = Counter(), asyncio.Barrier(3), asyncio.current_task()
+    pool = recollect.parts.database._pool
+    connect = pool.connection
 
+    @asynccontextmanager
+    async def lend():
+        task = asyncio.current_task()
+        trips[task] += 1
+        if task is not caller and trips[task] == 1:
+            await meeting.wait()
+        async with connect() as connection:
+            yield connection
 
-async def seconds(request):
-    started = time.perf_counter()
-    assert (await request).hits
-    return time.perf_counter() - started
+    monkeypatch.setattr(pool, "connection", lend)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert (await talk.context(CUE, 500)).hits
+    # The caller's own round trip comes last: it notes the access.
+    assert trips.pop(caller) == 1
+    assert sorted(trips.values()) == [1, 1, 4]

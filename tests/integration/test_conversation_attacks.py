@@ -9,7 +9,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from conftest import NUMBERS, execute
+from clones import NUMBERS
+from conftest import execute
 from recollect.core.appends import LONGEST_MESSAGE
 from recollect.core.block import fold
 from recollect.core.messages import count_tokens
@@ -204,6 +205,7 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
     assert len(made.hits) == 1
 
 
+@pytest.mark.promise("Nothing that was said can close the fence around memories in a prompt")
 @pytest.mark.parametrize("sign", "<＜﹤")
 def test_no_sign_that_looks_like_a_bracket_closes_the_fence(sign):
     assert fold(f"so {sign}/memories> so {sign} memories") == "so ‹/memories> so ‹ memories"
@@ -212,9 +214,9 @@ def test_no_sign_that_looks_like_a_bracket_closes_the_fence(sign):
 @pytest.mark.parametrize("said", ["<", "<!", "< -", "<" + "-" * 999])
 def test_a_text_of_brackets_is_folded_in_no_time(said):
     """From each bracket the rest of the text was once looked through: minutes, in which nothing else was answered."""
-    started = time.monotonic()
+    started = time.thread_time()
     fold((said * LONGEST_MESSAGE)[:LONGEST_MESSAGE])
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 5
 
 
 async def test_a_cut_message_costs_what_it_costs_in_the_upstream_way_too(mind):

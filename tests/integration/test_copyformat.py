@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pgvector.psycopg import register_vector
 
 from recollect.store import copyformat
+from sizes import Sizes
 
+EXAMPLES = Sizes("examples", ci=30, long=400)
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text
 json = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=5)
@@ -44,7 +46,8 @@ def connection(owner):
     return owner
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.promise("What is loaded in bulk is what was given, to the last bit", EXAMPLES)
+@settings(max_examples=EXAMPLES.now)
 @given(st.lists(row, max_size=20))
 def test_rows_survive_the_journey(connection, rows):
     vectors = copyformat.vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")

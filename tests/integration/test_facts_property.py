@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
@@ -16,7 +16,9 @@ from recollect.core.facts import believed, overlap, true_at
 from recollect.models.knowledge import NewFact, Span
 from recollect.settings import Settings
 from recollect.wiring import connected
+from sizes import Sizes
 
+EXAMPLES = Sizes("examples", ci=6, long=400)
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 PLACES = ("Oslo", "Rome", "Bern")
 AGENTS = itertools.count(1)
@@ -38,6 +40,17 @@ ACTIONS = st.lists(
     min_size=1,
     max_size=7,
 )
+
+
+# Stated, contradicted, told too late, ended, and said again.
+VARIED = [
+    ("Oslo", 0, None, False, False),
+    ("Rome", 10, None, True, False),
+    ("Bern", 5, 20, True, False),
+    ("Oslo", None, 8, False, True),
+    ("Rome", 3, 9, True, False),
+    ("Oslo", None, None, True, False),
+]
 
 
 async def all_versions(mind, lineages):
@@ -76,8 +89,10 @@ def runner():
         yield started
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.promise("What was believed at a moment never changes afterwards", EXAMPLES)
+@settings(max_examples=EXAMPLES.now)
 @given(actions=ACTIONS)
+@example(actions=VARIED)
 def test_what_was_believed_at_a_moment_never_changes(addresses, embedder, runner, actions):
     async def live():
         async with connected(Settings(embedder="fake"), addresses, embedder) as recollect:
@@ -129,7 +144,7 @@ async def check_indexes(mind, addresses, lineages):
             assert {each for (each,) in found} == hot, table
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES.now)
 @given(
     spans=st.lists(
         st.tuples(st.integers(0, 20), st.none() | st.integers(21, 40)),

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import new_key
@@ -23,7 +23,9 @@ from recollect.store import fading
 from recollect.store.leases import Lease
 from recollect.store.memories import BEGINNING
 from recollect.verbs import fade as verb
+from sizes import Sizes
 
+EXAMPLES = Sizes("examples", ci=15, long=400)
 MONTH = FadingRules(days=30)
 CHANNELS = ("vector", "text", "stream")
 HOT = ("memory_terms", "vectors_1", "memory_keywords", "accesses", "pending_embeddings")
@@ -218,13 +220,13 @@ async def test_messages_and_the_running_summary_go_with_their_conversation(mind,
 
 
 async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with_the_next_sweep(recollect, mind, owner):
-    soon = now() + timedelta(seconds=0.6)
-    [gone] = await store(mind, NewMemory("The code is 1234.", importance=10, expires_at=soon))
+    later = now() + timedelta(days=1)
+    [gone] = await store(mind, NewMemory("The code is 1234.", importance=10, expires_at=later))
     [loaded] = await mind.load([NewMemory("The code was 4321.", expires_at=now() + timedelta(days=1))])
-    assert (await mind.get(gone)).expires_at == soon
+    assert (await mind.get(gone)).expires_at == later
     assert (await mind.get(loaded)).expires_at is not None
     assert gone in ids_of(await see(mind, "code"))
-    await asyncio.sleep(0.7)
+    owner.execute("update memories set expires_at = now() where id = %s", [gone])
     assert ids_of(await see(mind, "code")) == {loaded}
     assert rows_of(owner, [gone])["memory_terms"] == 1
     assert (await mind.get(gone)).content == "The code is 1234."
@@ -455,7 +457,8 @@ async def test_the_walk_goes_by_the_key_and_reads_each_row_once(mind, owner, add
     assert "memories_expiring" in expired, expired
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.promise("What is protected never fades, and deciding twice is the same", EXAMPLES)
+@settings(max_examples=EXAMPLES.now)
 @given(
     st.lists(
         st.tuples(

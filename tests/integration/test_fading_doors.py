@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from conftest import http_client, new_key
 from integration.test_client import serving
 from integration.test_fading import MONTH, age
@@ -21,7 +21,6 @@ from recollect.doors.http.app import create_app
 from recollect.doors.jsonl import export_lines, import_lines
 from recollect.models import Right
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 SCOPE = {"agent": "ada", "user": "li"}
 
 
@@ -117,20 +116,7 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind, owner):
 @pytest.fixture
 def run(addresses):
     """Run a command against this test's own database."""
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "200",
-    }
-
-    def call(*arguments, fails=False):
-        done = subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False)
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return call
+    return partial(command_line.run, settings=settings_of(addresses))
 
 
 def test_the_command_line_shows_fades_lists_and_restores(run, owner):

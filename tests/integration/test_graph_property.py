@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integration.fact_rows import open_facts
 from recollect.core.graph import FAN, Step
 from recollect.models import Times
 from recollect.store.graph import Bounds, walk
+from sizes import Sizes
 
 DAYS = [datetime(2025, 1, day, tzinfo=UTC) for day in range(1, 6)]
 ENTITIES = 8
@@ -23,7 +24,8 @@ facts = st.lists(
     ),
     max_size=16,
 )
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = Sizes("examples", ci=40, long=400)
+quick = settings(max_examples=EXAMPLES.now)
 
 
 @pytest.fixture
@@ -94,6 +96,7 @@ def number(rows, *numbers):
     return [rows.entities[f"e{each}"] for each in numbers]
 
 
+@pytest.mark.promise("A walk in the graph finds what its pure twin finds, at any time", EXAMPLES)
 @quick
 @given(
     facts,

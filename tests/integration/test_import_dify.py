@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
-from time import perf_counter, process_time
+from time import process_time
 from uuid import UUID
 
 import psycopg
 import pytest
 
+import command_line
+from command_line import settings_of
 from dify_database import ACCOUNT, APP, BEGINNING, NIL, TENANT, YEARS, fill_quickly, identify, made_dify
 from recollect.core import import_dify as dify_words
 from recollect.errors import NotFoundError, SetupError
 from recollect.models import LEGACY, MessageStatus, Role, Window
 from recollect.models.imports import DifyImport, UserBy
 from recollect.store.import_dify import open_source
+from sizes import Sizes
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 PLENTY = Window(1_000_000, unanswered=True)
-SIZE = int(os.environ.get("RECOLLECT_SIZE", "2"))
-"""How many times two thousand messages are brought over."""
+MESSAGES = Sizes("messages in each of two shapes", ci=1_000, long=20_000)
 
 
 @pytest.fixture
@@ -327,40 +325,30 @@ async def test_an_address_that_leads_nowhere_is_not_repeated(recollect, dsn):
     assert "secret" not in repr(DifyImport(dsn, "assistant"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("talks", "turns"), [(100 * SIZE, 10), (2 * SIZE, 500)])
-async def test_many_messages_come_over_in_seconds(bring, dify, talks, turns):
+@pytest.mark.promise("Many conversations, and long ones, come over from Dify whole and once", MESSAGES)
+@pytest.mark.parametrize(("talks", "turns"), [(MESSAGES.now // 20, 10), (MESSAGES.now // 1_000, 500)])
+async def test_many_messages_come_over_whole_and_once(bring, dify, talks, turns, figure):
     fill_quickly(dify, talks, turns)
-    start, worked = perf_counter(), process_time()
+    began = process_time()
     arrival = await bring()
-    seconds, work = perf_counter() - start, process_time() - worked
-    print(
-        f"{talks} conversations of {turns} turns: {arrival.messages / seconds:.0f} messages a second, {work:.0f} s work"
-    )
-    assert arrival.messages == 2_000 * SIZE
+    work = process_time() - began
+    figure(f"{talks} conversations of {turns} turns: {work:.0f} s of work")
+    assert arrival.messages == MESSAGES.now
     # Not by the clock on the wall, which says more about what else the machine does.
-    assert work < 6 * SIZE + 6
-    start = perf_counter()
+    assert work < 0.003 * MESSAGES.now + 6
     assert (await bring()).messages == 0
-    print(f"again, with nothing new: {perf_counter() - start:.1f} s")
 
 
 def test_the_command_reports(addresses, dify):
     dify.talk("t")
     dify.turn("t", "1", None)
     dify.talk("gone", is_deleted=True)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")} | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "120",
-    }
 
     def call(*more):
-        command = [*COMMAND, "import", "dify", dify.dsn, "--agent", "assistant", *more]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout, done.stderr
+        words = ("import", "dify", dify.dsn, "--agent", "assistant", *more)
+        ended = command_line.call(*words, settings=settings_of(addresses))
+        assert ended.code == 0, ended.said
+        return ended.stdout, ended.stderr
 
     told, _ = call("--dry-run", "--app", APP, "--since", "2025-01-01", "--user-by", "end-user")
     assert "2 messages would be appended. Nothing was written." in told

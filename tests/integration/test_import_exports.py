@@ -14,6 +14,8 @@ from uuid import UUID
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from foreign_exports import (
     BEGINNING,
     chatgpt_line,
@@ -349,22 +351,18 @@ async def test_another_systems_file_is_refused_and_nothing_is_written(bring, own
 
 @pytest.fixture
 def environment(addresses):
-    return os.environ | {
-        "RECOLLECT_DATABASE_URL": addresses.service, "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "none", "COLUMNS": "100",
-    }  # fmt: skip
+    return settings_of(addresses, embedder="none") | {"COLUMNS": "100"}
 
 
 def call(environment, *words):
-    command = [*COMMAND, "import", *map(str, words), "--agent", "assistant"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return command_line.call("import", *map(str, words), "--agent", "assistant", settings=environment)
 
 
 def test_the_command_reports(environment, tmp_path):
     path = tmp_path / "export.zip"
     path.write_bytes(zip_up({"conversations.json": [chatgpt_line("t", ["喝茶吗？", "好。"])], "user.json": {}}))
     told = call(environment, "chatgpt", path, "--user", "li", "--dry-run")
-    assert (told.returncode, told.stderr) == (0, told.stderr)
+    assert (told.code, told.stderr) == (0, told.stderr)
     assert "2 messages would be appended. Nothing was written." in told.stdout
     done = call(environment, "chatgpt", path, "--user", "li")
     assert "2 messages appended; `recollect up` or `recollect worker` makes their vectors." in done.stdout
@@ -375,7 +373,7 @@ def test_the_command_reports(environment, tmp_path):
     assert "       1  messages that ChatGPT hides, such as its system prompts: skipped" in done.stdout
     assert "Nothing is new." in call(environment, "chatgpt", path, "--user", "li").stdout
     wrong = call(environment, "claude", path)
-    assert wrong.returncode == 1
+    assert wrong.code == 1
     assert "recollect import chatgpt" in wrong.stderr
     (tmp_path / "x.json").write_text("nonsense")
     assert "is no JSON" in call(environment, "mem0", tmp_path / "x.json", "--user-by", "user-id").stderr
@@ -388,7 +386,9 @@ def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):
     command = [*COMMAND, "import", "chatgpt", str(path), "--agent", "assistant"]
     killed = 0
     for _ in range(2):
-        started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        started = subprocess.Popen(
+            command, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         count = lambda: owner.execute("select count(*) from messages").fetchone()[0]  # noqa: E731
         begun, deadline = count(), time.monotonic() + 60
         while count() < begun + 100 and started.poll() is None and time.monotonic() < deadline:
@@ -398,7 +398,7 @@ def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):
         started.wait()
     assert killed
     assert 0 < owner.execute("select count(*) from messages").fetchone()[0] < 1_200
-    assert call(environment, "chatgpt", path).returncode == 0
+    assert call(environment, "chatgpt", path).code == 0
     found = owner.execute("select count(*), count(distinct (conversation_id, external_id)) from messages").fetchone()
     assert found == (1_200, 1_200)
     broken = "select count(*) from messages where parent_id is null and number > 1"

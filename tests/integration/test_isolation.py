@@ -119,6 +119,7 @@ def count(connection, table, where="true"):
 # What the database itself guarantees.
 
 
+@pytest.mark.promise("The database shows a tenant its own rows only, in every table")
 async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, service, owner):
     tables = scoped_tables(owner)
     assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", "vectors_1"} <= {*tables}
@@ -154,6 +155,7 @@ async def test_a_shown_hash_opens_one_key_and_no_other(recollect, tenants, servi
         assert count(service, "memories") == 0
 
 
+@pytest.mark.promise("Row-level security is enabled and forced on every table with content")
 async def test_row_level_security_is_enabled_and_forced_everywhere(recollect, owner):
     found = owner.execute(SCOPED).fetchall()
     found += owner.execute(
@@ -189,6 +191,7 @@ async def test_the_services_role_is_nobody_special(recollect, owner):
     assert count(owner, "pg_auth_members", f"member = {role}") == 0
 
 
+@pytest.mark.promise("The role of the service can neither change the policy nor pass it by")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -235,6 +238,7 @@ def own_columns(owner, table):
     return found.fetchone()[0]
 
 
+@pytest.mark.promise("Nothing is written into a scope of another tenant")
 async def test_nothing_is_written_into_a_foreign_scope(tenants, service, owner):
     foreign = owner.execute("select id from scopes where tenant_id = %s", [tenants["theirs"]]).fetchone()[0]
     for table in scoped_tables(owner):
@@ -285,6 +289,7 @@ def question(owner, tenant_id, **changes):
     return asked | {"trust": 0, "before": None, "total": 100, "limit": 100} | changes
 
 
+@pytest.mark.promise("The matcher answers for the bound tenant only")
 async def test_the_matcher_answers_for_the_bound_tenant_only(tenants, service, owner):
     mine, theirs = tenants["mine"], tenants["theirs"]
     for bound, asked, found in ((mine, mine, 1), (mine, theirs, 0), (None, theirs, 0), (theirs, theirs, 1)):
@@ -348,6 +353,7 @@ async def told(work):
     return type(caught.value), str(caught.value)
 
 
+@pytest.mark.promise("A foreign id looks exactly like an unknown one")
 async def test_a_foreign_id_looks_exactly_like_an_unknown_one(recollect, tenants):
     theirs = await recollect.mind("ada", "li", tenant="theirs")
     foreign = (await theirs.browse()).memories[0].id
@@ -398,6 +404,7 @@ STATE = """select array[coalesce(current_setting('recollect.tenant', true), ''),
     (select count(*) from memories)::text] as state"""
 
 
+@pytest.mark.promise("A pooled connection carries nothing over to the next caller")
 async def test_a_pooled_connection_carries_nothing_over(addresses):
     """After work that succeeds, fails, is refused or loads: the next user of the connection starts from nothing."""
     async with connected(Settings(embedder="fake", pool_size=1), addresses, FakeEmbedder()) as running:
@@ -465,6 +472,7 @@ def nearest(scope, name="nearest", dimensions=64):
     return query, asked | {"at": None, "limit": 100}
 
 
+@pytest.mark.promise("A small tenant beside a big one gets its full page of hits")
 async def test_a_small_tenant_beside_a_big_one_gets_its_full_page(recollect, owner, service):
     small, big = await recollect.mind("ada", tenant="small"), await recollect.mind("ada", tenant="big")
     await small.remember([NewMemory(f"apple number {number}") for number in range(40)])

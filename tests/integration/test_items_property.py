@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -26,9 +26,10 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
 from recollect.settings import Settings
 from recollect.wiring import connected
+from sizes import Sizes
 
-EVERY = ("conflict", "memories", "replaced", "GetItem", "FindItems", "ListPaths", "forgotten")
-EXAMPLES = int(os.environ.get("RECOLLECT_EXAMPLES", "40"))
+EVERY = {"conflict", "memories", "replaced", "GetItem", "FindItems", "ListPaths", "forgotten"}
+EXAMPLES = Sizes("examples", ci=12, long=400)
 SEGMENTS = ["a", "b", "ab", "*", "a.b", "张", "\t", "A%_"]
 odd = st.lists(st.sampled_from(SEGMENTS), min_size=1, max_size=3).map(tuple)
 paths = st.sampled_from([("a",), ("a",), ("a", "b")]) | odd
@@ -57,9 +58,8 @@ gets = st.builds(GetItem, paths, keys)
 operations = st.one_of(puts, puts, puts, drops, gets, gets, finds, finds, listings)
 # Without shrinking: every step is some round trips, and a failure shows its steps as it is.
 QUICK = settings(
-    max_examples=EXAMPLES,
+    max_examples=EXAMPLES.now,
     stateful_step_count=16,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.generate,),
 )
@@ -235,15 +235,40 @@ class Items(RuleBasedStateMachine):
         }
 
 
-def test_items_are_what_a_dictionary_would_make_of_them(addresses):
+@pytest.fixture
+def machine(addresses):
+    """The machine beside a running Recollect; it has not done anything yet."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         opening = connected(Settings(embedder="fake"), addresses, FakeEmbedder())
         try:
-            Items.run = staticmethod(runner.run)
+            Items.run, Items.done = staticmethod(runner.run), Counter()
             Items.recollect = runner.run(stack.enter_async_context(opening))
-            run_state_machine_as_test(Items, settings=QUICK)
-            few = {name: Items.done[name] for name in EVERY if Items.done[name] < EXAMPLES // 10}
-            assert not few, f"hardly ever tried: {few}"
+            yield Items
         finally:
             runner.run(stack.aclose())
+
+
+@pytest.mark.promise("Items are what a dictionary would make of them", EXAMPLES)
+def test_items_are_what_a_dictionary_would_make_of_them(machine):
+    run_state_machine_as_test(machine, settings=QUICK)
+
+
+def test_the_machine_notices_whatever_it_does(machine):
+    """Chance may pass some of it by in a small run; these steps try each."""
+    path, other = ("a",), ("a", "b")
+    steps = machine()
+    steps.begin()
+    steps.batch(
+        [PutItem(path, "k", {"x": 1}, "green tea"), PutItem(other, "K", {"x": "b"}, "black coffee", [1.0, 0.0])]
+    )
+    steps.the_store_holds_what_the_model_holds()
+    steps.batch([GetItem(path, "k"), FindItems((), {"x": {"$gte": 1}}), ListPaths(), PutItem(path, "k", {"y": None})])
+    steps.the_store_holds_what_the_model_holds()
+    steps.batch([DropItem(path, "k"), DropItem(path, "k", expected=2)])
+    steps.the_store_holds_what_the_model_holds()
+    steps.forget(0)
+    steps.find_by_vector([1.0, 0.0], ())
+    steps.the_store_holds_what_the_model_holds()
+    assert machine.done.keys() == EVERY
+    assert set(steps.model.kept) == {(path, "k")}

@@ -22,6 +22,7 @@ from recollect.settings import Settings
 from recollect.store import jobs
 from recollect.store.leases import Lease, claim_effect, forget_effects, hold_lease
 from recollect.wiring import connected
+from waiting import until
 
 
 @pytest.fixture
@@ -53,6 +54,7 @@ async def write(database, lease, scope_id, key):
         return await claim_effect(connection, lease, scope_id, key)
 
 
+@pytest.mark.promise("The effect of a job is written once, by whoever holds its lease")
 async def test_an_effect_is_claimed_once_and_by_whoever_holds_the_lease(recollect, database, owner):
     scope_id, job_id = await put_off(recollect, owner, status="doing")
     first, second = Lease(job_id, 0), Lease(job_id, 1)
@@ -79,6 +81,7 @@ async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database,
     assert await write(database, Lease(job_id, 0), scope_id, "a") is True
 
 
+@pytest.mark.promise("Nobody takes a job over while its effect is being written")
 async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recollect, database, owner):
     scope_id, job_id = await put_off(recollect, owner, status="doing")
     async with database.transaction(scope_id >> 40) as connection:
@@ -107,6 +110,7 @@ async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, datab
     assert owner.execute(count).fetchone() == (0,)
 
 
+@pytest.mark.promise("A run that lost its job can neither end it nor put it back")
 async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedder, owner):
     _, job_id = await put_off(recollect, owner)
     state = "select status, attempts from procrastinate_jobs where id = %s"
@@ -151,6 +155,7 @@ async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
         await recollect.jobs.page(caller, JobState.SUCCEEDED)
 
 
+@pytest.mark.promise("No tenant sees or retries a job of another")
 async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
     _, foreign = await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
     _, nobodys = await put_off(recollect, owner, agent="ada", status="failed")
@@ -208,6 +213,7 @@ async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
         await recollect.jobs.show(eve + 1000)
 
 
+@pytest.mark.promise("A job that outlives its workers is set aside, and says why")
 async def test_a_job_that_outlived_its_workers_is_quarantined_with_the_reason(recollect, database, embedder, owner):
     owner.execute("delete from procrastinate_jobs")
     _, job_id = await put_off(recollect, owner, status="doing")
@@ -233,7 +239,7 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
     assert owner.execute("select count(*) from job_progress").fetchone() == (0,)
     async with progress.telling(database, Lease(job_id, 0), three) as counter:
         counter.reach(4)
-        await asyncio.sleep(0.3)
+        await until(lambda: owner.execute("select done from job_progress").fetchone() == (4,))
         job = await recollect.jobs.show(job_id)
         assert (job.done, job.total) == (4, 7)
         [backlog] = await recollect.unfinished_jobs()
@@ -247,20 +253,27 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
 async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch):
     owner.execute("delete from procrastinate_jobs")
     monkeypatch.setattr(progress, "SECONDS", 0.05)
-    embedder = FakeEmbedder()
-    settings = Settings(embedder="fake", embed_wait_seconds=0.01, embedder_batch=1)
-    async with connected(settings, addresses, embedder) as recollect:
+    embedder, gate = FakeEmbedder(), asyncio.Event()
+    embed = embedder.embed
+
+    async def pause_at_the_third(texts):
+        if "2 plants" in texts[0]:
+            await gate.wait()
+        return await embed(texts)
+
+    monkeypatch.setattr(embedder, "embed", pause_at_the_third)
+    async with connected(Settings(embedder="fake", embedder_batch=1), addresses, embedder) as recollect:
         mind = await recollect.mind("ada")
-        embedder.delay_seconds = 0.2
+        # More than one batch: the vectors are left to a job.
         await mind.remember([f"Ann waters {number} plants" for number in range(6)])
         working = asyncio.create_task(recollect.work(until_empty=True))
-        seen = set()
-        while not working.done():
-            await asyncio.sleep(0.05)
-            caller = await recollect.operator.act_for("default")
-            seen |= {(job.done, job.total) for job in (await recollect.jobs.page(caller)).jobs if job.done}
-    assert seen
-    assert all(0 < done <= 6 and total == 6 for done, total in seen)
+        await until(lambda: owner.execute("select done from job_progress").fetchone() == (2,))
+        caller = await recollect.operator.act_for("default")
+        [job] = (await recollect.jobs.page(caller)).jobs
+        assert (job.done, job.total) == (2, 6)
+        gate.set()
+        await working
+        assert (await recollect.jobs.show(job.id)).done == 6
 
 
 async def test_the_rights_of_a_caller_are_checked_without_a_door_too(recollect, owner):
@@ -272,10 +285,11 @@ async def test_the_rights_of_a_caller_are_checked_without_a_door_too(recollect, 
 async def test_a_memory_says_how_far_it_has_come(addresses, owner):
     owner.execute("delete from procrastinate_jobs")
     embedder = FakeEmbedder()
-    async with connected(Settings(embedder="fake", embed_wait_seconds=0.01), addresses, embedder) as recollect:
+    async with connected(Settings(embedder="fake"), addresses, embedder) as recollect:
         mind = await recollect.mind("ada")
-        embedder.delay_seconds = 0.2
+        embedder.fail()
         [receipt] = await mind.remember("Ann waters the plants")
+        embedder.recover()
         assert (await mind.get(receipt.id)).state is MemoryState.STORED
         owner.execute("update procrastinate_jobs set status = 'failed' where task_name = 'embed'")
         assert (await mind.get(receipt.id)).state is MemoryState.FAILED

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,6 +12,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+import command_line
+from command_line import settings_of
 from conftest import http_client, new_key
 from integration.scripted_chat import chatting
 from integration.test_client import serving
@@ -37,7 +36,6 @@ from recollect.verbs.ledger import LedgerDesk, metered, note_step
 from recollect.wiring import build_chat_model, connected
 
 ROWS = "select step, model, prompt_tokens, completion_tokens, outcome from ledger order by number"
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 ASKED = Questions(questions=["Why?"])
 USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
 
@@ -327,18 +325,7 @@ async def test_the_sdk_and_blocking_code_read_it(asking, owner):
 
 async def test_the_command_line_shows_it_and_sets_budgets(asking, addresses, owner):
     await fill(asking, owner)
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "160",
-    }
-
-    def run(*arguments):
-        done = subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False)
-        return done.stdout + done.stderr
-
+    run = partial(command_line.run, settings=settings_of(addresses))
     shown = await asyncio.to_thread(run, "ledger")
     assert re.search(r"extract +│ large +│ +4 +│ +2 +│ +0 +│ +30 +│ +0 +│ +0\.0 +│ +0\.0300", shown)
     assert "30 tokens used today; there is no limit." in shown
@@ -348,7 +335,8 @@ async def test_the_command_line_shows_it_and_sets_budgets(asking, addresses, own
     assert re.search(r"400 of 400 tokens used today\. Enrichment waits until \d{4}-\d\d-\d\d 00:00 UTC", waits)
     assert await asyncio.to_thread(run, "tenants", "budget", "other") == waits
     assert "no limit" in await asyncio.to_thread(run, "tenants", "budget", "other", "--usual")
-    assert "not_found: There is no tenant" in await asyncio.to_thread(run, "tenants", "budget", "nobody", "1")
+    refused = await asyncio.to_thread(run, "tenants", "budget", "nobody", "1", fails=True)
+    assert "not_found: There is no tenant" in refused
 
 
 def test_prices_that_cannot_be_read_stop_the_start(addresses):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -27,6 +28,7 @@ from recollect.store import lifecycle, ownership
 from recollect.store.lifecycle import Change
 from recollect.verbs import lifecycle as verb
 from recollect.wiring import connected
+from waiting import until
 
 ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState
 CHANNELS = ("vector", "text", "stream")
@@ -80,6 +82,7 @@ async def read_all(mind):
     return {memory.id for memory in (await mind.browse(limit=200)).memories}
 
 
+@pytest.mark.promise("An archived conversation leaves recall and comes back as it was")
 async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(mind, owner, embedder):
     await mind.remember([NewMemory("The cats were fed.", keywords=("cats",)), NewMemory("Rain all day.")])
     talk, ids = await talk_of_cats(mind)
@@ -148,17 +151,22 @@ async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, 
     assert rows_of(owner, "vectors_1", ids) == 2
 
 
-async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind, owner, embedder):
+async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind, owner, embedder, monkeypatch):
     embedder.fail()
     talk, ids = await talk_of_cats(mind, turns=1)
     embedder.recover()
-    embedder.delay_seconds = 0.3
+    embed, asked, gate = embedder.embed, asyncio.Event(), asyncio.Event()
+
+    async def embed_late(texts):
+        asked.set()
+        await gate.wait()
+        return await embed(texts)
+
+    monkeypatch.setattr(embedder, "embed", embed_late)
     working = asyncio.create_task(recollect.work(until_empty=True))
-    for _ in range(500):
-        await asyncio.sleep(0.01)
-        if embedder.calls > 1:
-            break
+    await asked.wait()
     await talk.archive()
+    gate.set()
     await working
     assert rows_of(owner, "vectors_1", ids) == 0
 
@@ -211,6 +219,7 @@ async def test_what_is_deleted_is_no_evidence(mind):
         await derive(mind, "Cats sleep.", ids[:1])
 
 
+@pytest.mark.promise("A deletion is seen at once, however much is left to do")
 async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, monkeypatch):
     _, ids = await talk_of_cats(mind)
     alone = await derive(mind, "Cats sleep a lot.", ids[:2])
@@ -252,6 +261,7 @@ async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owne
     assert scope_row(owner) == counted
 
 
+@pytest.mark.promise("A worker finishes a change of state that a call only began")
 async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
@@ -264,7 +274,8 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
 
 
-async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch):
+async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG, "procrastinate.worker")
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
     settle_chunk, put_off = lifecycle.settle_chunk, False
@@ -273,7 +284,7 @@ async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(r
         nonlocal put_off
         if not put_off:
             put_off = True
-            await asyncio.sleep(0.5)
+            await until(lambda: "Stopping worker because wait=False" in caplog.text)
             async with database.transaction(scope_id >> 40) as connection:
                 await lifecycle.defer_settling(connection, scope_id)
         return await settle_chunk(database, scope_id, **options)
@@ -286,6 +297,7 @@ async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(r
     assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
 
 
+@pytest.mark.promise("Two who settle one conversation side by side do no harm")
 async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 3)
     talk, ids = await talk_of_cats(mind, turns=20)

@@ -1,39 +1,21 @@
-"""What becomes of conversations, from the command line: real processes on a real PostgreSQL."""
+"""What becomes of conversations, from the command line on a real PostgreSQL."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from recollect.models import NewMessage, Role
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 SCOPE = ("--agent", "ada", "--user", "li")
 
 
 @pytest.fixture
 def run(addresses):
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "RECOLLECT_ARCHIVE_AFTER_DAYS": "10",
-        "COLUMNS": "200",
-    }
-
-    def call(*arguments, fails=False, answer=""):
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            check=False, env=environment, capture_output=True, text=True, input=answer, cwd="/",
-        )  # fmt: skip
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return call
+    return partial(command_line.run, settings=settings_of(addresses, archive_after_days="10"))
 
 
 @pytest.fixture
@@ -54,7 +36,7 @@ def test_a_life_on_the_command_line(run, talks, owner):
     assert "cats is active" in run("conversations", "restore", "cats", *SCOPE)
     assert "cats is deleted" in run("conversations", "delete", "cats", *SCOPE)
     assert "cats" not in run("conversations", "list", *SCOPE)
-    run("conversations", "purge", "cats", *SCOPE, fails=True, answer="n\n")
+    run("conversations", "purge", "cats", *SCOPE, fails=True, typed="n\n")
     assert owner.execute("select state from conversations where id = 'cats'").fetchone() == ("deleted",)
     receipt = run("conversations", "purge", "cats", *SCOPE, "--yes")
     assert "2 messages" in receipt

@@ -14,10 +14,8 @@ from mcp.shared.exceptions import MCPError
 from conftest import http_client, new_key
 from mcp_doors import bound_key, listening, over_http
 from recollect.doors.http import middleware
-from recollect.llm.fake import FakeEmbedder
 from recollect.models import Right
-from recollect.settings import Settings
-from recollect.wiring import connected
+from waiting import hurry
 
 MODES = ["auto", "legacy", "2026-07-28"]
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -188,20 +186,19 @@ async def test_a_body_that_is_too_large_is_refused_and_a_large_one_is_not(recoll
     assert streamed.json()["code"] == "too_large"
 
 
-async def test_the_deadline_ends_a_call(addresses, owner):
-    settings = Settings(embedder="fake", deadline_seconds=0.5)
-    async with connected(settings, addresses, FakeEmbedder()) as hurried:
-        secret = await bound_key(hurried)
-        await (await hurried.mind("ada", "li")).remember("tea")
-        owner.execute("begin")
-        owner.execute("lock table memories in access exclusive mode")
-        async with http_client(hurried, secret) as http:
-            answer = await post(http, calling("forget", ids=["01a1dd05-b16b-7000-b535-83c8ebea4fa9"]))
-            owner.execute("rollback")
-            late = answer.status_code == 503 or answer.json()["result"]["isError"]
-            assert late, answer.text
-            assert "try again" in answer.text
-            assert (await post(http, calling("recall", text="tea"))).json()["result"]["structuredContent"]["hits"]
+async def test_the_deadline_ends_a_call(recollect, owner):
+    secret = await bound_key(recollect)
+    await (await recollect.mind("ada", "li")).remember("tea")
+    owner.execute("begin")
+    owner.execute("lock table memories in access exclusive mode")
+    async with http_client(hurry(recollect, 0.5), secret) as http:
+        answer = await post(http, calling("forget", ids=["01a1dd05-b16b-7000-b535-83c8ebea4fa9"]))
+    owner.execute("rollback")
+    late = answer.status_code == 503 or answer.json()["result"]["isError"]
+    assert late, answer.text
+    assert "try again" in answer.text
+    async with http_client(recollect, secret) as http:
+        assert (await post(http, calling("recall", text="tea"))).json()["result"]["structuredContent"]["hits"]
 
 
 async def test_clients_that_leave_do_no_harm(recollect):

@@ -7,7 +7,8 @@ import asyncio
 import psycopg
 import pytest
 
-from conftest import NUMBERS, QUICK, execute
+from clones import NUMBERS
+from conftest import QUICK, execute
 from folders import open_folder
 from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
@@ -41,6 +42,7 @@ async def test_schema_file_can_be_applied_as_it_stands(empty):
     assert dump(empty) == SCHEMA.read_text(encoding="utf-8")
 
 
+@pytest.mark.promise("Many migrators at once apply every step once")
 async def test_many_migrators_at_once_apply_every_step_once(empty):
     applied = await asyncio.gather(*(migrate(empty) for _ in range(5)))
     assert sorted(map(len, applied))[:4] == [0, 0, 0, 0]
@@ -56,6 +58,7 @@ async def test_an_edited_migration_stops_the_next_run(empty):
         await migrate(empty)
 
 
+@pytest.mark.promise("A migration that fails leaves nothing behind")
 async def test_a_failing_migration_leaves_nothing_behind(empty, tmp_path, monkeypatch):
     for step in module.own_migrations():
         (tmp_path / f"{step.name}.sql").write_text(step.text, encoding="utf-8")

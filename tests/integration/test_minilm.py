@@ -15,6 +15,7 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.minilm import MiniLM, find_weights, load_minilm
 from recollect.llm.wordpiece import WordPiece
 from recollect.models import Script
+from waiting import heartbeat, until
 
 pytestmark = [
     pytest.mark.real_model,
@@ -92,25 +93,22 @@ async def test_it_keeps_the_protocol(local):
 
 
 async def test_the_event_loop_stays_free(local):
-    gaps = []
-
-    async def tick():
-        while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.005)
-            gaps.append(time.perf_counter() - before)
-
-    ticking = asyncio.create_task(tick())
-    started = time.perf_counter()
-    await local.embed([f"{'memory ' * 30} {number}" for number in range(64)])
-    elapsed = time.perf_counter() - started
-    ticking.cancel()
-    assert max(gaps) < elapsed / 2
+    worked = time.process_time()
+    async with heartbeat() as gaps:
+        await local.embed([f"{'memory ' * 30} {number}" for number in range(64)])
+    assert max(gaps) < (time.process_time() - worked) / 4
 
 
-async def test_a_short_text_overtakes_a_long_list(local):
+async def test_a_short_text_overtakes_a_long_list(local, monkeypatch):
+    infer, runs = local._infer, []
+
+    def note_and_infer(ids):
+        runs.append(len(ids))
+        return infer(ids)
+
+    monkeypatch.setattr(local, "_infer", note_and_infer)
     backlog = asyncio.create_task(local.embed(["memory " * 60] * 120))
-    await asyncio.sleep(0.05)
+    await until(lambda: runs)
     await local.embed(["a cue"])
     assert not backlog.done()
     backlog.cancel()
@@ -118,12 +116,13 @@ async def test_a_short_text_overtakes_a_long_list(local):
         await backlog
 
 
-async def test_the_second_load_takes_the_built_graph(local, cache):
+async def test_the_second_load_takes_the_built_graph(local, cache, monkeypatch):
     (graph,) = cache.iterdir()
     built_at = graph.stat().st_mtime_ns
-    started = time.perf_counter()
+    # Neither built anew nor read for it: that is what would take its time.
+    monkeypatch.delattr(minilm, "build_graph")
+    monkeypatch.delattr(minilm, "read_weights")
     await load_minilm(cache=cache).close()
-    assert time.perf_counter() - started < 1.5
     assert graph.stat().st_mtime_ns == built_at
 
 

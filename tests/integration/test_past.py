@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import timedelta
-
 import psycopg
 import pytest
 
-from past import LONG_AGO, amend, moment, scope_of, soon, state, year
+from past import LONG_AGO, amend, end, moment, scope_of, state, year
 from recollect.core.terms import analyse, hash_term, slot
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
@@ -102,13 +99,13 @@ async def test_what_is_yet_to_come_is_believed_but_not_true(mind, owner):
 async def test_a_fact_is_hidden_the_moment_it_ends_and_leaves_the_indexes_with_the_sweep(
     recollect, mind, owner, addresses, monkeypatch
 ):
-    ends = soon(400)
-    ids = [await state(mind, owner, f"The ticket {number} is valid.", year(2020), ends) for number in range(5)]
+    ids = [await state(mind, owner, f"The ticket {number} is valid.", year(2020), year(2100)) for number in range(5)]
     lasting = await state(mind, owner, "The ticket 9 is valid.", year(2020))
     assert len(await remind(mind, "ticket")) == 6
-    await asyncio.sleep(max((ends - soon(-10)).total_seconds(), 0))
+    then = moment(owner)
+    end(owner, ids)
     assert await remind(mind, "ticket") == await read(mind) == ["The ticket 9 is valid."]
-    assert len(await remind(mind, "ticket", as_of=ends - timedelta(milliseconds=1))) == 6
+    assert len(await remind(mind, "ticket", as_of=then)) == 6
     assert rows_of(owner, ids) == {"memory_terms": 5, "vectors_1": 5, "memory_keywords": 0, "pending_embeddings": 0}
 
     monkeypatch.setattr(past, "CHUNK", 2)
@@ -118,7 +115,7 @@ async def test_a_fact_is_hidden_the_moment_it_ends_and_leaves_the_indexes_with_t
     assert rows_of(owner, ids) == dict.fromkeys(HOT, 0)
     assert rows_of(owner, [lasting])["vectors_1"] == 1
     assert len(await remind(mind, "ticket", at=year(2021))) == 6
-    assert len(await read(mind, as_of=ends - timedelta(milliseconds=1))) == 6
+    assert len(await read(mind, as_of=then)) == 6
 
 
 def rows_of(owner, ids):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from past import amend, moment, scope_of, state, year
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Role
+from sizes import Sizes
 
-EXAMPLES = int(os.environ.get("RECOLLECT_EXAMPLES", "12"))
+EXAMPLES = Sizes("examples", ci=4, long=400)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["state", "amend", "end", "remember", "delete", "restore", "touch"]),
@@ -23,6 +24,18 @@ STEPS = st.lists(
     min_size=3,
     max_size=12,
 )
+
+# Every verb once, and something after what was taken back.
+VARIED = [
+    ("state", 0, 2019, 3),
+    ("remember", 1, 2020, 1),
+    ("amend", 0, 2021, 2),
+    ("touch", 0, 2020, 1),
+    ("end", 0, 2022, 1),
+    ("delete", 0, 2020, 1),
+    ("restore", 0, 2020, 1),
+    ("state", 2, 2025, 1),
+]
 
 
 @dataclass
@@ -94,6 +107,7 @@ class World:
         return {hit.memory.id for hit in (await self.mind.recall(cue)).hits}
 
 
+@pytest.mark.promise("What is read as of a moment is what was read then, whatever was done since", EXAMPLES)
 async def test_the_past_never_changes(recollect, owner):
     """One database for all examples, a scope for each: the event loop is the test's own."""
     loop = asyncio.get_running_loop()
@@ -118,8 +132,9 @@ async def test_the_past_never_changes(recollect, owner):
         assert [memory.content for memory in strange.memories] == ["Ann is somebody else."]
         assert scope_of(mind, owner) != scope_of(stranger, owner)
 
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES.now, database=None)
     @given(STEPS)
+    @example(VARIED)
     def check(steps):
         asyncio.run_coroutine_threadsafe(live(steps), loop).result()
 

@@ -64,6 +64,7 @@ def mentions(owner, identity):
     }
 
 
+@pytest.mark.promise("A purge takes all that was made from the conversation alone")
 async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind, owner):
     talk, ids = await say(mind, "cats", "one", "two", "three")
     other, theirs = await say(mind, "dogs", "four")
@@ -129,7 +130,7 @@ async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkey
     for question in (talk.restore(), talk.archive(), talk.delete(), talk.append(NewMessage(Role.USER, "late"))):
         with pytest.raises(ConflictError):
             await question
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 2)
+    monkeypatch.setattr(verb, "SETTLE_SECONDS", 600)
     assert (await talk.purge()).finished_at is not None
     # The name is free again, and a conversation of that name is another one.
     await talk.append(NewMessage(Role.USER, "anew"))
@@ -167,6 +168,7 @@ async def purge_in_pieces(mind, monkeypatch, name, crash):
     return receipt
 
 
+@pytest.mark.promise("A purge that dies goes on, and counts nothing twice")
 async def test_a_purge_that_dies_goes_on_and_counts_exactly(mind, monkeypatch):
     undisturbed = await purge_in_pieces(mind, monkeypatch, "calm", crash=False)
     disturbed = await purge_in_pieces(mind, monkeypatch, "wild", crash=True)
@@ -348,6 +350,7 @@ def vector_bytes(owner, identity):
     return {"half": np.array(numbers, dtype="<f2").tobytes(), "single": np.array(numbers, dtype="<f4").tobytes()}
 
 
+@pytest.mark.promise("After a purge and a scrub no byte of a secret is left in dump or data files")
 async def test_no_byte_of_a_secret_is_left_anywhere():
     names = "content name metadata part tool url external_id large keyed key title note thought keyword shared"
     planted = plant([*names.split(), "shared_metadata", "archived", "pending"])

@@ -266,6 +266,7 @@ async def test_nothing_comes_back_that_is_said_by_another_fact_by_then(mind):
     assert {each.id for each in (await mind.knowledge.facts()).facts} == {again.id}
 
 
+@pytest.mark.promise("After a purge no byte of a name that was learned is left")
 async def test_no_byte_of_a_secret_name_is_left():
     planted = {name: "zq" + secrets.token_hex(12) for name in ("name", "alias", "description", "object", "text")}
     predicate = "zq" + secrets.token_hex(12)

@@ -128,6 +128,7 @@ async def test_every_hit_says_its_score_by_channel(mind):
         assert hit.score == pytest.approx(sum(shares))
 
 
+@pytest.mark.promise("Recall goes on without the embedder")
 async def test_recall_goes_on_without_the_embedder(mind, embedder):
     await mind.remember("green apples at the market")
     embedder.fail()
@@ -150,6 +151,7 @@ async def test_absurd_cues_are_refused(mind, cue):
         await mind.recall(cue)
 
 
+@pytest.mark.promise("What is forgotten is found by no channel")
 async def test_forgotten_memories_are_found_by_no_channel(mind):
     [receipt, _] = await mind.remember([NewMemory("apple pie"), NewMemory("apple juice")])
     await mind.forget([receipt.id])

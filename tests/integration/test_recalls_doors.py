@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from conftest import http_client, new_key
 from integration.test_client import serving
 from integration.test_recalls_kept import APPLES, KEPT, hits_of, of
@@ -21,7 +20,6 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.models import Right
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 SCOPE = {"agent": "ada", "user": "li"}
 
 
@@ -108,24 +106,13 @@ async def test_the_sdk_and_blocking_code_say_the_same_as_the_mind(recollect, min
 @pytest.mark.slow
 async def test_the_command_line_says_why(mind, addresses):
     await mind.remember(APPLES)
-    environment = os.environ | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "220",
-    }
+    settings = settings_of(addresses) | {"COLUMNS": "220"}
 
-    async def run(*arguments, code=0):
-        done = await asyncio.to_thread(
-            subprocess.run,
-            [*COMMAND, *arguments, "--agent", "ada", "--user", "li"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
+    async def run(*words, code=0):
+        words = (*words, "--agent", "ada", "--user", "li")
+        ended = await asyncio.to_thread(command_line.call, *words, settings=settings)
+        assert ended.code == code, ended.stderr
+        return ended.said
 
     found = await mind.recall(Cue(KEPT.text, limit=2, keep=True))
     recall_id = str(found.recall_id)

@@ -1,15 +1,14 @@
-"""Reflection from the command line, the SDK and blocking code: real processes, a chat endpoint on a real socket."""
+"""Reflection from the command line, the SDK and blocking code: a chat endpoint on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from conftest import new_key
 from integration.scripted_chat import chatting
 from integration.test_client import serving
@@ -21,27 +20,14 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import build_chat_model, connected
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
-
 
 @pytest.fixture
 def run(addresses):
     """Run a command against this test's own database, with a chat endpoint if a URL is given."""
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "COLUMNS": "200",
-    }
 
-    def call(*arguments, url="", fails=False):
-        chat = {"RECOLLECT_CHAT_URL": url, "RECOLLECT_CHAT_MODEL": "scripted"} if url else {}
-        done = subprocess.run(
-            [*COMMAND, *arguments], env=environment | chat, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stdout + done.stderr
+    def call(*words, url="", fails=False):
+        chat = {"chat_url": url, "chat_model": "scripted"} if url else {}
+        return command_line.run(*words, settings=settings_of(addresses, **chat), fails=fails)
 
     return call
 

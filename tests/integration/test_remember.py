@@ -58,6 +58,7 @@ async def test_ids_follow_the_order_of_writing(mind):
     assert (first.next_cursor, second.next_cursor) == (ids[19], None)
 
 
+@pytest.mark.promise("Writers who make a scope at the same moment all succeed")
 async def test_concurrent_writers_of_one_new_scope_all_succeed(recollect, owner):
     minds = [await recollect.mind("crowd", tenant="crowd") for _ in range(8)]
     answers = await asyncio.gather(*(mind.remember(f"memory {number}") for number, mind in enumerate(minds * 5)))
@@ -66,6 +67,7 @@ async def test_concurrent_writers_of_one_new_scope_all_succeed(recollect, owner)
     assert owner.execute("select memory_count from scopes").fetchall() == [(40,)]
 
 
+@pytest.mark.promise("An idempotency key stores once, however many send it at once")
 async def test_fifty_concurrent_posts_with_one_key_make_one_memory(recollect, owner):
     _, secret = await new_key(recollect)
     body = {"agent": "ada", "memories": [{"content": "only once"}, {"content": "and this"}]}
@@ -78,6 +80,7 @@ async def test_fifty_concurrent_posts_with_one_key_make_one_memory(recollect, ow
     assert owner.execute("select memory_count from scopes").fetchone() == (2,)
 
 
+@pytest.mark.promise("An idempotency key with another body is refused")
 async def test_a_key_used_with_another_body_is_a_conflict(mind):
     await mind.remember("one", idempotency_key="k")
     with pytest.raises(ConflictError):
@@ -85,6 +88,7 @@ async def test_a_key_used_with_another_body_is_a_conflict(mind):
     assert [memory.content for memory in (await mind.browse()).memories] == ["one"]
 
 
+@pytest.mark.promise("A repeated key writes too, so that its commit waits as the first one did")
 async def test_a_replay_writes_so_that_its_commit_waits_too(mind, owner):
     await mind.remember("one", idempotency_key="k")
     assert owner.execute("select replayed_at from idempotency_keys").fetchone() == (None,)
@@ -92,12 +96,14 @@ async def test_a_replay_writes_so_that_its_commit_waits_too(mind, owner):
     assert owner.execute("select replayed_at is not null from idempotency_keys").fetchone() == (True,)
 
 
+@pytest.mark.promise("What belongs to one write is there as a whole or not at all")
 async def test_a_failing_write_leaves_nothing_behind(mind, owner):
     with pytest.raises(InvalidInputError, match="evidence"):
         await mind.remember([NewMemory("good"), NewMemory("bad", evidence=(uuid4(),))])
     assert [count(owner, table) for table in ("memories", "memory_terms", "vectors_1", "scopes")] == [0, 0, 0, 0]
 
 
+@pytest.mark.promise("What is derived is trusted as the least of its sources, whoever words it")
 async def test_trust_of_what_is_derived_is_the_least_of_its_sources(recollect):
     ids = []
     for trust in (80, 20):
@@ -112,6 +118,7 @@ async def test_trust_of_what_is_derived_is_the_least_of_its_sources(recollect):
     assert {hit.memory.trust for hit in (await library.recall(Cue("trust thought", min_trust=50))).hits} == {80}
 
 
+@pytest.mark.promise("What is forgotten takes along what was derived from it")
 async def test_forgetting_takes_what_was_derived_along(mind, owner):
     [source, other] = await mind.remember([NewMemory("the secret is 1234"), NewMemory("something else")])
     [derived] = await mind.remember(NewMemory("a thought on 1234", evidence=(source.id,)))
@@ -135,6 +142,7 @@ async def test_an_embedding_of_the_callers_own_is_searched(mind):
     assert (hit.memory.id, round(hit.channels["vector"].score, 3)) == (receipt.id, 1.0)
 
 
+@pytest.mark.promise("A vector that no search could use is refused")
 @pytest.mark.parametrize(
     "vector", [[1.0] * 63, [0.0] * 64, [float("nan")] * 64, [float("inf")] * 64, [1e300] * 64, [1e-9] * 64]
 )

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+import command_line
+from command_line import settings_of
 from integration.scripted_chat import chatting
 from integration.test_rerun import ANN, NOON, OSLO, digest, fact
 from recollect.models import NewMessage, Role
 from recollect.verbs.enrich import enrich
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 ANSWER = digest("They speak of Ann.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")])
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100}
 
@@ -27,23 +25,10 @@ def answer(*_):
 @pytest.fixture
 def run(addresses):
     """Run a command against this test's own database, and answer what it asks on the terminal."""
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    environment = plain | {
-        "RECOLLECT_DATABASE_URL": addresses.service,
-        "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
-        "RECOLLECT_EMBEDDER": "fake",
-        "RECOLLECT_CHAT_MODEL": "scripted",
-        "RECOLLECT_CHAT_PRICES": "other=1/10",
-        "COLUMNS": "200",
-    }
 
-    def call(*arguments, url="", typed="", fails=False):
-        settings = environment | ({"RECOLLECT_CHAT_URL": url} if url else {})
-        done = subprocess.run(
-            [*COMMAND, *arguments], env=settings, input=typed, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stdout + done.stderr
+    def call(*words, url="", typed="", fails=False):
+        chat = {"chat_model": "scripted", "chat_prices": "other=1/10"} | ({"chat_url": url} if url else {})
+        return command_line.run(*words, settings=settings_of(addresses, **chat), typed=typed, fails=fails)
 
     return call
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import psycopg
 import pytest
+from procrastinate import RetryDecision
 
-from conftest import NUMBERS, addresses_of, execute
+from clones import NUMBERS
+from conftest import addresses_of, execute
 from recollect.errors import NotFoundError
-from recollect.jobs.worker import build_app
+from recollect.jobs.worker import Patience, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, MemoryState, NewMemory
 from recollect.settings import Settings
@@ -44,6 +46,7 @@ async def test_every_width_is_stored_and_searched(recollect, owner, dimensions, 
     assert ("Index Only Scan" in plan) == (storage == "covering")
 
 
+@pytest.mark.promise("A model is replaced while serving")
 async def test_a_model_is_replaced_while_serving(recollect, owner):
     minds = [await recollect.mind(f"agent-{number}", tenant=f"tenant-{number % 3}") for number in range(5)]
     for mind in minds:
@@ -103,7 +106,10 @@ async def test_without_a_space_everything_but_vectors_works(cluster, addresses):
         assert (await mind.recall("apples")).hits[0].memory.content == "green apples"
 
 
+@pytest.mark.promise("A text that the model refuses does not hold up the others")
 async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(recollect, owner, monkeypatch):
+    # On a slow machine the second try would be due before the worker has ended, and so on with each one after it.
+    monkeypatch.setattr(Patience, "get_retry_decision", lambda *_, **__: RetryDecision(retry_in={"hours": 1}))
     mind = await recollect.mind("ada")
     refuse = "a text that the model cannot take"
     embed = FakeEmbedder.embed

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden, read_mind
@@ -16,7 +16,9 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, Kind, Mode, NewMemory, Status, Triple, Weighing
 from recollect.store import accesses
 from recollect.store.ownership import ensure_space, switch_space
+from sizes import Sizes
 
+EXAMPLES = Sizes("examples", ci=15, long=400)
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 CUE = "what is on my mind"
 KINDS = (Kind.EVENT, Kind.THOUGHT, Kind.CHAT, Kind.MESSAGE)
@@ -110,7 +112,8 @@ async def write(mind, embedder, memories):
         embedder.recover()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.promise("The stream is ranked as its pure twin ranks it, on any mind", EXAMPLES)
+@settings(max_examples=EXAMPLES.now)
 @given(st.lists(made, max_size=14), st.lists(weighing, min_size=3, max_size=3), st.integers(1, 20), st.data())
 async def test_sql_and_the_twin_agree_on_generated_minds(recollect, embedder, owner, memories, weighings, limit, data):
     name = f"m-{owner.execute('select count(*) from scopes').fetchone()[0]}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-import os
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,8 +32,10 @@ from recollect.models import (
     Role,
     Window,
 )
+from sizes import Sizes
 
-TREES = int(os.environ.get("RECOLLECT_TREES", "150"))
+TREES = Sizes("trees", ci=30, long=1_000)
+CUT = Sizes("trees", ci=12, long=200)
 HISTORIES = 5
 """So many windows onto each tree."""
 URL = "https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
@@ -224,13 +225,10 @@ def rename(message, parent):
     return NewMessage(**{name: getattr(message, name) for name in message.__slots__} | {"parent": parent})
 
 
-@pytest.fixture(scope="module")
-def tally():
-    return {"histories": 0, "messages": 0, "shortened": 0, "unshown": 0}
-
-
-async def test_history_is_what_the_pure_rules_choose_of_the_whole_tree(mind, owner, published, tally):
-    for seed in range(TREES):
+@pytest.mark.promise("A history in the database is what the pure rules choose of the whole tree, counted right", TREES)
+async def test_history_is_what_the_pure_rules_choose_of_the_whole_tree(mind, owner, published, figure):
+    tally = {"histories": 0, "messages": 0, "shortened": 0, "unshown": 0}
+    for seed in range(TREES.now):
         tree = await grow(mind, seed)
         chance = random.Random(-seed)
         for _ in range(HISTORIES):
@@ -242,7 +240,7 @@ async def test_history_is_what_the_pure_rules_choose_of_the_whole_tree(mind, own
             tally["shortened"] += not history.complete
             tally["unshown"] += not history.messages
     assert_recounted(owner, published)
-    print(tally)
+    figure(f"{tally['histories']} histories of {tally['messages']} messages, {tally['shortened']} of them shortened")
     assert tally["shortened"] > tally["unshown"]
     assert tally["messages"] > 2 * tally["histories"]
 
@@ -306,9 +304,10 @@ def assert_recounted(owner, published):
         assert set(tokens) == {"o200k_base", "cl100k_base", ESTIMATE}
 
 
+@pytest.mark.promise("A turn that is too long is cut so that it fits, whatever the tree", CUT)
 async def test_a_turn_that_is_cut_fits_whatever_the_tree(mind, published):
     cuts = 0
-    for seed in range(1_000_000, 1_000_000 + TREES // 5):
+    for seed in range(1_000_000, 1_000_000 + CUT.now):
         tree = await grow(mind, seed)
         for budget in (0, 7, 30, 200):
             window = Window(budget, oversized=Oversized.CUT)

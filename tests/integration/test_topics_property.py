@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.core.spreading import collect, relink
@@ -17,9 +17,10 @@ from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.mind import Mind
 from recollect.models import NewMemory
 from recollect.models.topics import Filing, Reach, TopicLink
+from sizes import Sizes
 from topic_cases import propose
 
-EXAMPLES = int(os.environ.get("RECOLLECT_EXAMPLES", "30"))
+EXAMPLES = Sizes("examples", ci=15, long=400)
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
 MEMORIES = 4
 NUMBERS = itertools.count()
@@ -42,8 +43,7 @@ steps = st.one_of(
     st.tuples(st.just("move"), paths, st.one_of(st.just(""), paths)),
     st.tuples(st.just("merge"), paths, paths),
 )
-SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-quick = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=SLOW)
+quick = settings(max_examples=EXAMPLES.now)
 
 
 def key(path):
@@ -149,6 +149,7 @@ def replant(links, path, target):
     return joined
 
 
+@pytest.mark.promise("The tree of topics and its recalls are what its links make", EXAMPLES)
 @quick
 @given(st.lists(filings, min_size=2, max_size=8), st.lists(steps, max_size=10))
 async def test_the_tree_and_its_recalls_are_what_links_make(recollect, begun, drawn):

@@ -17,6 +17,7 @@ from recollect.models import Cue, NewMemory, NewMessage, Role
 from recollect.models.imports import DifyImport
 from recollect.store import lifecycle, spaces
 from recollect.store.memories import BEGINNING
+from waiting import until_blocked
 
 
 class RecordingEmbedder(FakeEmbedder):
@@ -253,8 +254,7 @@ async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
         rows = await embedder.embed([embedded_text(memory, memory.before) for memory in batch])
         assert await spaces.store_held(connection, space, batch, rows) == [two]
         forgetting = asyncio.create_task(mind.forget([secret]))
-        done, _ = await asyncio.wait([forgetting], timeout=0.5)
-        assert not done
+        await until_blocked(owner, forgetting)
     await forgetting
     assert vector_of(owner, two) is None
     await recollect.work(until_empty=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.block import (
@@ -236,7 +236,6 @@ def test_the_least_relevant_degrade_first():
     assert len(set(shown)) == 3
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=12), st.integers(0, 600))
 def test_lines_stay_within_their_room_and_come_out_the_same_each_time(lengths, room):
     memories = [remembered("some words. " * length, number) for number, length in enumerate(lengths)]
@@ -286,7 +285,6 @@ def test_lines_are_left_out_from_the_end_while_they_do_not_fit():
     assert not leave_least(lines, lambda _: False)
 
 
-@settings(deadline=None)  # the first count reads a vocabulary
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 200), st.sampled_from(OPENAI))
 def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer):
     filled = fill(numbered(*contents), room, Gauge(tokenizer.count, tokenizer.cut), 200)
@@ -299,7 +297,6 @@ def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer
         assert whole == form + filled.tokens
 
 
-@settings(deadline=None)  # the first count reads a vocabulary
 @given(TEXTS, st.integers(0, 60), st.sampled_from(OPENAI))
 def test_a_cut_line_fits_and_says_at_least_a_word(content, room, tokenizer):
     line = write_line(remembered(content))

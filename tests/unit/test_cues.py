@@ -107,6 +107,6 @@ def test_no_text_breaks_the_reading(text):
 
 def test_a_long_text_with_an_arrow_takes_no_time():
     text = "a->b " + "路" * 8_000
-    started = time.perf_counter()
+    started = time.thread_time()
     assert find_paths(text) == ["a->b"]
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5

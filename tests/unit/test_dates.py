@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from time import process_time
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.dates import find_periods
@@ -189,7 +189,6 @@ SENTENCES = st.lists(st.sampled_from(WORDS), max_size=14).flatmap(
 )
 
 
-@settings(max_examples=1_000, deadline=None)
 @given(SENTENCES | st.text(max_size=200), MOMENTS, st.sampled_from([UTC, NEW_YORK, SHANGHAI]))
 def test_no_text_at_any_moment_is_too_much(text, now, zone):
     for period in find_periods(text, now, zone):
@@ -203,7 +202,6 @@ def test_at_the_ends_of_time_nothing_is_found(now):
     assert find_periods("yesterday, 明天, three hours ago", now, UTC) == []
 
 
-@settings(max_examples=300)
 @given(st.dates(datetime(1970, 1, 1).date(), datetime(2099, 12, 31).date()))  # noqa: DTZ001 - days have no zone
 def test_a_full_date_is_that_day_however_it_is_written(day):
     english = day.strftime("%B ") + f"{day.day}, {day.year}"
@@ -216,9 +214,9 @@ def test_a_full_date_is_that_day_however_it_is_written(day):
 @pytest.mark.parametrize("text", ["may ", "1", "一", "周", "5月", "from May to ", "the first ", "2024-01-", "前", " "])
 def test_long_texts_take_time_in_proportion(text):
     def seconds(length):
-        begun = perf_counter()
+        begun = process_time()
         find_periods((text * length)[:length], NOW, UTC)
-        return perf_counter() - begun
+        return process_time() - begun
 
     # In proportion it would be 16, and 256 if each date looked at all others.
     assert min(seconds(16_000) for _ in range(3)) < 100 * max(min(seconds(1_000) for _ in range(3)), 1e-4)

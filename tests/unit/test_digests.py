@@ -35,6 +35,7 @@ from recollect.core.names import normalise_name
 from recollect.core.sieve import read_moment
 from recollect.models import Kind, NewMemory, Triple
 from recollect.models.knowledge import EntityType, Mention, Salvaged, Span, Statement
+from sizes import Sizes
 
 GOOD = {
     "summary": "阿信决定不吃猪肉了，小雅很支持他。",
@@ -71,6 +72,7 @@ GOOD = {
 }
 WRITTEN = json.dumps(GOOD, ensure_ascii=False)
 SHOWN = 3
+ANSWERS = Sizes("answers", fast=200, ci=600, long=10_000)
 
 
 def day(*parts: int) -> datetime:
@@ -394,12 +396,13 @@ def spoil(draw: random.Random, text: str) -> str:
     return f"<think>{text[:place]}</think>{text}"
 
 
-def test_ten_thousand_broken_answers_do_no_harm():
+@pytest.mark.promise("Of a broken answer of a model everything whole is kept, and nothing of it does harm", ANSWERS)
+def test_broken_answers_do_no_harm(figure):
     draw = random.Random(20_240_125)
     began, dropped = time.process_time(), 0
     whole = {(stated.subject, stated.predicate, stated.object) for stated in salvage(good(), SHOWN).statements}
     kept_facts = 0
-    for number in range(10_000):
+    for number in range(ANSWERS.now):
         value: object = good()
         for _ in range(draw.choice([1, 1, 2, 3, 8])):
             value = mutate(draw, value)
@@ -409,9 +412,11 @@ def test_ten_thousand_broken_answers_do_no_harm():
         check_bounds(kept, shown)
         dropped += sum(kept.dropped.values()) > 0
         kept_facts += len(whole & {(stated.subject, stated.predicate, stated.object) for stated in kept.statements})
-    assert time.process_time() - began < 20
-    assert dropped > 5_000
-    assert kept_facts > 10_000
+    figure(f"{dropped} answers had something dropped, {kept_facts} facts were kept")
+    # Nothing in an answer is so odd that it takes more than some milliseconds.
+    assert time.process_time() - began < 0.005 * ANSWERS.now
+    assert dropped > ANSWERS.now / 2
+    assert kept_facts > 0.9 * ANSWERS.now
 
 
 @given(

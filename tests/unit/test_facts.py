@@ -8,7 +8,7 @@ from itertools import pairwise, permutations
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.facts import (
@@ -72,7 +72,6 @@ def seen_from(versions: list[Fact], as_of: datetime) -> set[tuple]:
     return {(each.id, each.version, each.span, each.created_at) for each in believed(versions, as_of)}
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(spans(), st.integers(0, 3), st.sets(st.integers(0, 7))), max_size=8))
 def test_what_was_believed_at_any_moment_never_changes_afterwards(arrivals):
     book, now = Book(), 0
@@ -87,7 +86,6 @@ def test_what_was_believed_at_any_moment_never_changes_afterwards(arrivals):
             assert seen_from(book.versions, at) == then
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(spans(), st.integers(0, 2)), max_size=8))
 def test_the_times_of_belief_of_one_fact_follow_each_other(arrivals):
     book, now = Book(), 0
@@ -102,7 +100,6 @@ def test_the_times_of_belief_of_one_fact_follow_each_other(arrivals):
         assert lineage[-1].superseded_at is None
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(spans(), max_size=4))
 def test_whatever_the_order_of_arrival_each_fact_ends_where_it_must(stated):
     starts = [each.valid_at for each in stated if each.valid_at is not None]

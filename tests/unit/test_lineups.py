@@ -40,7 +40,9 @@ from recollect.models import (
     Weighing,
 )
 from recollect.models.explanations import Fate, KeptHit
+from sizes import Sizes
 
+EXAMPLES = Sizes("lineups", fast=10, ci=30, long=1_000)
 IDS = [UUID(int=7 << 76 | number) for number in range(12)]
 NOW = datetime(2026, 5, 3, 12, 30, 15, 123456, tzinfo=timezone(timedelta(hours=8)))
 NAMES = ("text", "vector", "stream", "keyword", "graph", "topic", "date", "recent")
@@ -111,8 +113,9 @@ def line_up(scores: list[float], limit: int = 10) -> Lineup:
     return Lineup({"text": found, "graph": found[::-1][:2]}, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
 
 
+@pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
 @given(lineups())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES.now)
 def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
     back = decode(encode(lineup))
     assert back == lineup
@@ -120,7 +123,7 @@ def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
 
 
 @given(lineups())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES.now)
 def test_a_replay_with_the_same_weights_is_the_recall(lineup):
     kept = keep(lineup)
     placings = rank_anew(replace(kept, lineup=decode(encode(lineup))))
@@ -129,7 +132,7 @@ def test_a_replay_with_the_same_weights_is_the_recall(lineup):
 
 
 @given(lineups())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES.now)
 def test_the_whole_of_the_candidates_is_told_each_once(lineup):
     whole = rank_anew(keep(lineup), whole=True)
     ids = [each.id for each in whole]

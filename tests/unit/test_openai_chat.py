@@ -48,7 +48,7 @@ class Endpoint:
         said = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         said = said(self.questions[-1]) if callable(said) else said
         if said == "hang":
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         if isinstance(said, Exception):
             raise said
         if isinstance(said, httpx.Response):
@@ -234,7 +234,7 @@ async def test_an_endpoint_that_is_away_is_told_from_one_that_talks_nonsense():
 
 
 async def test_a_hang_ends_in_time():
-    error = await asyncio.wait_for(fails(Endpoint("hang", seconds=0.1)), 2)
+    error = await fails(Endpoint("hang", seconds=0.1))
     assert error.away
     assert "0.1 s" in str(error)
 

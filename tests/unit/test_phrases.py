@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generative_agents import read_json
@@ -101,7 +101,6 @@ def test_terms_that_tell_a_topic_are_no_fillers():
     assert telling_terms("我 也 很 好的 !!!") == ()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.text(max_size=200) | st.sampled_from(ENGLISH + CHINESE), max_size=5), st.integers(1, 300))
 def test_whatever_is_said_label_summary_and_keywords_are_within_bounds(texts, longest):
     name = label(texts)

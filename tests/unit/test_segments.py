@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.segments import NOTHING, Rules, Running, finish, follow, lapse, segment, to_turn
@@ -197,7 +197,6 @@ def spoken(said) -> list[Turn]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
 @given(SAID, RULES)
 def test_every_turn_is_in_exactly_one_segment_in_order(said, rules):
     all_turns = spoken(said)
@@ -210,7 +209,6 @@ def test_every_turn_is_in_exactly_one_segment_in_order(said, rules):
             assert len(part.turns) >= rules.min_turns
 
 
-@settings(max_examples=300, deadline=None)
 @given(SAID, RULES, st.data())
 def test_turns_one_by_one_give_what_all_at_once_give_wherever_one_starts_again(said, rules, data):
     """What is running can be thrown away at any moment and read again from its turns, as after a crash."""
@@ -225,7 +223,6 @@ def test_turns_one_by_one_give_what_all_at_once_give_wherever_one_starts_again(s
     assert (closed, running) == segment(all_turns, rules)
 
 
-@settings(max_examples=200, deadline=None)
 @given(SAID, RULES)
 def test_lapsing_in_between_changes_nothing(said, rules):
     all_turns = spoken(said)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core import scoring, tuning
@@ -154,7 +154,6 @@ def test_recency_from_ranks_equals_the_recency_of_the_scoring(candidates, decay,
     assert found == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(10, 40), st.integers(2, 9))
 def test_the_loss_never_rises_and_no_weight_is_negative(seed, recalls, hits):
     chance = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ import os
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ |= {
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -16,6 +17,11 @@ os.environ |= {
 }
 
 from recollect.sync import connect
+
+usual = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+for name, examples in {"fast": 3, "ci": 5, "long": 100}.items():
+    settings.register_profile(name, usual, max_examples=examples, derandomize=name != "long")
+settings.load_profile(os.environ.get("RECOLLECT_TESTS", "ci"))
 
 
 @pytest.fixture(scope="session")

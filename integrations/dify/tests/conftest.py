@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from daemon import Daemon, Dify
+from daemon import Daemon, Dify, Workbench
 
 from recollect.sync import connect
 
@@ -23,6 +23,14 @@ def daemon():
     started = Daemon()
     yield started
     started.close()
+
+
+@pytest.fixture(scope="session")
+def workbench():
+    """The plugin's modules, imported once."""
+    opened = Workbench()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
 import string
-import subprocess
-import sys
 import uuid
 
 import pytest
-from daemon import PLUGIN, Dify
+from daemon import Dify
 
 ALLOWED = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 NAMES = [
@@ -24,18 +21,10 @@ NAMES = [
 ]
 
 
-def name_in_plugin(names):
-    """Ask the plugin's own function, in a process of its own: the SDK patches the process that imports it."""
-    program = (
-        "import json, sys; from memory_tool import scope_name; "
-        "print(json.dumps([scope_name('user', {}, name) for name in json.load(sys.stdin)]))"
-    )
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=PLUGIN, input=json.dumps(names), capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+IN_PLUGIN = "from memory_tool import scope_name; made = [scope_name('user', {}, name) for name in given]"
 
 
-def test_names_keep_to_what_scopes_allow_and_stay_distinct():
+def test_names_keep_to_what_scopes_allow_and_stay_distinct(workbench):
     chance = random.Random(7)
     alphabet = string.ascii_letters + string.digits + "._:@-" + "x:x:" + " /+%~李雷é\n"
     hashes = [hashlib.sha256(name.encode()).hexdigest() for name in (f"{number:0200}" for number in range(300))]
@@ -44,7 +33,7 @@ def test_names_keep_to_what_scopes_allow_and_stay_distinct():
     lookalikes |= {f"{number:0200}" for number in range(300)}
     made = lookalikes | {"".join(chance.choices(alphabet, k=chance.randint(1, 90))) for _ in range(3_000)} | set(NAMES)
     names = sorted(made)
-    given = dict(zip(names, name_in_plugin(names), strict=True))
+    given = dict(zip(names, workbench.run(IN_PLUGIN, names), strict=True))
     assert all(ALLOWED.fullmatch(name) and name.strip(".") for name in given.values())
     assert len(set(given.values())) == len(given)
     plain = [name for name in names if ALLOWED.fullmatch(name) and name.strip(".") and not name.startswith("x:")]

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
+import yaml
 from engine import Ran, configured, run
 from reference import Row
 from sandbox import Sandbox, listening
+
+# The engine reads its file anew for every run: the same grammar, parsed in C.
+yaml.SafeLoader = yaml.CSafeLoader
+# It also makes a client for every request: each would read all certificates, and nothing here speaks TLS.
+ssl.create_default_context = cache(ssl.create_default_context)
 
 DIMENSIONS = 384
 PAGE = 192

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from embedding import DIMENSIONS, embed
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
@@ -183,7 +183,4 @@ class Meaning(Agreement):
 
 @pytest.mark.parametrize("machine", [Keeping, Paging, Meaning])
 def test_both_stores_agree(machine):
-    checked = settings(
-        max_examples=15, stateful_step_count=20, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-    )
-    run_state_machine_as_test(machine, settings=checked)
+    run_state_machine_as_test(machine, settings=settings(stateful_step_count=20))

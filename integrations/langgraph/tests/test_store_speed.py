@@ -1,19 +1,18 @@
-"""How long the store takes beside LangGraph's PostgresStore on the same PostgreSQL, operation by operation."""
+"""An operation of the store is one request; how long it takes is printed beside LangGraph's PostgresStore."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 
+import httpx
 import pytest
 from embedding import DIMENSIONS, embed
 from recollect_langgraph import RecollectStore
 
-pytestmark = pytest.mark.slow
 INDEX = {"dims": DIMENSIONS, "embed": embed, "fields": ["text"]}
-ITEMS, ROUNDS = 500, 150
-MOST_TIMES = 40
-"""A call over HTTP costs more than a statement on a local socket; this says when something is wrong with it."""
+ITEMS, ROUNDS = (500, 150) if os.environ.get("RECOLLECT_TESTS") == "long" else (10, 2)
 
 
 def value(number):
@@ -34,21 +33,35 @@ def operations():
     }
 
 
-def test_it_is_within_a_known_factor_of_postgres_store(connection, open_oracle, capsys):
+@pytest.fixture
+def sent(monkeypatch):
+    """The requests that were sent, as they go out."""
+    requests, send = [], httpx.HTTPTransport.handle_request
+
+    def note(transport, request):
+        requests.append(request.url.path)
+        return send(transport, request)
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", note)
+    return requests
+
+
+def test_an_operation_is_one_request(connection, open_oracle, sent, capsys):
     stores = {"recollect": RecollectStore(connection, index=INDEX), "postgres": open_oracle(INDEX)}
     for store in stores.values():
         for number in range(ITEMS):
             store.put(("speed", str(number % 10)), str(number), value(number))
     took = {(name, side): [] for name in operations() for side in stores}
     for name, operation in operations().items():
+        sent.clear()
         for round_ in range(ROUNDS):
             for side, store in stores.items():
                 began = time.perf_counter()
                 operation(store, round_)
                 took[name, side].append(time.perf_counter() - began)
+        assert sent == ["/v1/items"] * ROUNDS, name
     with capsys.disabled():
         print(f"\n{'median ms, ' + str(ITEMS) + ' items':<24}{'recollect':>12}{'postgres':>12}{'ratio':>8}")
         for name in operations():
             ours, theirs = (statistics.median(took[name, side]) * 1000 for side in ("recollect", "postgres"))
             print(f"{name:<24}{ours:>12.2f}{theirs:>12.2f}{ours / theirs:>8.1f}")
-            assert ours / theirs < MOST_TIMES, name

@@ -7,10 +7,16 @@ from uuid import uuid4
 
 import pytest
 from agents import set_tracing_disabled
+from hypothesis import HealthCheck, settings
 
 from recollect.client import Client
 
 set_tracing_disabled(disabled=True)
+
+usual = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+for name, examples in {"fast": 4, "ci": 10, "long": 100}.items():
+    settings.register_profile(name, usual, max_examples=examples, derandomize=name != "long")
+settings.load_profile(os.environ.get("RECOLLECT_TESTS", "ci"))
 
 
 @pytest.fixture(scope="session")

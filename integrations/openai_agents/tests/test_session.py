@@ -11,7 +11,7 @@ import pytest
 from agents import Agent, Runner, SQLiteSession, function_tool
 from agents.memory import Session, SessionSettings
 from agents.testing import ScriptedModel, assistant_message, function_call
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recollect_openai_agents import RecollectSession, memory_tools
 
@@ -99,7 +99,6 @@ async def apply(session, name: str, argument):
             return await session.clear_session()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(operations=OPERATIONS)
 def test_the_same_operations_give_the_same_items(operations) -> None:
     if "RECOLLECT_URL" not in os.environ:

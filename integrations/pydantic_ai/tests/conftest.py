@@ -6,8 +6,14 @@ import os
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from recollect.client import Client
+
+usual = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+for name, examples in {"fast": 4, "ci": 8, "long": 100}.items():
+    settings.register_profile(name, usual, max_examples=examples, derandomize=name != "long")
+settings.load_profile(os.environ.get("RECOLLECT_TESTS", "ci"))
 
 
 @pytest.fixture(scope="session")

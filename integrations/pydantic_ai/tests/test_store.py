@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from anyio import fail_after
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, UserError
 from pydantic_ai.conversation import Conversation
@@ -148,7 +148,6 @@ TALK = Talk()
 """The same message for the same text, because messages carry the time when they were made."""
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(operations=OPERATIONS)
 def test_the_same_operations_lead_to_the_same_conversations(operations) -> None:
     if "RECOLLECT_URL" not in os.environ:
