@@ -22,7 +22,7 @@ from recollect.settings import Settings
 from recollect.store import jobs
 from recollect.store.leases import Lease, claim_effect, forget_effects, hold_lease
 from recollect.wiring import connected
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 
 @pytest.fixture
@@ -303,3 +303,16 @@ async def test_a_memory_says_how_far_it_has_come(addresses, owner):
         async with http_client(recollect, secret) as http:
             answer = await http.get(f"/v1/memories/{receipt.id}", params={"agent": "ada"})
             assert answer.json()["state"] == "embedded"
+
+
+async def test_work_ends_before_a_job_that_waits_behind_one_put_off(recollect, owner):
+    _, first = await put_off(recollect, owner)
+    owner.execute("update procrastinate_jobs set scheduled_at = now() + '1 hour' where id = %s", [first])
+    owner.execute(
+        "insert into procrastinate_jobs (queue_name, task_name, lock, args) "
+        "select queue_name, task_name, lock, args from procrastinate_jobs where id = %s", [first]
+    )  # fmt: skip
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await recollect.work(until_empty=True)
+    waiting = owner.execute("select count(*) from procrastinate_jobs where status = 'todo' and lock like 'embed%'")
+    assert waiting.fetchone() == (2,)

@@ -79,9 +79,14 @@ select task_name, status::text as status, count(*) as jobs, min(scheduled_at) as
 from procrastinate_jobs group by 1, 2 order by 1, 2
 
 -- name: ready
--- Whether a job could begin now: it is due, and none of its lock runs.
+-- Whether the engine would begin a job now: it is due, and of its lock none runs and none waits before it.
 select exists (
     select from procrastinate_jobs job
     where status = 'todo' and coalesce(scheduled_at, '-infinity') <= clock_timestamp()
-      and not exists (select from procrastinate_jobs where lock = job.lock and status = 'doing')
+      and not exists (
+          select from procrastinate_jobs other
+          where other.lock = job.lock
+            and (other.status = 'doing'
+                 or other.status = 'todo' and (other.priority, -other.id) > (job.priority, -job.id))
+      )
 ) as ready
