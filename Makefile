@@ -44,7 +44,7 @@ house:
 	$(RUN) pytest tests/house
 
 test: ## every test but those of the house, on a real PostgreSQL (ARGS="-k recall" for some of them)
-	$(RUN) pytest $(SPREAD) --ignore=tests/house $(ARGS)
+	$(RUN) pytest $(SPREAD) $(ARGS)
 
 serve: ## serve HTTP on 127.0.0.1:7077
 	$(RUN) recollect serve $(ARGS)
