@@ -56,12 +56,6 @@ async def over_stdio(*options, mode="auto", log=os.devnull, **environment):
             yield client
 
 
-def settings_of(addresses, **more):
-    """Name a database in the environment of a process."""
-    chosen = {"database_url": addresses.service, "owner_database_url": addresses.owner, "embedder": "none"} | more
-    return {f"RECOLLECT_{name.upper()}": value for name, value in chosen.items()}
-
-
 async def bound_key(recollect, agent="ada", user="li", rights=(Right.READ, Right.WRITE), name="bot", tenant="default"):
     """Make a key that is bound to a scope; give its secret."""
     maker = await recollect.operator.act_for(tenant)

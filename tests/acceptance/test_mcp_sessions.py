@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from mcp_doors import bound_key, listening, over_http, over_stdio, settings_of
+from command_line import settings_of
+from mcp_doors import bound_key, listening, over_http, over_stdio
 from recollect.models import NewMessage, Role
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -108,7 +109,7 @@ async def test_sessions_over_processes(recollect, addresses):
             mode, here = ("auto", "legacy")[number // 2 % 2], number % 2 == 0
             if here:  # half of them in their own process, half in front of the server
                 options = ("--agent", "ada", "--user", f"user-{number}")
-                environment = settings_of(addresses, pool_size="2") | patience
+                environment = settings_of(addresses, embedder="none", pool_size="2") | patience
             else:
                 options, environment = ("--url", url), patience | {"RECOLLECT_KEY": keys[number]}
             async with AsyncExitStack() as stack:

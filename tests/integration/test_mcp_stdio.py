@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
+from command_line import settings_of
 from folders import open_folder
-from mcp_doors import COMMAND, bound_key, listening, over_stdio, settings_of
+from mcp_doors import COMMAND, bound_key, listening, over_stdio
 
 GREETING = {
     "jsonrpc": "2.0",
@@ -25,7 +26,7 @@ SECRET = "the vault opens with 4711"
 async def test_a_process_of_its_own(addresses, owner, mode, tmp_path):
     log = tmp_path / "log"
     options = ("--agent", "ada", "--user", "li")
-    async with over_stdio(*options, mode=mode, log=log, **settings_of(addresses)) as client:
+    async with over_stdio(*options, mode=mode, log=log, **settings_of(addresses, embedder="none")) as client:
         assert len((await client.list_tools()).tools) == 6
         stored = (await client.call_tool("remember", {"content": SECRET})).structured_content
         found = (await client.call_tool("recall", {"text": "the vault"})).structured_content
@@ -62,7 +63,7 @@ def test_nothing_but_the_protocol_on_standard_output(addresses):
     lines = [json.dumps(GREETING), "no json at all", "{}", '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}']
     process = subprocess.Popen(
         [COMMAND, "mcp", "--agent", "ada"],
-        env=os.environ | settings_of(addresses),
+        env=os.environ | settings_of(addresses, embedder="none"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
