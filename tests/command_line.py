@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from unittest.mock import patch
 
+from programs import plain_environment
 from recollect.doors.cli import main
 from recollect.wiring import Addresses
 
@@ -56,10 +57,9 @@ def run(*words: str, settings: Mapping[str, str], typed: str = "", fails: bool =
 @contextlib.contextmanager
 def surroundings(settings: Mapping[str, str], words: tuple[str, ...], typed: str) -> Iterator[tuple[io.StringIO, ...]]:
     """Put a command's environment, arguments and streams in the place of our own."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     out, err = Stream(), Stream()
     with (
-        patch.dict(os.environ, plain | {"COLUMNS": COLUMNS} | dict(settings), clear=True),
+        patch.dict(os.environ, plain_environment() | {"COLUMNS": COLUMNS} | dict(settings), clear=True),
         patch.object(sys, "argv", ["recollect", *words]),
         patch.object(sys, "stdin", Stream(typed)),
         patch.object(sys, "excepthook", sys.excepthook),

@@ -9,6 +9,8 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from programs import plain_environment
+
 ROOT = Path(__file__).parents[1]
 PROJECTS = sorted(path.parent.name for path in ROOT.glob("integrations/*/pyproject.toml"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect" / "integrations"
@@ -38,10 +40,8 @@ def find_python(name: str) -> str | None:
 
 def project_environment(name: str) -> dict[str, str]:
     """Give the environment to run a project in: its own packages, away from the checkout and from ours."""
-    # Without bytecode every process would compile its framework anew.
-    apart = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"}
-    inherited = {key: value for key, value in os.environ.items() if key not in apart}
-    inherited = {key: value for key, value in inherited.items() if not key.startswith("RECOLLECT_")}
+    apart = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
+    inherited = {key: value for key, value in plain_environment().items() if key not in apart}
     size = {"RECOLLECT_TESTS": os.environ.get("RECOLLECT_TESTS", "ci")}
     return inherited | size | {"UV_PROJECT_ENVIRONMENT": str(ENVIRONMENTS / name), "DO_NOT_TRACK": "1"}
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import httpx2
 import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from programs import COMMAND
 from recollect.doors.http.app import create_app
 from recollect.models import Bounds, Right
-
-COMMAND = str(Path(sys.executable).with_name("recollect"))
 
 
 @asynccontextmanager

@@ -11,13 +11,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import psycopg
 
 from folders import open_folder
 from ports import free_port
+from programs import COMMAND, plain_environment
 from recollect.llm.configured import build_embedder
 from recollect.models import Right
 from recollect.settings import Settings
@@ -26,9 +26,6 @@ from recollect.wiring import Addresses, connected, prepare
 
 NUMBERS = itertools.count(1)
 PATIENCE_SECONDS = 90
-COMMAND = Path(sys.executable).with_name("recollect")
-# A server that keeps no bytecode compiles everything anew at each start.
-SURROUNDINGS = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager
@@ -44,7 +41,7 @@ def serving(cluster: Cluster, **settings: str) -> Iterator[dict[str, str]]:
     port = free_port()
     chosen = {"database_url": addresses.service, "owner_database_url": addresses.owner, "port": str(port)} | settings
     environment = {f"RECOLLECT_{name.upper()}": value for name, value in chosen.items()}
-    server = subprocess.Popen([COMMAND, "serve"], env=SURROUNDINGS | environment, stdin=subprocess.DEVNULL)
+    server = subprocess.Popen([COMMAND, "serve"], env=plain_environment() | environment, stdin=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for(url, server)

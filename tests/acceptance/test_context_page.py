@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 from folders import find_memory, open_folder
+from programs import plain_environment
 from recollect.core.block import HEADING
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "context.md"
-APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 
 
 def blocks(language: str) -> list[str]:
@@ -28,7 +27,7 @@ def test_the_program_prints_what_the_page_shows():
 
 
 def run(program: str) -> str:
-    plain = {key: value for key, value in os.environ.items() if not key.startswith(APART)}
+    plain = plain_environment()
     with open_folder("context-page", find_memory()) as folder:
         environment = plain | {"RECOLLECT_DATA_DIR": str(folder / "data"), "RECOLLECT_EMBEDDER": "none"}
         done = subprocess.run(

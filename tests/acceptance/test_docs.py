@@ -20,6 +20,7 @@ from pydantic import SecretStr, TypeAdapter
 
 import recollect
 from folders import find_memory, open_folder
+from programs import plain_environment
 from recollect import errors, sync
 from recollect.client import Client
 from recollect.doors.cli import app as command_line
@@ -39,7 +40,6 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorial").glob("*.md"))
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 SHORT_ID = re.compile(r"\[m[0-9a-f]{4,}\]")
@@ -78,7 +78,7 @@ def folder():
 )
 def test_programs_run_and_print_what_the_page_shows(name, folder):
     local = has_minilm()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(APART)}
+    environment = plain_environment()
     environment |= {
         "RECOLLECT_DATA_DIR": str(folder / "data"),
         "RECOLLECT_EMBEDDER": "local" if local else "fake",

@@ -15,6 +15,7 @@ import pytest
 
 from command_line import call
 from folders import find_memory, open_folder
+from programs import plain_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,9 +82,7 @@ def build(home):
 
 def make_environment(home, data):
     subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(home / "venv")], check=True)
-    apart = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
-    plain = {key: value for key, value in os.environ.items() if not key.startswith(apart)}
-    return plain | {
+    return plain_environment() | {
         "VIRTUAL_ENV": str(home / "venv"),
         "PATH": f"{home / 'venv' / 'bin'}:{os.environ['PATH']}",
         "RECOLLECT_DATA_DIR": str(data),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -14,11 +13,11 @@ import pytest
 
 from command_line import call, settings_of
 from dify_database import fill_example, made_dify
+from programs import plain_environment
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto"
 PAGES = ("from-dify.md", "from-dify.zh.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 ADDRESS = "postgresql://recollect_reader@localhost:5432/dify"
 
 
@@ -53,8 +52,7 @@ def dify(cluster):
 
 
 def run_program(program: str, settings: dict[str, str]) -> str:
-    plain = {key: value for key, value in os.environ.items() if not key.startswith(APART)}
-    environment = plain | settings | {"PYTHONIOENCODING": "utf-8"}
+    environment = plain_environment() | settings | {"PYTHONIOENCODING": "utf-8"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()

@@ -12,7 +12,6 @@ from psycopg import errors as refusals
 from typer.testing import CliRunner
 
 from conftest import http_client
-from recollect.doors import terminal
 from recollect.doors.cli import app as command_line
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, UnauthenticatedError
@@ -333,8 +332,7 @@ def test_a_bound_key_from_the_command_line(addresses, monkeypatch):
     monkeypatch.setenv("RECOLLECT_DATABASE_URL", addresses.service)
     monkeypatch.setenv("RECOLLECT_OWNER_DATABASE_URL", addresses.owner)
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
-    # Not COLUMNS alone: a console keeps the width that it was made with, where one was set by then.
-    monkeypatch.setattr(terminal.out, "_width", 200)
+    monkeypatch.setenv("COLUMNS", "200")
     runner = CliRunner()
     for options in (["--agent", "ada", "--user", "li"], ["--agent", "ada"], ["--agent", "ada", "--user", ""], []):
         made = runner.invoke(command_line, ["key", "create", "bot", *options])

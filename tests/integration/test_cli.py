@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 
@@ -17,9 +15,8 @@ import pytest
 
 import command_line
 from folders import open_folder
+from programs import COMMAND, plain_environment
 from saved_folder import read_saved_folder, write_saved_folder
-
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +32,13 @@ def settings(home):
 
 @pytest.fixture(scope="module")
 def environment(settings):
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
-    return plain | settings | {"COLUMNS": "200"}
+    return plain_environment() | settings | {"COLUMNS": "200"}
 
 
 @pytest.fixture(scope="module")
 def up(environment):
     """`recollect up`, running beside the tests of this module."""
-    process = subprocess.Popen([*COMMAND, "up"], env=environment, stdout=subprocess.PIPE, text=True, cwd="/")
+    process = subprocess.Popen([COMMAND, "up"], env=environment, stdout=subprocess.PIPE, text=True, cwd="/")
     greeting = ""
     while "Stop with" not in greeting:
         line = process.stdout.readline()
@@ -60,7 +56,7 @@ def run(settings, up):
 
 def test_remember_and_recall_as_processes(environment, up):
     def run(*words):
-        return subprocess.run([*COMMAND, *words], check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run([COMMAND, *words], check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
 
     assert re.match(r"[0-9a-f-]{36} embedded", run("remember", "--agent", "ada", "Ann bought green apples"))
     run("remember", "--agent", "ada", "Bob likes the sea")
@@ -221,7 +217,7 @@ def test_errors_are_one_line_that_says_what_to_do(run, environment):
     assert "agent must be" in message
     assert "Traceback" not in message
     broken = environment | {"RECOLLECT_DATABASE_URL": "host=127.0.0.1 port=1"}
-    done = subprocess.run([*COMMAND, "serve"], check=False, env=broken, capture_output=True, text=True, cwd="/")
+    done = subprocess.run([COMMAND, "serve"], check=False, env=broken, capture_output=True, text=True, cwd="/")
     assert done.returncode == 1
     assert "RECOLLECT_DATABASE_URL" in done.stderr
     assert "Traceback" not in done.stderr

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -37,6 +36,7 @@ from foreign_exports import (
     zep_thread,
     zip_up,
 )
+from programs import COMMAND
 from recollect.core.import_harvest import MALFORMED, TWICE
 from recollect.core.import_text import RENAMED
 from recollect.errors import InvalidInputError
@@ -46,7 +46,6 @@ from recollect.verbs.import_errand import OWNERLESS
 from recollect.verbs.import_memories import CHANGED, EARLIER, OTHERWISE
 from recollect.verbs.import_talks import CLOSED_HERE
 
-COMMAND = [sys.executable, "-c", "from recollect.doors.cli import main; main()"]
 PLENTY = Window(1_000_000, unanswered=True)
 
 
@@ -383,7 +382,7 @@ def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):
     path = tmp_path / "conversations.json"
     talks = [chatgpt_line(f"t{number}", [f"{number}: {place}" for place in range(20)]) for number in range(60)]
     path.write_text(json.dumps(talks))
-    command = [*COMMAND, "import", "chatgpt", str(path), "--agent", "assistant"]
+    command = [COMMAND, "import", "chatgpt", str(path), "--agent", "assistant"]
     killed = 0
     for _ in range(2):
         started = subprocess.Popen(

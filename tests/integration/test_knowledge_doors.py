@@ -122,8 +122,7 @@ def test_without_an_event_loop(addresses, embedder):
 
 def test_the_command_line(addresses, embedder, monkeypatch):
     monkeypatch.setattr(terminal, "open_recollect", lambda _: connected(Settings(embedder="fake"), addresses, embedder))
-    # Not COLUMNS alone: a console keeps the width that it was made with, where one was set by then.
-    monkeypatch.setattr(terminal.out, "_width", 200)
+    monkeypatch.setenv("COLUMNS", "200")
     run = CliRunner()
     assert "nothing known" in run.invoke(cli.app, ["facts", "--agent", "ada"]).output
     assert "nobody known" in run.invoke(cli.app, ["entities", "--agent", "ada"]).output

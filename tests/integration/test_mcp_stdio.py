@@ -11,7 +11,8 @@ import pytest
 
 from command_line import settings_of
 from folders import open_folder
-from mcp_doors import COMMAND, bound_key, listening, over_stdio
+from mcp_doors import bound_key, listening, over_stdio
+from programs import COMMAND
 
 GREETING = {
     "jsonrpc": "2.0",
