@@ -72,7 +72,7 @@ def service(addresses):
 
 
 def count_requests(url):
-    families = text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+    families = text_string_to_metric_families(httpx.get(f"{url}/metrics", timeout=60).text)
     return {
         (sample.labels["route"], sample.labels["status"]): int(sample.value)
         for family in families

@@ -74,7 +74,7 @@ def test_recall_as_of_then_and_at_then(run):
 
 def test_up_serves_http_with_the_key_that_it_printed(up):
     url, secret = re.search(r"http://[\d.:]+", up)[0], re.search(r"rec_[\w-]+", up)[0]
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}) as client:
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
         assert client.get("/health/ready").json() == {"status": "ok"}
         body = {"agent": "eve", "memories": [{"content": "hello"}]}
         assert client.post("/v1/memories", json=body).status_code == 201
@@ -88,7 +88,7 @@ def test_the_worker_of_up_embeds_what_was_imported(run, home, up):
     assert "500 memories imported" in run("import", "jsonl", str(source), "--agent", "imported")
     url = re.search(r"http://[\d.:]+", up)[0]
     deadline = time.monotonic() + 30
-    while 'recollect_jobs{status="succeeded",task="embed"}' not in httpx.get(f"{url}/metrics").text:
+    while 'recollect_jobs{status="succeeded",task="embed"}' not in httpx.get(f"{url}/metrics", timeout=60).text:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     assert "vector 0." in run("recall", "--agent", "imported", "memory 77")
@@ -174,7 +174,7 @@ def test_what_something_perceived_reminds_of(run, home):
 def test_weights_are_learned_shown_and_applied_on_request(run, up):
     assert "there are 0" in run("tune", "--agent", "learner", fails=True)
     url, secret = re.search(r"http://[\d.:]+", up)[0], re.search(r"rec_[\w-]+", up)[0]
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}) as client:
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
         memories = [{"content": f"note {number}", "importance": 1 + number % 10} for number in range(40)]
         client.post("/v1/memories", json={"agent": "learner", "memories": memories})
         client.put("/v1/profile", json={"agent": "learner", "recency": 5, "importance": 0.1})

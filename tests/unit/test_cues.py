@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.asking import find_asked
-from recollect.core.cues import find_keywords, find_paths, find_terms, read
+from recollect.core.cues import LONGEST_QUESTION, find_keywords, find_paths, find_terms, read
 from recollect.models import Asks, Cue, Script
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
@@ -62,6 +62,17 @@ def test_of_a_piece_of_talk_only_the_last_line_names_a_time():
     reading = read(Cue(talk), None, now=NOW)
     assert (reading.facets.periods, reading.facets.asks) == ((), frozenset())
     assert "meet" in reading.terms
+
+
+def test_only_the_end_of_a_long_line_is_read_for_times():
+    days = "yesterday " * 700
+    assert read(Cue(days + "and on 3 May 2024"), None, now=NOW).facets.periods[-1].start.year == 2024
+    filler = "and so on and on " * 40
+    reading = read(Cue(f"yesterday {filler}"), None, now=NOW)
+    assert reading.facets.periods == ()
+    # A cut within a number would make another one of it.
+    cut = "2024年5月3日" + "，" * (LONGEST_QUESTION - 7)
+    assert all(period.start.year != 24 for period in read(Cue(cut), None, now=NOW).facets.periods)
 
 
 def test_what_is_asked_as_of_a_moment_is_seen_from_there():

@@ -105,7 +105,7 @@ def test_the_same_operations_give_the_same_items(operations) -> None:
         pytest.skip("RECOLLECT_URL names no server")
 
     async def compare() -> None:
-        async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
+        async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"], timeout_seconds=60) as client:
             ours = RecollectSession(f"s-{uuid4().hex}", await client.mind("agents", "oracle"))
             theirs = SQLiteSession("s")
             for name, argument in [*operations, ("get", None)]:

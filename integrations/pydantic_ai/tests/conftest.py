@@ -20,7 +20,7 @@ settings.load_profile(os.environ.get("RECOLLECT_TESTS", "ci"))
 async def client():
     if "RECOLLECT_URL" not in os.environ:
         pytest.skip("RECOLLECT_URL names no server")
-    async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
+    async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"], timeout_seconds=60) as client:
         yield client
 
 

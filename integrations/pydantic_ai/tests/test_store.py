@@ -154,7 +154,7 @@ def test_the_same_operations_lead_to_the_same_conversations(operations) -> None:
         pytest.skip("RECOLLECT_URL names no server")
 
     async def compare() -> None:
-        async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
+        async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"], timeout_seconds=60) as client:
             mind = await client.mind("pydantic", f"o-{uuid4().hex}")
             ours, theirs = Actor(RecollectConversationStore(mind)), Actor(InMemoryConversationStore())
             for operation in operations:

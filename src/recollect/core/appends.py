@@ -12,6 +12,7 @@ from uuid import UUID
 
 from recollect.core.checks import (
     IDENTIFIER,
+    MOST_CHARACTERS,
     MOST_MEMORIES,
     UNSTORABLE,
     check_line,
@@ -24,7 +25,6 @@ from recollect.errors import ConflictError, InvalidInputError
 from recollect.models import LEGACY, ConversationState, Kind, NewMemory, NewMessage, Role
 
 LONGEST_MESSAGE = 200_000
-MOST_TALK = 1_000_000
 MOST_PARTS = 64
 LONGEST_URL = 8_000
 ANYTHING = "-"
@@ -112,8 +112,8 @@ def check_messages(messages: Sequence[NewMessage]) -> None:
     """Check everything one call wants appended."""
     if not 1 <= len(messages) <= MOST_MEMORIES:
         raise InvalidInputError(f"messages must hold 1 to {MOST_MEMORIES} items")
-    if sum(map(count_characters, messages)) > MOST_TALK:
-        raise InvalidInputError(f"messages must hold at most {MOST_TALK} characters together")
+    if sum(map(count_characters, messages)) > MOST_CHARACTERS:
+        raise InvalidInputError(f"messages must hold at most {MOST_CHARACTERS} characters together")
     for position, message in enumerate(messages):
         check_message(message)
         if isinstance(message.parent, int) and not 0 <= message.parent < position:

@@ -20,7 +20,7 @@ from recollect.models import Cue, Embedding, NewMemory, Profile, Times, Weighing
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000
-MOST_CHARACTERS = 1_000_000
+MOST_CHARACTERS = 250_000
 LONGEST_CUE = 8_000
 LONGEST_NAME = 200
 LONGEST_PART = 500

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recollect.core.asking import find_asked
 from recollect.core.dates import find_periods
 from recollect.core.identity import first_id_after
-from recollect.core.keywords import file_under
+from recollect.core.keywords import normalise_keyword
 from recollect.core.stopwords import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
 from recollect.core.terms import UNSPACED, analyse_cue, script_of
 from recollect.core.zones import find_zone
@@ -24,12 +24,15 @@ from recollect.models import Cue, Facets, Period, Script, Times, Weighing
 MOST_KEYWORDS = 64
 LONGEST_KEYWORD = 3
 """In words, or in characters where words are not spaced."""
+LONGEST_QUESTION = 500
+"""So much of the end of a cue is read for times and for what it asks about: that is where the question stands."""
 EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
 _RUN = re.compile(rf"[{UNSPACED}]+")
 _WORD = re.compile(rf"[^\W{UNSPACED}]+(?:['’-][^\W{UNSPACED}]+)*")
 _PIECE = r"[^\s>，。,.?？!！-]"
 # Possessive, and begun only where a piece begins: else a long text without blanks is tried from every letter.
 _PATH = re.compile(rf"(?<!{_PIECE}){_PIECE}++(?:\s*+->\s*+{_PIECE}++)+")
+_BROKEN_WORD = re.compile(rf"^[^\W{UNSPACED}]+")
 _IDLE = STOP_WORDS | QUESTION_WORDS
 
 
@@ -86,7 +89,7 @@ def read(
             keywords=find_keywords(cue.text),
             topics=(*cue.topics, *find_paths(cue.text)),
             periods=find_times(cue, now),
-            asks=find_asked(last_line(cue.text)),
+            asks=find_asked(find_question(cue.text)),
         ),
         descendants=cue.descendants,
     )
@@ -105,12 +108,16 @@ def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
     """Take the period that the caller names, or find those that the text does, as seen from where it was asked."""
     if cue.since is not None or cue.until is not None:
         return (Period(cue.since or EARLIEST, cue.until or LATEST),)
-    return tuple(find_periods(last_line(cue.text), cue.as_of or now, find_zone(cue.zone)))
+    return tuple(find_periods(find_question(cue.text), cue.as_of or now, find_zone(cue.zone)))
 
 
-def last_line(text: str) -> str:
-    """Take the last line: where a cue is a piece of talk, the times named before it are a part of the talk."""
-    return text.rstrip().rsplit("\n", 1)[-1]
+def find_question(text: str) -> str:
+    """Take the end of the last line: where a cue is a piece of talk, the times named before it are a part of the talk."""
+    line = text.rstrip().rsplit("\n", 1)[-1]
+    if len(line) <= LONGEST_QUESTION:
+        return line
+    # Not within a word: the end of a number is another number.
+    return _BROKEN_WORD.sub("", line[-LONGEST_QUESTION:], count=1)
 
 
 def find_paths(text: str) -> list[str]:
@@ -120,7 +127,13 @@ def find_paths(text: str) -> list[str]:
 
 def find_keywords(text: str) -> tuple[str, ...]:
     """List what memories may be filed under: the telling words, and phrases of them as they stand."""
-    return file_under(tuple(_phrases(text)))[:MOST_KEYWORDS]
+    found = dict[str, None]()
+    for phrase in _phrases(text):
+        if len(found) == MOST_KEYWORDS:
+            break
+        if keyword := normalise_keyword(phrase):
+            found[keyword] = None
+    return tuple(found)
 
 
 def _phrases(text: str) -> Iterator[str]:

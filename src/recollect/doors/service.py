@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -55,6 +56,7 @@ async def up(settings: Settings, tenant: str, console: Console) -> None:
     async with open_recollect(settings) as recollect:
         secret = await recollect.operator.first_key(tenant)
         server = build_server(settings, recollect)
+        freeze()
         worker = asyncio.create_task(recollect.work())
         greeter = asyncio.create_task(greet(server, recollect, secret, console))
         try:
@@ -89,7 +91,9 @@ async def serve(settings: Settings) -> None:
     """Serve the API until stopped."""
     log_to_stderr()
     async with open_recollect(settings) as recollect:
-        await build_server(settings, recollect).serve()
+        server = build_server(settings, recollect)
+        freeze()
+        await server.serve()
 
 
 async def work(settings: Settings, concurrency: int) -> None:
@@ -113,6 +117,12 @@ def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
         server_header=False,
     )
     return Server(config)
+
+
+def freeze() -> None:
+    """Let the garbage collector pass over what stays for good: a look at all of it would hold every request up."""
+    gc.collect()
+    gc.freeze()
 
 
 def log_to_stderr() -> None:

@@ -20,6 +20,7 @@ from recollect.llm.reply import UnusableError, count_missing, read_value
 from recollect.models import Script
 
 WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5
+LONG = 2_000
 NONSENSE = "colourless green ideas"
 Line: TypeAlias = BaseModel | str | Said
 """A value, or what was said word for word, or that with its end and its cost."""
@@ -45,11 +46,16 @@ class FakeEmbedder:
             await asyncio.sleep(self.delay_seconds)
         if self._outage is not None:
             raise self._outage
-        rows = [self._place(text) for text in texts]
-        return check_vectors(rows, len(texts), self.dimensions)
+        if sum(map(len, texts)) > LONG:
+            # As a real one does: the event loop is not to wait for it.
+            return await asyncio.to_thread(self._place_all, texts)
+        return self._place_all(texts)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to give back."""
+
+    def _place_all(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return check_vectors([self._place(text) for text in texts], len(texts), self.dimensions)
 
     def fail(self, *, lasting: bool = False) -> None:
         """Refuse every call from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -38,6 +39,8 @@ from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
 EVERY_STATE = tuple(ConversationState)
+AT_ONCE = 100
+"""So many messages one statement writes."""
 IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
@@ -88,10 +91,28 @@ async def store(
     tokens: Sequence[Mapping[str, int]],
     moments: Sequence[datetime],
 ) -> None:
-    """Write messages beside their memories, and their conversation or its new time."""
+    """Write messages in portions, so that the event loop is free in between, and their conversation or its new time."""
+    for start in range(0, len(linked), AT_ONCE):
+        portion = slice(start, start + AT_ONCE)
+        columns = to_columns(linked[portion], tokens[portion], moments[portion])
+        parameters = {"scope_id": scope_id, "conversation": conversation, **columns}
+        await connection.execute(QUERIES["store_messages"], parameters)
+        await asyncio.sleep(0)
     parameters = {
         "scope_id": scope_id,
         "conversation": conversation,
+        "last_number": linked[-1].number,
+        "begun_at": moments[0],
+        "updated_at": max(moments),
+    }
+    await connection.execute(QUERIES["close"], parameters)
+
+
+def to_columns(
+    linked: Sequence[Linked], tokens: Sequence[Mapping[str, int]], moments: Sequence[datetime]
+) -> dict[str, object]:
+    """Give the parameters of messages, one array for each column."""
+    return {
         "ids": [each.id for each in linked],
         "numbers": [each.number for each in linked],
         "parents": [each.parent for each in linked],
@@ -105,12 +126,7 @@ async def store(
         "attachments": [Jsonb([trim(file) for file in each.message.attachments]) for each in linked],
         "external_ids": [each.message.external_id for each in linked],
         "stated_parents": [each.stated_parent for each in linked],
-        "last_number": linked[-1].number,
-        "begun_at": moments[0],
-        "updated_at": max(moments),
     }
-    await connection.execute(QUERIES["store_messages"], parameters)
-    await connection.execute(QUERIES["close"], parameters)
 
 
 def trim(value: Part | Attachment) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -24,7 +24,8 @@ BEGINNING = UUID(int=0)
 PRESENT = Times()
 SEPARATOR = "\x1f"
 SLOTS = 1_000_000_000
-HEAVY_TERMS = 20_000
+MOST_ROWS, MOST_TERMS = 100, 10_000
+HEAVY_TERMS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,28 @@ async def settle_claim(
 
 
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
-    """Write memories, their terms and their evidence."""
+    """Write memories, their terms and their evidence, in portions between which the event loop is free."""
+    for portion in divide(rows):
+        await store_portion(connection, scope_id, origin, created_at, portion)
+        await asyncio.sleep(0)
+    await store_links(connection, scope_id, rows)
+
+
+def divide(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Divide rows into portions whose parameters are soon written, by their number and their terms."""
+    start = terms = 0
+    for position, row in enumerate(rows):
+        terms += len(row.weights)
+        if position - start == MOST_ROWS or (terms > MOST_TERMS and position > start):
+            yield rows[start:position]
+            start, terms = position, len(row.weights)
+    yield rows[start:]
+
+
+async def store_portion(
+    connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
+) -> None:
+    """Write memories and their terms."""
     wide = {
         **describe(scope_id, rows),
         "origin": origin,
@@ -118,7 +140,6 @@ async def store(connection: Connection, scope_id: int, origin: str, created_at: 
     }
     await connection.execute(QUERIES["store_memories"], wide)
     await store_terms(connection, scope_id, rows)
-    await store_links(connection, scope_id, rows)
 
 
 async def store_terms(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:

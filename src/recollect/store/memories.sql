@@ -30,9 +30,9 @@ select %(scope_id)s, id, kind, content, speaker, importance, subject, predicate,
        coalesce(string_to_array(nullif(keywords, ''), %(separator)s), '{}'),
        %(origin)s, trust, occurred_at, %(created_at)s, embedding_text, metadata, expires_at
 from unnest(
-    %(ids)s::uuid[], %(kinds)s::text[], %(contents)s::text[], %(speakers)s::text[], %(importances)s::real[],
+    %(ids)s::uuid[], %(kinds)s::text[], %(contents)b::text[], %(speakers)s::text[], %(importances)s::real[],
     %(subjects)s::text[], %(predicates)s::text[], %(objects)s::text[], %(idles)s::boolean[], %(depths)s::smallint[],
-    %(keywords)s::text[], %(trusts)s::smallint[], %(moments)s::timestamptz[], %(embedding_texts)s::text[],
+    %(keywords)s::text[], %(trusts)s::smallint[], %(moments)s::timestamptz[], %(embedding_texts)b::text[],
     %(metadata)s::jsonb[], %(expiries)s::timestamptz[]
 ) as given (id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
             keywords, trust, occurred_at, embedding_text, metadata, expires_at)
@@ -40,7 +40,7 @@ from unnest(
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights)
 select %(scope_id)s, id, kind, trust, terms::bigint[], weights::sparsevec
-from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)s::text[], %(weights)s::text[])
+from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)b::text[], %(weights)b::text[])
     as given (id, kind, trust, terms, weights)
 
 -- name: store_keywords

@@ -5,7 +5,7 @@ select id, model, dimensions, state, precision, filled_count from embedding_spac
 insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
 select memories.scope_id, memories.id, memories.kind, memories.trust, memories.idle, memories.importance,
        given.embedding
-from unnest(%(ids)s::uuid[], %(embeddings)s::{type}[]) as given (id, embedding)
+from unnest(%(ids)s::uuid[], %(embeddings)b::{type}[]) as given (id, embedding)
 join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
 where memories.withheld is null
 -- A message may have got one in time that had not seen the utterance before.

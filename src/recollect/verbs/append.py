@@ -27,8 +27,16 @@ from recollect.models import LEGACY, Appended, Caller, ConversationState, NewMes
 from recollect.store import conversations, lifecycle, segments
 from recollect.store.db import Connection
 from recollect.store.memories import Row
-from recollect.verbs.parts import Parts
-from recollect.verbs.remember import AskBeside, StoreBeside, Write, embed_missing, perform, prepare_in_time
+from recollect.verbs.parts import Parts, spare_loop
+from recollect.verbs.remember import (
+    HEAVY_MEMORIES,
+    AskBeside,
+    StoreBeside,
+    Write,
+    embed_missing,
+    perform,
+    prepare_in_time,
+)
 
 Counts = Sequence[Mapping[str, int]]
 
@@ -38,8 +46,8 @@ async def append(
 ) -> list[Appended]:
     """Append messages to a conversation, making it if it is new; the same key appends them once."""
     check_conversation(conversation)
-    check_messages(new)
     check_idempotency_key(key)
+    await spare_loop(len(new) > HEAVY_MEMORIES, check_messages, new)
     # In a thread: the first count reads a vocabulary, and a long text takes its time.
     counted = await asyncio.to_thread(count_all, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]

@@ -17,7 +17,7 @@ from recollect.verbs.import_ledger import Ledger, Progress
 from recollect.verbs.parts import Parts
 
 T = TypeVar("T")
-MOST_AT_ONCE, MOST_CHARACTERS = 250, 500_000
+MOST_AT_ONCE, MOST_CHARACTERS = 250, 250_000
 """How much is written at once: far below what one call takes, so that none comes near its deadline."""
 OWNERLESS = "entries without what --user-by names: they are --user's"
 THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from recollect.store.db import Database
 if TYPE_CHECKING:
     from recollect.verbs.steps.draft import Step
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
@@ -60,6 +62,16 @@ class Parts:
                 return await self.embedder.embed(texts)
         except (EmbedderError, TimeoutError):
             return None
+
+
+async def spare_loop(
+    heavy: bool,  # noqa: FBT001 - the one question it answers
+    work: Callable[Given, Result],
+    *arguments: Given.args,
+    **named: Given.kwargs,
+) -> Result:
+    """Do heavy work in a thread, so that the event loop stays free, and light work at once."""
+    return await asyncio.to_thread(work, *arguments, **named) if heavy else work(*arguments, **named)
 
 
 def require_chat_model(parts: Parts) -> ChatModel:

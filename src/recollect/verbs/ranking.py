@@ -19,13 +19,15 @@ from recollect.models import Candidate, Lineup, Ranked, Trait
 from recollect.store.scopes import Place
 from recollect.store.traits import Survey, survey
 from recollect.verbs.asking import Asked
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, spare_loop
 
 USUAL_LIMIT = 10
 SPARE = 10
 """So many more than are asked for are ranked, to take the place of what says the same as another."""
 MOST_SURVEYED = 500
 """So many candidates are looked over at most: two channels propose 400."""
+HEAVY_LIMIT = 50
+"""Where more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
 PAST = "past"
 """What it finds stands among the candidates of others."""
 PLUGGED_IN = 1.0
@@ -58,8 +60,12 @@ async def rank(parts: Parts, place: Place, asked: Asked, proposals: Mapping[str,
         # A plainer answer is better than a late one.
         return rank_plainly(asked, candidates, weights)
     rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
-    lineup = line_up(asked, candidates, found, weights, rarities)
-    return Ranking(lineup, collapse(fuse(lineup), found.beginnings, asked.limit))
+
+    def choose() -> Ranking:
+        lineup = line_up(asked, candidates, found, weights, rarities)
+        return Ranking(lineup, collapse(fuse(lineup), found.beginnings, asked.limit))
+
+    return await spare_loop(asked.limit > HEAVY_LIMIT, choose)
 
 
 def rank_plainly(asked: Asked, candidates: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float]) -> Ranking:

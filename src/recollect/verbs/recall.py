@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from recollect.channels.channel import Channel, Proposal
 from recollect.core.asking import find_asked
 from recollect.core.checks import check_cue, unit_vector
-from recollect.core.cues import Reading, last_line, read
+from recollect.core.cues import Reading, find_question, read
 from recollect.core.terms import script_of
 from recollect.core.weights import USUAL_CHANNELS
 from recollect.errors import InvalidInputError, UnavailableError
@@ -27,11 +27,15 @@ from recollect.store.scopes import Place
 from recollect.verbs.asking import Asked, ask_channels
 from recollect.verbs.consulting import consult_each
 from recollect.verbs.judging import look_over
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, spare_loop
 from recollect.verbs.ranking import PAST, USUAL_LIMIT, Ranking, rank
 from recollect.verbs.recalls import keep
 
 MOST_CUES = 64
+MOST_CHARACTERS = 32_000
+"""So long cues may be together: each of them is a recall of its own."""
+HEAVY_CHARACTERS = 1_000
+"""Longer cues are read in a thread, so that the event loop stays free."""
 RECORDING_SHARE = 0.25
 """So much of the deadline may be spent on noting accesses; an answer without them is better than none."""
 LENT = frozenset({"text", "vector"})
@@ -52,6 +56,9 @@ async def recall_each(
     """Recall by several cues: each after the access of the one before is on record, or all on one snapshot."""
     if not 1 <= len(cues) <= MOST_CUES:
         raise InvalidInputError(f"cues must hold 1 to {MOST_CUES} items")
+    characters = sum(len(cue.text) for cue in cues)
+    if characters > MOST_CHARACTERS:
+        raise InvalidInputError(f"cues must hold at most {MOST_CHARACTERS} characters together")
     for cue in cues:
         check_cue(cue, [channel.name for channel in parts.channels])
     chosen = [choose_channels(parts, cue) for cue in cues]
@@ -59,10 +66,14 @@ async def recall_each(
     if place.scope_id is None:
         return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
     profile = place.profile
-    asked = [
-        Asked(cue, read_cue(cue, profile.names, *vector), channels, cue.limit or profile.limit or USUAL_LIMIT)
-        for cue, vector, channels in zip(cues, vectors, chosen, strict=True)
-    ]
+
+    def read_cues() -> list[Asked]:
+        return [
+            Asked(cue, read_cue(cue, profile.names, *vector), channels, cue.limit or profile.limit or USUAL_LIMIT)
+            for cue, vector, channels in zip(cues, vectors, chosen, strict=True)
+        ]
+
+    asked = await spare_loop(characters > HEAVY_CHARACTERS, read_cues)
     asked = await consult_each(parts, place, asked)
     steps = [asked] if isolated else [[each] for each in asked]
     return [recollection for step in steps for recollection in await answer(parts, scope, place, step)]
@@ -79,7 +90,7 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
     if unknown := sorted(set(cue.channels) - known.keys()):
         raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
     named = [*(cue.channels or USUAL_CHANNELS)]
-    if not cue.channels and Asks.LATEST in find_asked(last_line(cue.text)):
+    if not cue.channels and Asks.LATEST in find_asked(find_question(cue.text)):
         named.append(RECENT)
     if cue.times.past and not LENT.isdisjoint(named):
         named.append(PAST)

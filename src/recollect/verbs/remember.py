@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -25,10 +24,10 @@ from recollect.llm.embedder import serves
 from recollect.models import Caller, EmbeddingSpace, Kind, MemoryState, NewMemory, Profile, Receipt, Scope
 from recollect.store import jobs, memories, scopes, spaces, topics
 from recollect.store.db import Connection
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, spare_loop
 
-HEAVY_CHARACTERS = 20_000
-"""Longer calls are analysed in a thread, so that the event loop stays free."""
+HEAVY_MEMORIES, HEAVY_CHARACTERS = 50, 10_000
+"""Larger calls are worked on in a thread, so that the event loop stays free."""
 DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
@@ -61,6 +60,11 @@ class Write:
     fingerprint: bytes
     beside: AskBeside | None = None
 
+    @property
+    def heavy(self) -> bool:
+        """Tell whether it is so much that the event loop should be spared working on it."""
+        return is_heavy([item.memory for item in self.prepared])
+
 
 def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:
     """Accept a plain text, one memory, or many of either."""
@@ -72,8 +76,8 @@ async def remember(
     parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = ""
 ) -> list[Receipt]:
     """Store memories and return their receipts once they are durable; the same key stores them once."""
-    check_new_memories(new)
     check_idempotency_key(key)
+    await spare_loop(is_heavy(new), check_new_memories, new)
     prepared = await prepare_in_time(new)
     vectors = await embed_missing(parts, new)
     write = Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b"")
@@ -82,9 +86,13 @@ async def remember(
 
 
 async def prepare_in_time(new: Sequence[NewMemory]) -> list[Prepared]:
-    """Analyse memories, in a thread where they are long."""
-    size = sum(map(count_characters, new))
-    return await asyncio.to_thread(prepare_all, new) if size > HEAVY_CHARACTERS else prepare_all(new)
+    """Analyse memories, in a thread where they are many or long."""
+    return await spare_loop(is_heavy(new), prepare_all, new)
+
+
+def is_heavy(new: Sequence[NewMemory]) -> bool:
+    """Tell whether memories are so many or so long that the event loop should be spared working on them."""
+    return len(new) > HEAVY_MEMORIES or sum(map(count_characters, new)) > HEAVY_CHARACTERS
 
 
 def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
@@ -129,7 +137,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
         claim = await memories.read_claim(claimed)
         if not claim.fresh:
             return replay(claim, write.fingerprint)
-    rows = assign(write, opening, sources)
+    rows = await spare_loop(write.heavy, assign, write, opening, sources)
     embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
     await topics.file_rows(connection, opening.scope_id, rows)

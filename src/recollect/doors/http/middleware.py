@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.doors.http.problems import respond
 
-LARGEST_BODY = 16 * 1024 * 1024
+LARGEST_BODY = 3 * 1024 * 1024
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 LOG = logging.getLogger("recollect.http")
 REQUESTS = Counter("recollect_http_requests_total", "Requests answered.", ["method", "route", "status"])
