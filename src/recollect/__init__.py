@@ -1,10 +1,11 @@
 """Recollect, the memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget."""
 
 from recollect.block_view import BlockView
+from recollect.conversation_view import ConversationView
 from recollect.errors import RecollectError
 from recollect.fading_view import FadingView
 from recollect.knowledge_view import KnowledgeView
-from recollect.mind import ConversationView, Mind
+from recollect.mind import Mind
 from recollect.models import (
     Context,
     Conversation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from recollect.mind import AgentView, right_for
+from recollect.caller_view import CallerView, right_for
 from recollect.models import Cue, Right
 from recollect.models.blocks import Block, Resolved
 from recollect.store.scopes import Place
@@ -12,7 +12,7 @@ from recollect.verbs.block import Asked, block, resolve
 
 
 @dataclass(frozen=True, slots=True)
-class BlockView(AgentView):
+class BlockView(CallerView):
     """One caller's view of what can be shown of one scope."""
 
     located: list[Place] = field(default_factory=list[Place])

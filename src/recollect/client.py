@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
@@ -16,61 +15,46 @@ from recollect.client_blocks import RemoteBlocks
 from recollect.client_bodies import (
     to_body,
     to_cue_body,
-    to_message_body,
     to_parameters,
     to_weighing_body,
-    to_window_body,
 )
+from recollect.client_conversations import RemoteConversation
 from recollect.client_fading import RemoteFading
 from recollect.client_items import RemoteItems
 from recollect.client_knowledge import RemoteKnowledge
 from recollect.client_line import Line
 from recollect.client_recalls import RemoteRecalls
 from recollect.client_topics import RemoteTopics
-from recollect.core.appends import Utterance, as_messages
 from recollect.core.feedback import judge
 from recollect.models import (
-    JSON,
-    Appended,
     Association,
-    Context,
-    Conversation,
     Conversations,
     ConversationState,
     Cue,
     Feedback,
-    History,
     Job,
     Jobs,
     JobState,
-    Leaf,
     Ledger,
     Memory,
     NewMemory,
     Overview,
     Page,
     Profile,
-    PurgeReceipt,
     Receipt,
     Recollection,
-    Shares,
     Triple,
-    Window,
 )
-from recollect.models.knowledge import StoredSegment
 
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
 JOB, JOBS, LEDGER = TypeAdapter(Job), TypeAdapter(Jobs), TypeAdapter(Ledger)
 OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
-CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)
-CONTEXT, HISTORY, RECEIPT = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(PurgeReceipt)
+CONVERSATIONS = TypeAdapter(Conversations)
 TRIPLES = TypeAdapter(list[Triple])
-SEGMENTS = TypeAdapter(dict[str, list[StoredSegment]])
 # Answers that are a list or a number come as an object with one field.
 RECEIPTS, RECOLLECTIONS = TypeAdapter(dict[str, list[Receipt]]), TypeAdapter(dict[str, list[Recollection]])
 ASSOCIATIONS, FORGOTTEN = TypeAdapter(dict[str, list[Association]]), TypeAdapter(dict[str, list[UUID]])
-APPENDED, LEAVES = TypeAdapter(dict[str, list[Appended]]), TypeAdapter(dict[str, list[Leaf]])
-PURGES, NUMBER = TypeAdapter(dict[str, list[PurgeReceipt]]), TypeAdapter(dict[str, int])
+NUMBER = TypeAdapter(dict[str, int])
 
 
 class Client:
@@ -279,98 +263,3 @@ class RemoteMind(RemoteParts):
         """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
         parameters = self._scope() | {"cursor": cursor, "limit": str(limit)} | ({"state": state} if state else {})
         return CONVERSATIONS.validate_json(await self.client.send("GET", "/v1/conversations", params=parameters))
-
-
-@dataclass(frozen=True, slots=True)
-class RemotePlace(RemoteScope):
-    """Where one conversation lies on a server."""
-
-    conversation: str
-
-    def _talk(self) -> dict[str, Any]:
-        return self._scope() | {"conversation": self.conversation}
-
-    def _path(self, place: str = "") -> str:
-        return f"/v1/conversations/{quote(self.conversation, safe='')}{place}"
-
-    async def _get(self, place: str = "", **parameters: str) -> bytes:
-        return await self.client.send("GET", self._path(place), params=self._scope() | parameters)
-
-    async def _post(self, place: str) -> bytes:
-        return await self.client.send("POST", self._path(place), json=self._scope())
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteConversation(RemotePlace):
-    """One conversation on a server."""
-
-    async def append(self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = "") -> list[Appended]:
-        """Append one or many messages; without a key of yours one is made up, so that retries are safe."""
-        body = self._talk() | {"messages": [to_message_body(message) for message in as_messages(messages)]}
-        headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
-        answer = await self.client.send("POST", "/v1/messages", json=body, headers=headers)
-        return APPENDED.validate_json(answer)["messages"]
-
-    async def history(self, window: Window | int = Window()) -> History:  # noqa: B008 - a frozen value
-        """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
-        body = self._talk() | to_window_body(Window(window) if isinstance(window, int) else window)
-        return HISTORY.validate_json(await self.client.send("POST", "/v1/history", json=body))
-
-    async def context(
-        self,
-        cue: str | Cue,
-        budget: int = 4_000,
-        *,
-        shares: Shares = Shares(),  # noqa: B008 - a frozen value
-        window: Window = Window(),  # noqa: B008 - a frozen value
-        system: str = "",
-    ) -> Context:
-        """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary."""
-        # The cue's times are the prompt's.
-        body = self._talk() | to_window_body(window) | to_cue_body(Cue(cue) if isinstance(cue, str) else cue)
-        del body["max_tokens"]
-        divided = {f"{name}_share": share for name, share in asdict(shares).items()}
-        body |= divided | {"budget": budget, "system": system}
-        return CONTEXT.validate_json(await self.client.send("POST", "/v1/context", json=body))
-
-    async def leaves(self, limit: int = 50) -> list[Leaf]:
-        """List where the conversation's threads end, newest first; each can be a history's leaf."""
-        return LEAVES.validate_json(await self._get("/leaves", limit=str(limit)))["leaves"]
-
-    async def segments(self, limit: int = 50, after: int = 0) -> list[StoredSegment]:
-        """List the conversation's segments in order, each on one topic; `after` is the number of a message."""
-        answer = await self._get("/segments", limit=str(limit), after=str(after))
-        return SEGMENTS.validate_json(answer)["segments"]
-
-    async def close_segment(self) -> list[StoredSegment]:
-        """End the topic that is still running, as if another had come; list all segments."""
-        return SEGMENTS.validate_json(await self._post("/segments"))["segments"]
-
-    async def read(self) -> Conversation:
-        """Read the conversation's name, state and times."""
-        return CONVERSATION.validate_json(await self._get())
-
-    async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
-        """Give the conversation a name, or metadata of your own; what is None stays as it is."""
-        given = {"name": name} | ({} if metadata is None else {"metadata": dict(metadata)})
-        await self.client.send("PATCH", self._path(), json=self._scope() | given)
-
-    async def archive(self) -> Conversation:
-        """Take the conversation out of recall; it stays readable, and the next message brings it back."""
-        return CONVERSATION.validate_json(await self._post("/archive"))
-
-    async def restore(self) -> Conversation:
-        """Bring an archived or deleted conversation back as it was, with what was derived from it."""
-        return CONVERSATION.validate_json(await self._post("/restore"))
-
-    async def delete(self) -> Conversation:
-        """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
-        return CONVERSATION.validate_json(await self._post("/delete"))
-
-    async def purge(self) -> PurgeReceipt:
-        """Erase the conversation for good; what does not fit into the call is finished by a job."""
-        return RECEIPT.validate_json(await self._post("/purge"))
-
-    async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
-        """List what purges of conversations of this name removed, the latest first."""
-        return PURGES.validate_json(await self._get("/receipts", limit=str(limit)))["receipts"]

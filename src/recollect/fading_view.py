@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.mind import AgentView
+from recollect.caller_view import CallerView
 from recollect.models import Right
 from recollect.models.fading import FadedPage, Fading, FadingRules, Judgement
 from recollect.verbs.fade import explain, fade, list_faded, restore
 
 
 @dataclass(frozen=True, slots=True)
-class FadingView(AgentView):
+class FadingView(CallerView):
     """One caller's view of what fades in one scope."""
 
     async def fade(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from recollect.caller_view import CallerView
 from recollect.core.item_verbs import ItemVerbs
 from recollect.core.items import is_write
-from recollect.mind import AgentView
 from recollect.models import Right
 from recollect.models.items import ItemOperation, ItemResult
 from recollect.store.scopes import Place
@@ -15,7 +15,7 @@ from recollect.verbs.items import batch
 
 
 @dataclass(frozen=True, slots=True)
-class ItemsView(AgentView, ItemVerbs):
+class ItemsView(CallerView, ItemVerbs):
     """One caller's view of the items of one scope."""
 
     located: list[Place] = field(default_factory=list[Place])

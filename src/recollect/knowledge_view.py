@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from recollect.mind import AgentView
+from recollect.caller_view import CallerView
 from recollect.models import Right, Times
 from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, Facts, NewFact
@@ -19,7 +19,7 @@ from recollect.verbs.knowledge import end, get_entity, list_entities, list_facts
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeView(AgentView):
+class KnowledgeView(CallerView):
     """One caller's view of what is known in one scope."""
 
     located: list[Place] = field(default_factory=list[Place])

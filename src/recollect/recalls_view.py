@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.mind import AgentView
+from recollect.caller_view import CallerView
 from recollect.models import Right
 from recollect.models.explanations import Explanation, KeptRecalls, Replay
 from recollect.verbs.recalls import list_recalls
@@ -15,7 +15,7 @@ from recollect.verbs.replay import explain, replay
 
 
 @dataclass(frozen=True, slots=True)
-class RecallsView(AgentView):
+class RecallsView(CallerView):
     """One caller's view of the kept recalls of one scope."""
 
     async def list(self, cursor: UUID | None = None, limit: int = 50) -> KeptRecalls:

@@ -14,10 +14,11 @@ from anyio.from_thread import start_blocking_portal
 from recollect.block_view import BlockView
 from recollect.client import Client
 from recollect.client_line import BlockingLine
+from recollect.conversation_view import ConversationView
 from recollect.fading_view import FadingView
 from recollect.items_view import ItemsView
 from recollect.knowledge_view import KnowledgeView
-from recollect.mind import ConversationView, Mind
+from recollect.mind import Mind
 from recollect.models import Ledger, Receipt, Recollection
 from recollect.models.graph import GraphFormat
 from recollect.recalls_view import RecallsView

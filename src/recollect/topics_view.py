@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.mind import AgentView
+from recollect.caller_view import CallerView
 from recollect.models import Right
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.verbs.topics import link, list_links, merge, move, related, rename, tree, unlink
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsView(AgentView):
+class TopicsView(CallerView):
     """One caller's view of the topics of one scope; topics are named by their paths, `a->b->c`."""
 
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:

@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.caller_view import within
 from recollect.channels.channel import Channel
 from recollect.channels.date import DateChannel
 from recollect.channels.graph import GraphChannel
@@ -36,7 +37,7 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.configured import build_chat_model, build_embedder
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import load_tokenizers
-from recollect.mind import Mind, within
+from recollect.mind import Mind
 from recollect.models import ApiKey, Bounds, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
 from recollect.settings import Settings
 from recollect.store import keys, ownership, scopes, scrub, spaces

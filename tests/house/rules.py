@@ -25,8 +25,9 @@ ROOMS = {"core", "store", "llm", "channels", "verbs", "jobs", "doors"}
 FILES = {
     *("__init__", "models", "errors", "settings", "mind", "wiring", "sync"),
     *("fading_view", "knowledge_view", "topics_view", "recalls_view", "block_view", "items_view"),
+    *("conversation_view", "caller_view"),
     *("client", "client_bodies", "client_fading", "client_knowledge", "client_line"),
-    *("client_topics", "client_recalls", "client_blocks", "client_items"),
+    *("client_topics", "client_recalls", "client_blocks", "client_items", "client_conversations"),
 }
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}

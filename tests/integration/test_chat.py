@@ -10,9 +10,9 @@ import pytest
 import command_line
 from command_line import settings_of
 from integration import scripted_chat
+from recollect.conversation_view import ConversationView
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
-from recollect.mind import ConversationView
 from recollect.models import NewMessage, Right, Role, Window
 from recollect.settings import Settings
 from recollect.verbs.converse import Utterance

@@ -14,11 +14,14 @@ from test_client import serving
 
 from conftest import new_key
 from recollect import sync
-from recollect.client import Client, RemoteConversation, RemoteMind, to_message_body, to_window_body
+from recollect.client import Client, RemoteMind
+from recollect.client_bodies import to_message_body, to_window_body
+from recollect.client_conversations import RemoteConversation
+from recollect.conversation_view import ConversationView
 from recollect.doors.http.app import create_app
 from recollect.doors.http.conversation_bodies import ContextBody, HistoryBody, MessageBody
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.mind import ConversationView, Mind
+from recollect.mind import Mind
 from recollect.models import (
     LEGACY,
     Attachment,

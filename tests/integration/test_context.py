@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
+from recollect.conversation_view import ConversationView
 from recollect.core.block import HEADING
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.mind import ConversationView
 from recollect.models import (
     Attachment,
     Cue,

@@ -12,9 +12,10 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from recollect.conversation_view import ConversationView
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
 from recollect.errors import UnavailableError
-from recollect.mind import ConversationView, Mind
+from recollect.mind import Mind
 from recollect.models import Conversation, ConversationState, PurgeReceipt
 from recollect.models.knowledge import StoredSegment
 from recollect.wiring import Recollect

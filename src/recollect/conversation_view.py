@@ -1,0 +1,142 @@
+"""One conversation as one object: append, read, converse, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from recollect.caller_view import CallerView, right_for
+from recollect.core.appends import Utterance, as_messages
+from recollect.models import (
+    JSON,
+    Appended,
+    Context,
+    Conversation,
+    ConversationState,
+    Cue,
+    History,
+    Leaf,
+    PurgeReceipt,
+    Reply,
+    Right,
+    Shares,
+    Window,
+)
+from recollect.models.knowledge import StoredSegment
+from recollect.store.scopes import Place
+from recollect.verbs.append import append
+from recollect.verbs.context import context
+from recollect.verbs.conversations import describe, get_conversation, list_leaves
+from recollect.verbs.converse import converse
+from recollect.verbs.enrich import close_segment, list_segments
+from recollect.verbs.history import history
+from recollect.verbs.lifecycle import bring, list_receipts, purge
+from recollect.verbs.prompt import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationView(CallerView):
+    """One caller's view of one conversation."""
+
+    conversation: str
+    located: list[Place] = field(default_factory=list[Place])
+    """The mind's own: where the scope lay when the caller was admitted."""
+
+    async def append(self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = "") -> list[Appended]:
+        """Append one or many messages in one transaction, each following the one before unless it names a parent."""
+        async with self._asking(Right.WRITE):
+            self.located.clear()
+            new = as_messages(messages)
+            return await append(self.parts, self.caller, self.scope, self.conversation, new, idempotency_key)
+
+    async def history(self, window: Window | int = Window()) -> History:  # noqa: B008 - a frozen value
+        """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
+        wanted = Window(window) if isinstance(window, int) else window
+        async with self._asking(Right.READ):
+            return await history(self.parts, self.scope, self.conversation, wanted)
+
+    async def context(
+        self,
+        cue: str | Cue,
+        budget: int = 4_000,
+        *,
+        shares: Shares = Shares(),  # noqa: B008 - a frozen value
+        window: Window = Window(),  # noqa: B008 - a frozen value
+        system: str = "",
+    ) -> Context:
+        """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
+
+        The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
+        """
+        wanted = Wanted(Cue(cue) if isinstance(cue, str) else cue, budget, shares, window, system)
+        async with self._asking(right_for([wanted.cue])):
+            place = self.located.pop() if self.located else None
+            return await context(self.parts, self.scope, self.conversation, wanted, place)
+
+    async def converse(
+        self,
+        text: str,
+        budget: int = 4_000,
+        *,
+        window: Window = Window(),  # noqa: B008 - a frozen value
+        system: str = "",
+        report: Callable[[Context], None] = lambda _: None,
+    ) -> Reply:
+        """Answer by the chat model, as long as it takes; append question and answer together, or neither."""
+        self._require(Right.WRITE)
+        self.located.clear()
+        wanted = Wanted(Cue(text), budget, Shares(), window, system)
+        return await converse(self.parts, self.caller, self.scope, self.conversation, wanted, report)
+
+    async def leaves(self, limit: int = 50) -> list[Leaf]:
+        """List where the conversation's threads end, newest first; each can be a history's leaf."""
+        async with self._asking(Right.READ):
+            return await list_leaves(self.parts, self.scope, self.conversation, limit)
+
+    async def segments(self, limit: int = 50, after: int = 0) -> list[StoredSegment]:
+        """List the conversation's segments in order, each on one topic; `after` is the number of a message."""
+        async with self._asking(Right.READ):
+            return await list_segments(self.parts, self.scope, self.conversation, after, limit)
+
+    async def close_segment(self) -> list[StoredSegment]:
+        """End the topic that is still running, as if another had come; list all segments."""
+        async with self._asking(Right.WRITE):
+            return await close_segment(self.parts, self.scope, self.conversation)
+
+    async def read(self) -> Conversation:
+        """Read the conversation's name, state and times."""
+        async with self._asking(Right.READ):
+            return await get_conversation(self.parts, self.scope, self.conversation)
+
+    async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
+        """Give the conversation a name, or metadata of your own; what is None stays as it is."""
+        async with self._asking(Right.WRITE):
+            await describe(self.parts, self.scope, self.conversation, name, metadata)
+
+    async def archive(self) -> Conversation:
+        """Take the conversation out of recall; it stays readable, and the next message brings it back."""
+        return await self._bring(ConversationState.ARCHIVED)
+
+    async def restore(self) -> Conversation:
+        """Bring an archived or deleted conversation back as it was, with what was derived from it."""
+        return await self._bring(ConversationState.ACTIVE)
+
+    async def delete(self) -> Conversation:
+        """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
+        return await self._bring(ConversationState.DELETED)
+
+    async def purge(self) -> PurgeReceipt:
+        """Erase the conversation for good; what does not fit into the call is finished by a job."""
+        async with self._asking(Right.WRITE):
+            self.located.clear()
+            return await purge(self.parts, self.caller, self.scope, self.conversation)
+
+    async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
+        """List what purges of conversations of this name removed, the latest first."""
+        async with self._asking(Right.READ):
+            return await list_receipts(self.parts, self.scope, self.conversation, limit)
+
+    async def _bring(self, wanted: ConversationState) -> Conversation:
+        async with self._asking(Right.WRITE):
+            self.located.clear()
+            return await bring(self.parts, self.caller, self.scope, self.conversation, wanted)
