@@ -35,8 +35,8 @@ class CallerView:
 
 
 @asynccontextmanager
-async def within(seconds: float) -> AsyncIterator[None]:
-    """End work that takes too long, with an error that a caller can act on."""
+async def within(seconds: float | None) -> AsyncIterator[None]:
+    """End work that takes too long, with an error that a caller can act on; None is as long as it takes."""
     try:
         async with asyncio.timeout(seconds):
             yield

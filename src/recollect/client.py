@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import count
+from json import dumps
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,6 +19,7 @@ from recollect.client_bodies import (
     to_body,
     to_cue_body,
     to_parameters,
+    to_part,
     to_weighing_body,
 )
 from recollect.client_conversations import RemoteConversation
@@ -27,6 +31,7 @@ from recollect.client_recalls import RemoteRecalls
 from recollect.client_topics import RemoteTopics
 from recollect.core.feedback import judge
 from recollect.models import (
+    JSON,
     Association,
     Conversations,
     ConversationState,
@@ -43,18 +48,23 @@ from recollect.models import (
     Profile,
     Receipt,
     Recollection,
+    Reflection,
+    ReflectionProgress,
     Triple,
+    Tuning,
 )
 
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
 JOB, JOBS, LEDGER = TypeAdapter(Job), TypeAdapter(Jobs), TypeAdapter(Ledger)
-OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
-CONVERSATIONS = TypeAdapter(Conversations)
+OVERVIEW, PROFILE, TUNING = TypeAdapter(Overview), TypeAdapter(Profile), TypeAdapter(Tuning)
+CONVERSATIONS, PROGRESS = TypeAdapter(Conversations), TypeAdapter(ReflectionProgress)
 TRIPLES = TypeAdapter(list[Triple])
-# Answers that are a list or a number come as an object with one field.
+# Answers that are a list, a number or a mapping of the caller's own come as an object with one field.
 RECEIPTS, RECOLLECTIONS = TypeAdapter(dict[str, list[Receipt]]), TypeAdapter(dict[str, list[Recollection]])
-ASSOCIATIONS, FORGOTTEN = TypeAdapter(dict[str, list[Association]]), TypeAdapter(dict[str, list[UUID]])
-NUMBER = TypeAdapter(dict[str, int])
+ASSOCIATIONS, IDS = TypeAdapter(dict[str, list[Association]]), TypeAdapter(dict[str, list[UUID]])
+NUMBER, METADATA = TypeAdapter(dict[str, int]), TypeAdapter(dict[str, dict[str, JSON]])
+REFLECTION_SECONDS = 600.0
+FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 
 
 class Client:
@@ -102,6 +112,14 @@ class Client:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
         return self._line.stream(path, parameters)
 
+    async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
+        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
+        return await self._line.send_once(method, path, seconds, **content)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next request."""
+        await self._line.pause(seconds)
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteScope:
@@ -116,7 +134,32 @@ class RemoteScope:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteParts(RemoteScope):
+class RemoteAgent(RemoteScope):
+    """An agent on a server: what holds in all its scopes."""
+
+    async def profile(self) -> Profile:
+        """Read what the agent goes by where a call says nothing else."""
+        return PROFILE.validate_json(await self.client.send("GET", "/v1/profile", params={"agent": self.agent}))
+
+    async def set_profile(self, profile: Profile) -> None:
+        """Change what the agent goes by; what is left open is as usual again."""
+        body: dict[str, Any] = PROFILE.dump_python(profile, mode="json")
+        weighing = to_weighing_body(body.pop("weighing"))
+        await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)
+
+    async def metadata(self) -> Mapping[str, JSON]:
+        """Read what callers keep of the agent for themselves."""
+        answer = await self.client.send("GET", "/v1/metadata", params={"agent": self.agent})
+        return METADATA.validate_json(answer)["metadata"]
+
+    async def tune(self, *, apply: bool = False) -> Tuning:
+        """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
+        body = {"agent": self.agent, "apply": apply}
+        return TUNING.validate_json(await self.client.send("POST", "/v1/tune", json=body))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteParts(RemoteAgent):
     """The ways to the parts of one scope on a server."""
 
     def conversation(self, conversation: str) -> RemoteConversation:
@@ -169,6 +212,26 @@ class RemoteMind(RemoteParts):
         answer = await self.client.send("POST", "/v1/memories", json=body, headers=headers)
         return RECEIPTS.validate_json(answer)["memories"]
 
+    async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
+        """Load any number of memories in parts, each in one transaction; vectors that are not given follow by a job.
+
+        It is not one transaction: where a part fails, those before it are stored, and the error says how many memories
+        that are. Load the same again under the same key, and they are not stored twice.
+        """
+        key, stored = idempotency_key or uuid4().hex, list[UUID]()
+        for number in count(1):
+            size, part = to_part(memories, stored)
+            if not size:
+                break
+            body = f'{{"agent":{dumps(self.agent)},"user":{dumps(self.user)},"memories":{part}}}'
+            headers = {"Idempotency-Key": f"{key}:{number}", "Content-Type": "application/json"}
+            try:
+                answer = await self.client.send("POST", "/v1/load", content=body.encode(), headers=headers)
+            except errors.RecollectError as problem:
+                raise type(problem)(f"{len(stored)} of {len(memories)} memories are stored. {problem}") from None
+            stored += IDS.validate_json(answer)["ids"]
+        return stored
+
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
         """Give back what a cue reminds of, best first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
@@ -199,12 +262,32 @@ class RemoteMind(RemoteParts):
         """Delete memories and all that was derived from them."""
         body = self._scope() | {"ids": [str(memory_id) for memory_id in ids]}
         answer = await self.client.send("POST", "/v1/forget", json=body)
-        return FORGOTTEN.validate_json(answer)["forgotten"]
+        return IDS.validate_json(answer)["forgotten"]
 
-    async def reflect_later(self) -> int:
+    async def reflect(
+        self,
+        now: datetime | None = None,
+        *,
+        report: Callable[[str], None] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Reflection:
+        """Let a worker of the server think about what has gathered, and wait for it: 10 minutes, unless told."""
+        try:
+            job_id = await self.reflect_later(now)
+        except errors.NotFoundError:
+            return Reflection((), ())  # The scope is not there yet.
+        seconds = REFLECTION_SECONDS if timeout_seconds is None else timeout_seconds
+        return await follow(self, job_id, report, seconds)
+
+    async def reflect_later(self, now: datetime | None = None) -> int:
         """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
-        answer = await self.client.send("POST", "/v1/reflect", json=self._scope())
+        answer = await self.client.send("POST", "/v1/reflect", json=self._scope() | to_parameters(now=now))
         return NUMBER.validate_json(answer)["job"]
+
+    async def reflection(self, job_id: int) -> ReflectionProgress:
+        """Say how far a reflection is that was left to the worker, and what came of it."""
+        answer = await self.client.send("GET", f"/v1/reflections/{job_id}", params=self._scope())
+        return PROGRESS.validate_json(answer)
 
     async def associate(
         self,
@@ -247,19 +330,32 @@ class RemoteMind(RemoteParts):
         """Say what the scope holds, in numbers."""
         return OVERVIEW.validate_json(await self.client.send("GET", "/v1/overview", params=self._scope()))
 
-    async def profile(self) -> Profile:
-        """Read what the agent goes by where a call says nothing else."""
-        return PROFILE.validate_json(await self.client.send("GET", "/v1/profile", params={"agent": self.agent}))
-
-    async def set_profile(self, profile: Profile) -> None:
-        """Change what the agent goes by; what is left open is as usual again."""
-        body: dict[str, Any] = PROFILE.dump_python(profile, mode="json")
-        weighing = to_weighing_body(body.pop("weighing"))
-        await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)
-
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
     ) -> Conversations:
         """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
         parameters = self._scope() | {"cursor": cursor, "limit": str(limit)} | ({"state": state} if state else {})
         return CONVERSATIONS.validate_json(await self.client.send("GET", "/v1/conversations", params=parameters))
+
+
+async def follow(
+    mind: RemoteMind, job_id: int, report: Callable[[str], None] | None, timeout_seconds: float
+) -> Reflection:
+    """Wait for a reflection by a job, and tell of it whenever it has come further."""
+    until, told, wait = time.monotonic() + timeout_seconds, "", FIRST_WAIT_SECONDS
+    while True:
+        progress = await mind.reflection(job_id)
+        if progress.reflection is not None:
+            return progress.reflection
+        if progress.state is JobState.FAILED:
+            raise errors.RecollectError(f"The reflection failed: {progress.reason} Job {job_id} can be tried again.")
+        reached = f"{progress.state}: {progress.reason}" if progress.reason else str(progress.state)
+        if report is not None and reached != told:
+            report(reached)
+        told, left = reached, until - time.monotonic()
+        if left <= 0:
+            raise errors.UnavailableError(
+                f"No reflection within {timeout_seconds:g} seconds; job {job_id} goes on ({reached})."
+            )
+        await mind.client.pause(min(wait, left))
+        wait = min(LONGEST_PAUSE_SECONDS, wait * 1.5)

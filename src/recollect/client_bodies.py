@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,9 +13,12 @@ import httpx
 from pydantic import TypeAdapter
 
 from recollect import errors
+from recollect.core.checks import count_characters
 from recollect.models import Cue, NewMemory, NewMessage, Window
 
 LONGEST_WAIT_SECONDS = 8.0
+MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 8_000_000, 250_000
+"""How many memories, bytes and characters one request of a load takes: a server must read them all in time."""
 AWAY = frozenset({429, 502, 503, 504})
 ERRORS = {
     kind.code: kind
@@ -24,6 +29,7 @@ ERRORS = {
         errors.NotFoundError,
         errors.ConflictError,
         errors.UnavailableError,
+        errors.ChatModelError,
     )
 }
 CUE, NEW_MEMORY, NEW_MESSAGE = TypeAdapter(Cue), TypeAdapter(NewMemory), TypeAdapter(NewMessage)
@@ -45,6 +51,27 @@ def to_body(memory: NewMemory) -> dict[str, Any]:
     triple: dict[str, str] = body.pop("triple")
     reach: dict[str, float] = body.pop("reach")
     return body | {"embedding": body["embedding"] or []} | triple | reach
+
+
+def to_part(memories: Sequence[NewMemory], stored: Sequence[UUID]) -> tuple[int, str]:
+    """Write as many memories after those that are stored as one request takes, as a JSON list; say how many."""
+    start, bodies, size, characters = len(stored), list[str](), 0, 0
+    for memory in memories[start : start + MOST_IN_PART]:
+        sources = tuple(find_source(source, start, stored) for source in memory.evidence)
+        body = json.dumps(to_body(replace(memory, evidence=sources)), ensure_ascii=False, separators=(",", ":"))
+        size += len(body.encode()) + 1
+        characters += count_characters(memory)
+        if bodies and (size > LARGEST_PART or characters > LONGEST_PART):
+            break
+        bodies.append(body)
+    return len(bodies), f"[{','.join(bodies)}]"
+
+
+def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID | int:
+    """Name a source as a part of a load can: a position counts from the part's start, and before it there are ids."""
+    if isinstance(source, UUID):
+        return source
+    return stored[source] if 0 <= source < start else source - start
 
 
 def to_cue_body(cue: Cue) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
@@ -22,13 +22,16 @@ from recollect.models import (
     History,
     Leaf,
     PurgeReceipt,
+    Reply,
     Shares,
     Window,
 )
 from recollect.models.knowledge import StoredSegment
 
 CONVERSATION, CONTEXT, HISTORY = TypeAdapter(Conversation), TypeAdapter(Context), TypeAdapter(History)
-RECEIPT = TypeAdapter(PurgeReceipt)
+RECEIPT, REPLY = TypeAdapter(PurgeReceipt), TypeAdapter(Reply)
+LONGEST_ANSWER_SECONDS = 3_900.0
+"""Longer than any server waits for its chat model."""
 # Answers that are a list come as an object with one field.
 APPENDED, LEAVES = TypeAdapter(dict[str, list[Appended]]), TypeAdapter(dict[str, list[Leaf]])
 PURGES, SEGMENTS = TypeAdapter(dict[str, list[PurgeReceipt]]), TypeAdapter(dict[str, list[StoredSegment]])
@@ -91,6 +94,31 @@ class RemoteConversation(RemotePlace):
         divided = {f"{name}_share": share for name, share in asdict(shares).items()}
         body |= divided | {"budget": budget, "system": system}
         return CONTEXT.validate_json(await self.client.send("POST", "/v1/context", json=body))
+
+    async def converse(
+        self,
+        text: str,
+        budget: int = 4_000,
+        *,
+        window: Window = Window(),  # noqa: B008 - a frozen value
+        system: str = "",
+        report: Callable[[Context], None] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Reply:
+        """Answer by the server's chat model, as long as it takes; append question and answer together, or neither.
+
+        It is asked once: where no answer arrives, the history says whether there was one. The prompt is reported
+        together with the answer.
+        """
+        asked = {
+            name: value for name, value in to_window_body(window).items() if name not in {"max_tokens", "as_of", "at"}
+        }
+        body = self._talk() | asked | {"text": text, "budget": budget, "system": system}
+        seconds = LONGEST_ANSWER_SECONDS if timeout_seconds is None else timeout_seconds
+        reply = REPLY.validate_json(await self.client.send_once("POST", "/v1/converse", seconds, json=body))
+        if report is not None:
+            report(reply.context)
+        return reply
 
     async def leaves(self, limit: int = 50) -> list[Leaf]:
         """List where the conversation's threads end, newest first; each can be a history's leaf."""

@@ -20,7 +20,11 @@ class Sender(Protocol):
     """Whatever sends a request and gives back the body of the answer."""
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - the HTTP library's own
-        """Send a request."""
+        """Send a request, again where the server was away."""
+        ...
+
+    async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
+        """Send a request that must not be repeated, and wait so long for its answer."""
         ...
 
 

@@ -20,6 +20,7 @@ class Line:
     """A line that waits on the event loop."""
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
         self._http = httpx.AsyncClient(**options(url, key, timeout_seconds))
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
@@ -35,8 +36,18 @@ class Line:
                 if answer.status_code not in AWAY or attempt == ATTEMPTS - 1:
                     return read(answer)
                 wait = max(wait, patience(answer.headers))
-            await self._pause(wait)
+            await self.pause(wait)
         raise AssertionError("the last attempt returns or raises")
+
+    async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
+        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
+        content["timeout"] = httpx.Timeout(self._timeout_seconds, read=seconds)
+        try:
+            return read(await self._request(method, path, **content))
+        except httpx.ReadTimeout:
+            raise errors.UnavailableError(f"No answer within {seconds:g} seconds; it may still come.") from None
+        except httpx.TransportError as problem:
+            raise away(problem) from None
 
     async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
@@ -57,7 +68,8 @@ class Line:
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
         return await self._http.request(method, path, **content)
 
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next request."""
         await asyncio.sleep(seconds)
 
 
@@ -65,6 +77,7 @@ class BlockingLine(Line):
     """A line that never waits on an event loop, so that its coroutines finish at the first step; see `sync.connect`."""
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
         self._blocking = httpx.Client(**options(url, key, timeout_seconds))
 
     async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
@@ -86,7 +99,8 @@ class BlockingLine(Line):
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
         return self._blocking.request(method, path, **content)
 
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next request."""
         time.sleep(seconds)  # noqa: ASYNC251 - there is no loop to hold up
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recollect.caller_view import CallerView, right_for
+from recollect.caller_view import CallerView, right_for, within
 from recollect.core.appends import Utterance, as_messages
 from recollect.models import (
     JSON,
@@ -80,13 +80,15 @@ class ConversationView(CallerView):
         *,
         window: Window = Window(),  # noqa: B008 - a frozen value
         system: str = "",
-        report: Callable[[Context], None] = lambda _: None,
+        report: Callable[[Context], None] | None = None,
+        timeout_seconds: float | None = None,
     ) -> Reply:
         """Answer by the chat model, as long as it takes; append question and answer together, or neither."""
         self._require(Right.WRITE)
         self.located.clear()
         wanted = Wanted(Cue(text), budget, Shares(), window, system)
-        return await converse(self.parts, self.caller, self.scope, self.conversation, wanted, report)
+        async with within(timeout_seconds):
+            return await converse(self.parts, self.caller, self.scope, self.conversation, wanted, report)
 
     async def leaves(self, limit: int = 50) -> list[Leaf]:
         """List where the conversation's threads end, newest first; each can be a history's leaf."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.block_view import BlockView
-from recollect.caller_view import CallerView, right_for
+from recollect.caller_view import CallerView, right_for, within
 from recollect.conversation_view import ConversationView
 from recollect.core.feedback import judge
 from recollect.fading_view import FadingView
@@ -29,6 +29,7 @@ from recollect.models import (
     Receipt,
     Recollection,
     Reflection,
+    ReflectionProgress,
     Right,
     Times,
     Triple,
@@ -46,7 +47,7 @@ from recollect.verbs.load import load
 from recollect.verbs.overview import overview
 from recollect.verbs.profile import read_metadata, read_profile, set_profile
 from recollect.verbs.recall import recall, recall_each
-from recollect.verbs.reflect import Occasion, defer_reflection, reflect
+from recollect.verbs.reflect import Occasion, defer_reflection, follow_reflection, reflect
 from recollect.verbs.remember import as_new, remember
 from recollect.verbs.tune import tune
 
@@ -130,11 +131,11 @@ class Mind(ScopeView):
             self.located.clear()
             return await remember(self.parts, self.caller, self.scope, as_new(memories), idempotency_key)
 
-    async def load(self, memories: Sequence[NewMemory]) -> list[UUID]:
+    async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
         """Load any number of memories in one transaction by COPY; vectors that are not given follow by a job."""
         self._require(Right.WRITE)
         self.located.clear()
-        return await load(self.parts, self.caller, self.scope, memories)
+        return await load(self.parts, self.caller, self.scope, memories, idempotency_key)
 
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
         """Give back what a cue reminds of, best first."""
@@ -197,17 +198,27 @@ class Mind(ScopeView):
             return await feedback(self.parts, self.scope, marks)
 
     async def reflect(
-        self, now: datetime | None = None, *, report: Callable[[str], None] = lambda _: None
+        self,
+        now: datetime | None = None,
+        *,
+        report: Callable[[str], None] | None = None,
+        timeout_seconds: float | None = None,
     ) -> Reflection:
         """Think about what has gathered, as long as the chat model takes; write every thought or none."""
         self._require(Right.WRITE)
         self.located.clear()
-        return await reflect(self.parts, self.caller, self.scope, Occasion(now=now, report=report))
+        async with within(timeout_seconds):
+            return await reflect(self.parts, self.caller, self.scope, Occasion(now=now, report=report))
 
-    async def reflect_later(self) -> int:
+    async def reflect_later(self, now: datetime | None = None) -> int:
         """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
         async with self._asking(Right.WRITE):
-            return await defer_reflection(self.parts, self.scope)
+            return await defer_reflection(self.parts, self.scope, now)
+
+    async def reflection(self, job_id: int) -> ReflectionProgress:
+        """Say how far a reflection is that was left to the worker, and what came of it."""
+        async with self._asking(Right.WRITE):
+            return await follow_reflection(self.parts, self.scope, job_id)
 
     async def overview(self) -> Overview:
         """Say what the scope holds, in numbers."""

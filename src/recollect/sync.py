@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from anyio.from_thread import start_blocking_portal
@@ -145,8 +145,7 @@ def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Co
         result: R = self.portal.call(partial(bound, *arguments, **named))
         return result
 
-    call.__doc__ = method.__doc__
-    return call
+    return wraps(method)(call)
 
 
 @dataclass(frozen=True)
@@ -256,6 +255,7 @@ class BlockingMind(Blocking):
     inner: Verbs
 
     remember = blocking(Mind.remember)
+    load = blocking(Mind.load)
     recall = blocking(Mind.recall)
     recall_each = blocking(Mind.recall_each)
     get = blocking(Mind.get)
@@ -267,8 +267,11 @@ class BlockingMind(Blocking):
     overview = blocking(Mind.overview)
     profile = blocking(Mind.profile)
     set_profile = blocking(Mind.set_profile)
+    metadata = blocking(Mind.metadata)
+    tune = blocking(Mind.tune)
     reflect = blocking(Mind.reflect)
     reflect_later = blocking(Mind.reflect_later)
+    reflection = blocking(Mind.reflection)
     conversations = blocking(Mind.conversations)
 
     def conversation(self, conversation: str) -> BlockingConversation:
@@ -328,6 +331,9 @@ class BlockingClient(BlockingRecollect):
     """A client of a server, held open until it is closed."""
 
     inner: Client
+
+    jobs = blocking(Client.jobs)
+    retry_job = blocking(Client.retry_job)
 
     def close(self) -> None:
         """Close the connection."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -377,7 +378,7 @@ def join_reflection(parts: Parts) -> Reflecting | None:
     if parts.chat is None:
         return None
 
-    async def reflecting(caller: Caller, scope: Scope, count: int, key: str) -> Reflection:
-        return await reflect(parts, caller, scope, Occasion(count=count, key=key))
+    async def reflecting(caller: Caller, scope: Scope, count: int, key: str, now: datetime | None) -> Reflection:
+        return await reflect(parts, caller, scope, Occasion(count=count, now=now, key=key))
 
     return reflecting

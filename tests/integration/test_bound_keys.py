@@ -24,7 +24,7 @@ OPEN |= {"/openapi-dify.json"}
 # The MCP door names the scope in its tools' arguments: its own tests attack it.
 ELSEWHERE = {"/mcp", "/mcp/"}
 # What concerns a tenant, or all users of an agent, and so not one scope.
-WIDER = re.compile(r"^/v1/(jobs|ledger|keys)\b|^/v1/profile$")
+WIDER = re.compile(r"^/v1/(jobs|ledger|keys)\b|^/v1/(metadata|profile|tune)$")
 FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -14,14 +13,11 @@ from test_client import serving
 
 from conftest import new_key
 from recollect import sync
-from recollect.client import Client, RemoteMind
+from recollect.client import Client
 from recollect.client_bodies import to_message_body, to_window_body
-from recollect.client_conversations import RemoteConversation
-from recollect.conversation_view import ConversationView
 from recollect.doors.http.app import create_app
 from recollect.doors.http.conversation_bodies import ContextBody, HistoryBody, MessageBody
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.mind import Mind
 from recollect.models import (
     LEGACY,
     Attachment,
@@ -111,16 +107,6 @@ def test_a_window_travels_whole():
         bound = ContextBody.model_validate(scope | unbound).to_window()
         # A prompt has one moment, and its cue says which.
         assert replace(bound, max_tokens=window.max_tokens, as_of=window.as_of, at=window.at) == window
-
-
-@pytest.mark.parametrize(("remote", "local"), [(RemoteConversation, ConversationView), (RemoteMind, Mind)])
-def test_the_methods_of_a_client_are_those_of_a_mind(remote, local):
-    named = [name for name in vars(remote) if not name.startswith("_") and callable(getattr(remote, name))]
-    for name in named:
-        assert inspect.signature(getattr(remote, name)).parameters == inspect.signature(getattr(local, name)).parameters
-    if remote is RemoteConversation:
-        offered = {name for name in vars(local) if not name.startswith("_") and callable(getattr(local, name))}
-        assert offered == {*named, "converse"}
 
 
 async def test_the_client_answers_as_the_mind_does(minds):
@@ -261,9 +247,3 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             assert [talk.purge()] == talk.receipts()
 
     await asyncio.to_thread(work)
-
-
-def test_the_blocking_twin_has_every_method():
-    twin, whole = sync.BlockingConversation, ConversationView
-    names = {name for name in vars(whole) if not name.startswith("_") and callable(getattr(whole, name))}
-    assert all(getattr(twin, name).__doc__ == getattr(whole, name).__doc__ for name in names)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
@@ -27,7 +27,7 @@ from recollect.jobs.fade import Pass, defer_passes
 from recollect.jobs.fence import FencedJobManager, lease_of
 from recollect.jobs.progress import telling
 from recollect.jobs.rederive import Rederiving, rederive_scope
-from recollect.jobs.reflect import Reflecting, reflect_scope
+from recollect.jobs.reflect import Reflecting, ReflectionJob, reflect_scope
 from recollect.jobs.retain import retain
 from recollect.jobs.settle import settle_scope
 from recollect.llm.embedder import Embedder, serves
@@ -144,9 +144,10 @@ class Tasks:
         """Fold a scope's log of accesses into one row per memory."""
         await accesses.fold(self.database, scope_id)
 
-    async def reflect(self, context: JobContext, scope_id: int, count: int) -> None:
+    async def reflect(self, context: JobContext, scope_id: int, count: int, now: str | None = None) -> None:
         """Let an agent think about what has gathered in a scope."""
-        await reflect_scope(self.database, self.duties.reflecting, scope_id, count, context.job.id or 0)
+        job = ReflectionJob(context.job.id or 0, scope_id, count, datetime.fromisoformat(now) if now else None)
+        await reflect_scope(self.database, self.duties.reflecting, job)
 
     async def settle(self, context: JobContext, scope_id: int) -> None:
         """Bring the memories of a scope's conversations where their states want them."""

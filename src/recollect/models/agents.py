@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from recollect.models.jobs import JobState
 from recollect.models.memories import JSON, Kind, NewMemory, Receipt
 from recollect.models.recalls import Factors, Weighing
 from recollect.models.scopes import EmbeddingSpace
@@ -46,7 +47,22 @@ class Reflection:
     """What an agent asked itself and concluded."""
 
     questions: tuple[str, ...]
+    """What it asked itself; of a reflection by a job, only what led to a thought."""
     thoughts: tuple[Receipt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionProgress:
+    """How far a reflection by a job is."""
+
+    job: int
+    state: JobState
+    attempts: int
+    """How often it was tried and did not succeed."""
+    reason: str
+    """Why it failed the last time, if it did."""
+    reflection: Reflection | None = None
+    """What came of it, once it has succeeded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from recollect.core.reflection import Unreflected
 from recollect.errors import NotFoundError
-from recollect.models import Memory, MemoryState, Receipt, Scope
+from recollect.models import Memory, MemoryState, Receipt, Reflection, Scope
 from recollect.store import memories, scopes
 from recollect.store.db import Database
 from recollect.store.memories import names
@@ -38,28 +40,36 @@ async def settle(database: Database, scope: Scope, gathered: Unreflected) -> Non
         await connection.execute(QUERIES["settle"], parameters)
 
 
-async def defer(database: Database, scope: Scope) -> int:
-    """Put a reflection off to a job, or find the one that waits already; return its number."""
+async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
+    """Put a reflection at a moment off to a job, or find the one that waits already; return its number."""
     async with database.transaction(scope.tenant_id) as connection:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
             raise NotFoundError("There is nothing to reflect upon in this scope yet.")
-        deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"])
+        deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"], now)
         row = await deferred.fetchone()
     assert row is not None  # noqa: S101 - one waits, or one was made
     number: int = row["id"]
     return number
 
 
-async def find_written(database: Database, scope: Scope, key: str) -> list[Receipt] | None:
-    """Find what was written under an idempotency key, None if nothing was."""
+def key_of(job_id: int) -> str:
+    """Give the idempotency key that a job's reflection is written under."""
+    return f"reflect-job-{job_id}"
+
+
+async def find_written(database: Database, scope: Scope, key: str) -> Reflection | None:
+    """Find what was written under an idempotency key, None if nothing was; questions that led to nothing are gone."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["written"], {**names(scope), "key": key})
     row = await found.fetchone()
     if row is None:
         return None
     states = [MemoryState.EMBEDDED if embedded else MemoryState.STORED for embedded in row["embedded"]]
-    return [Receipt(memory_id, state) for memory_id, state in zip(row["memory_ids"], states, strict=True)]
+    receipts = [Receipt(memory_id, state) for memory_id, state in zip(row["memory_ids"], states, strict=True)]
+    thoughts = await memories.fetch(database, scope, row["memory_ids"])
+    asked = (thoughts[each.id].metadata.get("question") for each in receipts if each.id in thoughts)
+    return Reflection(tuple(dict.fromkeys(str(question) for question in asked if question)), tuple(receipts))
 
 
 async def find_scope(database: Database, scope_id: int) -> Scope | None:

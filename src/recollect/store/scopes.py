@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
@@ -146,9 +146,12 @@ async def set_unreflected(connection: Connection, scope_id: int, importance: flo
     await connection.execute(QUERIES["set_unreflected"], parameters)
 
 
-async def defer_reflection(connection: Connection, scope_id: int, events: int) -> AsyncCursor[DictRow]:
+async def defer_reflection(
+    connection: Connection, scope_id: int, events: int, now: datetime | None = None
+) -> AsyncCursor[DictRow]:
     """Put a reflection off to a job and begin to gather anew; if one is waiting already, go on gathering."""
-    parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events}
+    moment = now.astimezone(UTC).isoformat() if now else None
+    parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events, "now": moment}
     return await connection.execute(QUERIES["defer_reflection"], parameters)
 
 

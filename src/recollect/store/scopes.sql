@@ -38,11 +38,15 @@ update scopes set unreflected_importance = %(importance)s, unreflected_events = 
 
 -- name: defer_reflection
 with waiting as materialized (
-    select id from procrastinate_jobs where lock = %(lock)s and status = 'todo' order by id limit 1
+    select id from procrastinate_jobs
+    where lock = %(lock)s and status = 'todo' and args ->> 'now' is not distinct from %(now)s::text
+    order by id limit 1
 ), deferred as materialized (
     select unnest(procrastinate_defer_jobs_v1(array[
         row('reflect', 'reflect', 0, %(lock)s, null,
-            jsonb_build_object('scope_id', %(scope_id)s::bigint, 'count', %(events)s::integer), null)
+            jsonb_strip_nulls(jsonb_build_object(
+                'scope_id', %(scope_id)s::bigint, 'count', %(events)s::integer, 'now', %(now)s::text
+            )), null)
         ::procrastinate_job_to_defer_v1
     ])) as id
     where not exists (select from waiting)

@@ -29,13 +29,19 @@ class Utterance(Shape):
 
 
 async def converse(
-    parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: Wanted, report: Callable[[Context], None]
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    conversation: str,
+    wanted: Wanted,
+    report: Callable[[Context], None] | None,
 ) -> Reply:
     """Answer what a user says; the question and the answer are appended, or neither is."""
     require_chat_model(parts)
     place = await locate(parts.database, scope)
     made = await context(parts, scope, conversation, wanted, place)
-    report(made)
+    if report is not None:
+        report(made)
     scope_id = place.scope_id or await open_scope(parts.database, scope)
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     answer = await ask(chat, made)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from recollect.core.checks import check_new_memory
-from recollect.core.identity import MILLISECOND
+from recollect.core.checks import check_idempotency_key, check_new_memory
+from recollect.core.identity import MILLISECOND, fingerprint
 from recollect.errors import InvalidInputError
 from recollect.models import Caller, EmbeddingSpace, NewMemory, Scope
 from recollect.store import bulk, memories, scopes, spaces, topics
@@ -16,7 +16,7 @@ from recollect.store.db import Connection
 from recollect.store.jobs import defer
 from recollect.store.scopes import Opening
 from recollect.verbs.parts import Parts
-from recollect.verbs.remember import Write, assign, count, place_vectors, prepare_all
+from recollect.verbs.remember import Write, assign, count, place_vectors, prepare_all, replay
 
 CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
 
@@ -64,12 +64,24 @@ class Load:
         return Chunk(rows, bulk.encode(heading, rows, vectors), waiting, counts, after)
 
 
-async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory]) -> list[UUID]:
+async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "") -> list[UUID]:
     """Store memories in order and return their ids; what came without a vector gets it from a job."""
+    check_idempotency_key(key)
     if not new:
         return []
+    asked = await asyncio.to_thread(recognise, new) if key else b""
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
-        return await load_within(connection, parts, caller, scope, new)
+        if not key:
+            return await load_within(connection, parts, caller, scope, new)
+        # As a write by `remember`: the lock of the scope comes first, the claim after it.
+        opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
+        claim = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
+        if not claim.fresh:
+            return [receipt.id for receipt in replay(claim, asked)]
+        ids = await load_within(connection, parts, caller, scope, new)
+        # By the key of a load nobody asks which vectors there were: they follow by a job.
+        await memories.settle_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
+        return ids
 
 
 async def load_within(
@@ -86,6 +98,13 @@ async def load_within(
     sources = await memories.read_sources(await memories.ask_sources(connection, scope, new))
     work = Load(parts, caller, scope, space or place.space, place.space, sources)
     return await send_chunks(connection, work, opening, new)
+
+
+def recognise(new: Sequence[NewMemory]) -> bytes:
+    """Give what a load sent again is recognised by; only what passes the checks has it."""
+    for position, memory in enumerate(new):
+        check_one(position, memory)
+    return fingerprint(new)
 
 
 def check_one(position: int, memory: NewMemory) -> None:

@@ -18,11 +18,23 @@ from recollect.core.insights import (
     number_notes,
     to_thoughts,
 )
-from recollect.errors import ChatModelError, ConflictError, UnavailableError
+from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
-from recollect.models import Caller, Cue, Kind, Memory, NewMemory, Receipt, Reflection, Scope
+from recollect.models import (
+    Caller,
+    Cue,
+    JobState,
+    Kind,
+    Memory,
+    NewMemory,
+    Receipt,
+    Reflection,
+    ReflectionProgress,
+    Scope,
+)
 from recollect.store import reflections
+from recollect.store.jobs import Wanted, find_jobs
 from recollect.store.scopes import Place, locate
 from recollect.verbs.ledger import metered
 from recollect.verbs.parts import Parts, require_chat_model
@@ -31,6 +43,8 @@ from recollect.verbs.remember import remember
 
 STREAM = "stream"
 STEP = "reflect"
+"""The name of the step in the ledger, and of the job."""
+LARGEST = 2**63 - 1
 MOST_HITS = 30
 PLAIN_WORD = "memory"
 
@@ -44,7 +58,12 @@ class Occasion:
     now: datetime | None = None
     key: str = ""
     """What is reflected under the same key is written once."""
-    report: Callable[[str], None] = lambda _: None
+    report: Callable[[str], None] | None = None
+
+    def tell(self, step: str) -> None:
+        """Say what is done now, to whoever wants to know."""
+        if self.report is not None:
+            self.report(step)
 
 
 async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion) -> Reflection:
@@ -53,7 +72,7 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     if occasion.now is not None:
         check_moment("now", occasion.now)
     if occasion.key and (written := await reflections.find_written(parts.database, scope, occasion.key)) is not None:
-        return Reflection((), tuple(written))
+        return written
     gathered = await reflections.read_gathered(parts.database, scope)
     count = bound_count(gathered.events if occasion.count is None else occasion.count)
     newest = await reflections.fetch_newest(parts.database, scope, count)
@@ -61,16 +80,16 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
         return Reflection((), ())
     place = await locate(parts.database, scope)
     await check_embedder(parts, place, newest[0])
-    occasion.report("asking what matters")
+    occasion.tell("asking what matters")
     questions = await find_questions(ask_for(parts, place, "questions"), scope, newest)
     recalled = await recall_for(parts, scope, place, questions, occasion.now)
     thoughts, chat = [], ask_for(parts, place, "insights")
     for question, memories in zip(questions, recalled, strict=True):
-        occasion.report(question)
+        occasion.tell(question)
         thoughts += await find_insights(chat, scope, question, memories, occasion.now)
     if not thoughts:
         raise ChatModelError("the chat model drew no insight from any memory that it was shown", answered=True)
-    occasion.report("remembering")
+    occasion.tell("remembering")
     # A note that was shown can have shaped a thought that does not name it.
     least = min(memory.trust for shown in (newest, *recalled) for memory in shown)
     thinker = replace(caller, trust=min(caller.trust, least))
@@ -80,10 +99,24 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     return Reflection(tuple(questions), tuple(receipts))
 
 
-async def defer_reflection(parts: Parts, scope: Scope) -> int:
+async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> int:
     """Leave a reflection to a job, or find the one that waits; return its number."""
     require_chat_model(parts)
-    return await reflections.defer(parts.database, scope)
+    if now is not None:
+        check_moment("now", now)
+    return await reflections.defer(parts.database, scope, now)
+
+
+async def follow_reflection(parts: Parts, scope: Scope, job_id: int) -> ReflectionProgress:
+    """Say how far a scope's reflection by a job is, and what came of it once it has succeeded."""
+    found = await find_jobs(parts.database, scope.tenant_id, Wanted(job_id, STEP)) if 0 < job_id <= LARGEST else []
+    if not found or (found[0].agent, found[0].user) != (scope.agent, scope.user):
+        raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for a day.")
+    [job] = found
+    if job.state is not JobState.SUCCEEDED:
+        return ReflectionProgress(job.id, job.state, job.attempts, job.reason)
+    written = await reflections.find_written(parts.database, scope, reflections.key_of(job.id))
+    return ReflectionProgress(job.id, job.state, job.attempts, job.reason, written or Reflection((), ()))
 
 
 def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:
@@ -144,4 +177,5 @@ async def write(parts: Parts, caller: Caller, scope: Scope, thoughts: Sequence[N
     try:
         return await remember(parts, caller, scope, thoughts, key)
     except ConflictError:
-        return await reflections.find_written(parts.database, scope, key) or []
+        written = await reflections.find_written(parts.database, scope, key)
+        return list(written.thoughts) if written else []

@@ -1,8 +1,8 @@
-"""Routes for what holds of a whole scope or agent: the overview, the profile, and feedback it can be tuned by."""
+"""Routes for what holds of a whole scope or agent: the overview, the profile, feedback, and tuning by it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from recollect.doors.http.bodies import AGENT, USER, Body, Integer, Name, Number, UserName, WeighingBody
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
-from recollect.models import Factors, Feedback, Kind, Mark, Overview, Profile
+from recollect.models import Factors, Feedback, Kind, Mark, Overview, Profile, Tuning
 
 JSON = "application/json"
-OVERVIEW, PROFILE = TypeAdapter(Overview), TypeAdapter(Profile)
+OVERVIEW, PROFILE, TUNING = TypeAdapter(Overview), TypeAdapter(Profile), TypeAdapter(Tuning)
 router = APIRouter(prefix="/v1", tags=["agents"])
 Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
@@ -136,6 +136,23 @@ class FeedbackBody(Body):
         return Feedback(tuple(mark.to_value() for mark in self.marks), self.candidates, self.recall_id)
 
 
+class TuneBody(Body):
+    """An agent to tune."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada"}]})
+
+    agent: Name = Field(description=AGENT)
+    apply: bool = Field(
+        default=False, strict=True, description="Whether to put what was learned into the profile, if it does no worse."
+    )
+
+
+class AgentMetadata(BaseModel):
+    """What callers keep of an agent for themselves."""
+
+    metadata: dict[str, Any]
+
+
 class Marked(BaseModel):
     """How many hits were marked."""
 
@@ -163,6 +180,20 @@ async def set_profile(body: ProfileBody, admit: Admitted) -> Response:
     chosen = body.to_value()
     await mind.set_profile(chosen)
     return Response(PROFILE.dump_json(chosen), media_type=JSON)
+
+
+@router.get("/metadata", response_model=AgentMetadata, responses=describe())
+async def metadata(agent: Agent, admit: Admitted) -> Response:
+    """Read what callers keep of an agent for themselves, such as what an import brought along."""
+    mind = await admit(agent, "")
+    return Response(AgentMetadata(metadata=dict(await mind.metadata())).model_dump_json(), media_type=JSON)
+
+
+@router.post("/tune", response_model=Tuning, responses=describe())
+async def tune(body: TuneBody, admit: Admitted) -> Response:
+    """Learn an agent's weights from its feedback, before and after on feedback held out; `apply` needs `admin`."""
+    mind = await admit(body.agent, "")
+    return Response(TUNING.dump_json(await mind.tune(apply=body.apply)), media_type=JSON)
 
 
 @router.post("/feedback", status_code=201, response_model=Marked, responses=describe())

@@ -169,6 +169,24 @@ class RememberBody(MemoryBody):
         return [memory.to_value() for memory in self.memories]
 
 
+class LoadBody(Body):
+    """Memories of an import for one scope."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"agent": "ada", "memories": [{"content": "张伟是一位资深软件工程师"}]}]}
+    )
+
+    agent: Name = Field(description=AGENT)
+    user: UserName = Field("", description=USER)
+    memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
+
+
+class Loaded(BaseModel):
+    """The ids of what was stored, in the order it was sent."""
+
+    ids: list[UUID]
+
+
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 
 

@@ -274,6 +274,20 @@ class ContextBody(WindowBody, CueBody):
         return Shares(self.history_share, self.memories_share, self.summary_share)
 
 
+class ConverseBody(WindowBody):
+    """What a user says, to be answered by the chat model."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"agent": "ada", "user": "zhang-wei", "conversation": "c-1", "text": "今晚聚餐点什么菜好？"}]
+        }
+    )
+
+    text: str = Field(max_length=LONGEST_MESSAGE, description="What the user says now.")
+    budget: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] = Field(4_000, description="All that the prompt may cost.")
+    system: str = Field("", max_length=LONGEST_MESSAGE, description="Your own instructions, to stand first.")
+
+
 class DescribeBody(ConversationScope):
     """What a conversation is called, and what a caller keeps of it; what is left out stays as it is."""
 

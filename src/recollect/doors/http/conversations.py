@@ -1,4 +1,4 @@
-"""Routes for conversations: append, history, context, and what becomes of a conversation."""
+"""Routes for conversations: append, history, context, converse, and what becomes of a conversation."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from recollect.doors.http.conversation_bodies import (
     AppendedMessages,
     ContextBody,
     ConversationScope,
+    ConverseBody,
     DescribeBody,
     Described,
     HistoryBody,
     Leaves,
     PurgeReceipts,
 )
-from recollect.doors.http.door import Admission, admission
+from recollect.doors.http.door import Admission, admission, chat_time
 from recollect.doors.http.problems import describe
-from recollect.models import Context, Conversation, Conversations, ConversationState, History, PurgeReceipt
+from recollect.models import Context, Conversation, Conversations, ConversationState, History, PurgeReceipt, Reply
 
 JSON = "application/json"
 CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)
-CONTEXT, HISTORY, RECEIPT = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(PurgeReceipt)
+CONTEXT, HISTORY, REPLY = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(Reply)
+RECEIPT = TypeAdapter(PurgeReceipt)
 router = APIRouter(prefix="/v1", tags=["conversations"])
 Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
@@ -64,6 +66,15 @@ async def context(body: ContextBody, admit: Admitted) -> Response:
         body.to_cue(), body.budget, shares=body.to_shares(), window=body.to_window(), system=body.system
     )
     return Response(CONTEXT.dump_json(made), media_type=JSON)
+
+
+@router.post("/converse", response_model=Reply, responses=describe(404, 409, 502), dependencies=[Depends(chat_time)])
+async def converse(body: ConverseBody, admit: Admitted) -> Response:
+    """Answer by the chat model, from the prompt that `context` makes; append question and answer, or neither."""
+    mind = await admit(body.agent, body.user)
+    talk = mind.conversation(body.conversation)
+    reply = await talk.converse(body.text, body.budget, window=body.to_window(), system=body.system)
+    return Response(REPLY.dump_json(reply), media_type=JSON)
 
 
 @router.get("/conversations", response_model=Conversations, responses=describe())

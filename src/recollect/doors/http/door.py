@@ -44,6 +44,12 @@ async def running(request: Request) -> Recollect:
     return cast("Recollect", request.app.state.recollect)
 
 
+async def chat_time(request: Request) -> None:
+    """Let a request take as long as the chat model may take for an answer, beside its own deadline."""
+    allow: Callable[[float], None] = request.scope["allow_seconds"]
+    allow((await running(request)).settings.chat_seconds)
+
+
 async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
     """Read the key that was shown."""
     if credentials is None or not credentials.credentials:

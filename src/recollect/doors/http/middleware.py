@@ -76,10 +76,16 @@ class Call:
         self._started, self._size, self._status = time.perf_counter(), 0, 0
         self.deadline_seconds: float = scope["app"].state.recollect.settings.deadline_seconds
         self.timer = asyncio.timeout(None)
+        scope["allow_seconds"] = self.allow
 
     def extend(self) -> None:
         """Start the deadline anew: it counts from the last part of the body, so that slow lines may upload."""
         self.timer.reschedule(asyncio.get_running_loop().time() + self.deadline_seconds)
+
+    def allow(self, seconds: float) -> None:
+        """Give this request more time than others have: a route calls it that waits for a model."""
+        self.deadline_seconds += seconds
+        self.extend()
 
     def announced_size(self) -> int:
         """Read the size that the client announced."""

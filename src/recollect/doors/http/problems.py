@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from recollect.errors import (
     BudgetError,
+    ChatModelError,
     ConflictError,
     ForbiddenError,
     InvalidInputError,
@@ -30,6 +31,7 @@ STATUS: Mapping[type[RecollectError], int] = {
     ConflictError: 409,
     UnavailableError: 503,
     BudgetError: 503,
+    ChatModelError: 502,
 }
 TITLES = {
     400: "The request cannot be read",
@@ -40,6 +42,7 @@ TITLES = {
     409: "The request conflicts with what is there",
     413: "The request is too large",
     422: "The request cannot be accepted as it stands",
+    502: "A model gave no usable answer",
     503: "Try again later",
 }
 CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
