@@ -118,7 +118,8 @@ def test_export_reads_back_equal(run, home):
 def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_kept(run, home):
     source = home / "bad.jsonl"
     source.write_text('{"content": "good"}\n{"contents": "misspelt"}\n', encoding="utf-8")
-    assert "line 2" in run("import", "jsonl", str(source), "--agent", "bad", fails=True)
+    said = run("import", "jsonl", str(source), "--agent", "bad", fails=True)
+    assert "line 2: `contents` is not known here; did you mean `content`?" in said
     assert "0 memories exported" in run("export", "jsonl", str(home / "none.jsonl"), "--agent", "bad")
 
 

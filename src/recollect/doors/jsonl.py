@@ -7,8 +7,10 @@ from pathlib import Path
 from uuid import UUID
 
 from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from recollect.doors.http.bodies import MemoryBody
+from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.errors import InvalidInputError
 from recollect.mind import Mind
 from recollect.models import Memory, NewMemory, Triple
@@ -62,9 +64,17 @@ def read_lines(path: Path) -> Iterator[tuple[Line, int]]:
             try:
                 yield Line.model_validate_json(text), len(text)
             except ValidationError as problem:
-                first = problem.errors(include_input=False)[0]
-                place = ".".join(map(str, first["loc"]))
-                raise InvalidInputError(f"{path.name}, line {number}: {place} {first['msg']}") from None
+                # A misspelt name is also one that is missing: it is told first.
+                first = min(problem.errors(include_input=False), key=lambda error: error["type"] != UNKNOWN)
+                raise InvalidInputError(f"{path.name}, line {number}: {explain(first)}") from None
+
+
+def explain(error: ErrorDetails) -> str:
+    """Say what is wrong with a line."""
+    place = error["loc"]
+    if error["type"] == UNKNOWN:
+        return explain_name(str(place[-1]), known_fields(Line, place))
+    return f"{'.'.join(map(str, place))} {error['msg']}"
 
 
 def to_value(line: Line, renamed: dict[UUID, UUID]) -> NewMemory:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from recollect.doors.http import (
@@ -62,6 +62,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         generate_unique_id_function=name_operation,
         lifespan=lifespan,
+        dependencies=[Depends(problems.check_query)],
         redirect_slashes=False,
     )
     app.state.known_keys = KnownKeys()

@@ -1,15 +1,18 @@
-"""Turn every error into application/problem+json that says what to do and never echoes the input."""
+"""Turn every error into application/problem+json that says what to do and never echoes a value that was sent."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields, show_name
 from recollect.errors import (
     BudgetError,
     ChatModelError,
@@ -23,6 +26,8 @@ from recollect.errors import (
 )
 
 PROBLEM = "application/problem+json"
+JSON = "application/json"
+MOST_PROBLEMS = 20
 STATUS: Mapping[type[RecollectError], int] = {
     InvalidInputError: 422,
     UnauthenticatedError: 401,
@@ -48,7 +53,6 @@ TITLES = {
 CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 MESSAGES = {
     "uuid_parsing": "Input should be a valid UUID",
-    "extra_forbidden": "This field is not known here: look for a misspelt name",
 }
 HEADERS: Mapping[int, Mapping[str, str]] = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
@@ -103,20 +107,46 @@ async def on_recollect_error(_request: Request, error: Exception) -> Response:
     return respond(status, error.code, str(error))
 
 
-async def on_invalid_request(_request: Request, error: Exception) -> Response:
+async def on_invalid_request(request: Request, error: Exception) -> Response:
     """Answer a request that does not fit its schema: places and messages, never the values."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
-    problems = [
-        FieldProblem(field=name_place(item["loc"], item["type"]), message=str(MESSAGES.get(item["type"], item["msg"])))
-        for item in error.errors()
-    ]
-    return respond(422, "invalid_input", "Some fields cannot be accepted: see errors.", problems[:20])
+    problems = [explain(request, item) for item in error.errors()[:MOST_PROBLEMS]]
+    return respond(422, "invalid_input", "Some fields cannot be accepted: see errors.", problems)
 
 
-def name_place(place: Sequence[int | str], kind: str) -> str:
-    """Say where a request went wrong; a name that only the caller knows is not repeated."""
-    known = [*place[:-1], "(unknown field)"] if kind == "extra_forbidden" else place
-    return ".".join(map(str, known))[:200]
+def explain(request: Request, item: Mapping[str, Any]) -> FieldProblem:
+    """Say where a request went wrong and how; of what was sent, only an unknown name is repeated, cut to a few words."""
+    place, message = item["loc"], MESSAGES.get(item["type"], item["msg"])
+    if item["type"] == UNKNOWN:
+        message = explain_name(str(place[-1]), known_names(request, place))
+        place = (*place[:-1], show_name(str(place[-1])))
+    elif tuple(place) == ("body",) and isinstance(item["input"], bytes):
+        message = f"This is not read as JSON: send the header Content-Type: {JSON}"
+    return FieldProblem(field=".".join(map(str, place))[:200], message=str(message))
+
+
+def known_names(request: Request, place: Sequence[int | str]) -> list[str]:
+    """List the names that a route knows beside a place in its query or its body."""
+    route = request.scope["route"]
+    if place[0] == "query":
+        return list_parameters(route.dependant)
+    return known_fields(route.body_field.field_info.annotation, place[1:])
+
+
+def list_parameters(dependant: Dependant) -> list[str]:
+    """List the parameters that a route, and whatever it depends on, reads from the query."""
+    below = [name for each in dependant.dependencies for name in list_parameters(each)]
+    return [*dict.fromkeys([*(field.alias for field in dependant.query_params), *below])]
+
+
+async def check_query(request: Request) -> None:
+    """Refuse parameters that a route does not know; async like its peers, or each would cost a thread."""
+    if not request.scope["query_string"]:
+        return
+    known = frozenset(list_parameters(request.scope["route"].dependant))
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        raise RequestValidationError([{"type": UNKNOWN, "loc": ("query", name), "msg": ""} for name in unknown])
 
 
 async def on_http_error(_request: Request, error: Exception) -> Response:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import InvalidInputError
 from recollect.models import Cue, Kind, NewMemory, Triple
 
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
 KINDS = "message, event, chat, thought, fact, summary"
 MOMENT = "with an offset, as in 2026-01-31T12:00:00+08:00"
+MOST_PROBLEMS = 10
 LEFT_OUT = "leave empty where the key or the command names it"
 
 
@@ -39,6 +42,9 @@ class Arguments(BaseModel):
     """Arguments of a tool; unknown ones are refused, so that a misspelt name is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Given = TypeVar("Given", bound=Arguments)
 
 
 class Scoped(Arguments):
@@ -143,3 +149,21 @@ def read_moment(name: str, text: str) -> datetime | None:
         if moment.tzinfo is not None:
             return moment
     raise InvalidInputError(f"{name} must be written as in 2026-01-31T12:00:00+08:00, with the offset")
+
+
+def take_arguments(takes: type[Given], given: Mapping[str, object] | None) -> Given:
+    """Read a call's arguments; say which cannot be accepted and why, and never what they were."""
+    try:
+        return takes.model_validate(given or {})
+    except ValidationError as problem:
+        found = [
+            explain(takes, error["loc"], error["type"], error["msg"]) for error in problem.errors()[:MOST_PROBLEMS]
+        ]
+    raise InvalidInputError(f"Some arguments cannot be accepted, correct them and call again. {'; '.join(found)}.")
+
+
+def explain(takes: type[Arguments], place: tuple[int | str, ...], kind: str, message: str) -> str:
+    """Say what is wrong with one argument; an unknown name is repeated, cut to a few words."""
+    if kind == UNKNOWN:
+        return explain_name(str(place[-1]), takes.model_fields)
+    return f"{'.'.join(map(str, place))[:200]}: {message}"

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TypeVar
@@ -31,8 +31,8 @@ from mcp_types import (
     TextResourceContents,
 )
 from prometheus_client import Counter
-from pydantic import ValidationError
 
+from recollect.doors.mcp.arguments import take_arguments
 from recollect.doors.mcp.minds import Asked, OpenMind
 from recollect.doors.mcp.prompts import PROMPTS, QuestionArguments, fill_prompt
 from recollect.doors.mcp.resources import RESOURCES, TEMPLATES, read_address, read_resource
@@ -67,7 +67,7 @@ class Door:
             raise MCPError(INVALID_PARAMS, f"There is no such tool; there are {', '.join(DEEDS)}.")
 
         async def call() -> CallToolResult:
-            given = deed.arguments.model_validate(params.arguments or {})
+            given = take_arguments(deed.arguments, params.arguments)
             mind = await self.open_mind(ctx, *names_of(given))
             answer, text = await deed.run(mind, given)
             shown = TextContent(type="text", text=text)
@@ -107,7 +107,7 @@ class Door:
             raise MCPError(INVALID_PARAMS, f"There is no such prompt; there is {PROMPTS[0].name}.")
 
         async def fill() -> GetPromptResult:
-            given = QuestionArguments.model_validate(params.arguments or {})
+            given = take_arguments(QuestionArguments, params.arguments)
             return await fill_prompt(await self.open_mind(ctx, given.agent, given.user), given)
 
         return await observe("prompt", fill())
@@ -123,9 +123,6 @@ async def observe(what: str, asked: Awaitable[Answer]) -> Answer:
     started, outcome = time.perf_counter(), "cancelled"
     try:
         answer = await asked
-    except ValidationError as problem:
-        outcome = InvalidInputError.code
-        raise MCPError(INVALID_PARAMS, explain(problem)) from None
     except RecollectError as problem:
         outcome = problem.code
         at_fault = isinstance(problem, InvalidInputError | NotFoundError)
@@ -148,17 +145,6 @@ def report(problem: Exception) -> None:
     """Log an error that nobody expected by class and place, never by its text."""
     frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(problem.__traceback__)[-8:]]
     LOG.error(json.dumps({"event": "failure", "error": type(problem).__name__, "frames": frames}))
-
-
-def explain(problem: ValidationError) -> str:
-    """Say which arguments cannot be accepted and why, and never what they were."""
-    found = [f"{name_place(error['loc'], error['type'])}: {error['msg']}" for error in problem.errors()[:10]]
-    return f"Some arguments cannot be accepted, correct them and call again. {'; '.join(found)}."
-
-
-def name_place(place: Sequence[int | str], kind: str) -> str:
-    """Say where arguments went wrong; a name that only the caller knows is not repeated."""
-    return "(unknown argument)" if kind == "extra_forbidden" else ".".join(map(str, place))[:200]
 
 
 def build_server(open_mind: OpenMind) -> Server[object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, create_model
@@ -16,14 +16,13 @@ from recollect.doors.mcp.arguments import (
     AssociateArguments,
     ContextArguments,
     ForgetArguments,
+    Given,
     HistoryArguments,
     RecallArguments,
     RememberArguments,
     Scoped,
 )
 from recollect.doors.mcp.minds import AnyMind
-
-Given = TypeVar("Given", bound=Arguments)
 
 
 @dataclass(frozen=True, slots=True)
