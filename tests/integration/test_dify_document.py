@@ -209,7 +209,7 @@ async def test_an_error_is_a_short_text_that_says_what_to_do(http, tools):
     assert "importance" in answer.text
     assert len(answer.text) < 600
     answer = await call(http, tools, "remember", agent="ada")
-    assert "Send either memories, or one content." in answer.text
+    assert "send memories, at least one, or one content." in answer.text
     with pytest.raises(MissingParameterError):
         await call(http, tools, "append", agent="ada", question="x")
     blank = build(tools["recall"], {"agent": "ada"}) | {"content": "not json"}

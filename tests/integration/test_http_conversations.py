@@ -61,9 +61,8 @@ async def test_a_tool_appends_a_turn_without_building_a_list(http):
         assert (await http.post("/v1/messages", json=TALK | fields)).status_code == 201
     assert await contents(http) == ["one", "two", "three", "four"]
     both = TALK | {"question": "x", "messages": turn("y", "z")}
-    for body in (both, TALK, TALK | {"question": "", "answer": "", "messages": []}):
-        problem = check_problem(await http.post("/v1/messages", json=body), 422, "invalid_input")
-        assert problem["detail"] == "Send either messages, or question and answer."
+    problem = check_problem(await http.post("/v1/messages", json=both), 422, "invalid_input")
+    assert problem["detail"] == "Send either messages, or question and answer."
 
 
 async def test_everything_that_can_be_said_of_a_message_arrives(http, recollect):

@@ -115,7 +115,7 @@ def check_messages(messages: Sequence[NewMessage]) -> None:
     if sum(map(count_characters, messages)) > MOST_CHARACTERS:
         raise InvalidInputError(f"messages must hold at most {MOST_CHARACTERS} characters together")
     for position, message in enumerate(messages):
-        check_message(message)
+        check_message(message, f"messages.{position}")
         if isinstance(message.parent, int) and not 0 <= message.parent < position:
             raise InvalidInputError("parent must be an id, or the position of an earlier message in the same call")
         if message.root and message.parent is not None:
@@ -127,13 +127,13 @@ def count_characters(message: NewMessage) -> int:
     return len(message.content) + sum(len(part.text) for part in message.parts)
 
 
-def check_message(message: NewMessage) -> None:
+def check_message(message: NewMessage, name: str = "message") -> None:
     """Check one message; only an assistant or a tool may have nothing to say."""
     text = said(message)
     check_text("content", message.content, LONGEST_MESSAGE)
     check_text("parts", text, LONGEST_MESSAGE)
     if not text.strip() and not message.attachments and message.role in {Role.USER, Role.SYSTEM}:
-        raise InvalidInputError("a user's or system's message needs content, parts or attachments")
+        raise InvalidInputError(f"{name} is empty: a user's or system's needs content, parts or attachments")
     if max(len(message.parts), len(message.attachments)) > MOST_PARTS:
         raise InvalidInputError(f"parts and attachments must hold at most {MOST_PARTS} items each")
     for part in message.parts:

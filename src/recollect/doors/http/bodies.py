@@ -159,7 +159,9 @@ class RememberBody(MemoryBody):
 
     def to_values(self) -> list[NewMemory]:
         """Turn the body into values."""
-        if bool(self.memories) == bool(self.content):
+        if not self.memories and not self.content:
+            raise InvalidInputError("There is nothing to remember: send memories, at least one, or one content.")
+        if self.memories and self.content:
             raise InvalidInputError("Send either memories, or one content.")
         if not self.memories:
             return [self.to_value()]

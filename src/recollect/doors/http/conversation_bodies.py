@@ -180,7 +180,9 @@ class AppendBody(InConversation):
         """Turn the body into values."""
         turn = ((Role.USER, self.question), (Role.ASSISTANT, self.answer))
         said = [NewMessage(role, content) for role, content in turn if content]
-        if bool(self.messages) == bool(said):
+        if not self.messages and not said:
+            raise InvalidInputError("There is nothing to append: send messages, at least one, or question and answer.")
+        if self.messages and said:
             raise InvalidInputError("Send either messages, or question and answer.")
         return said or [message.to_value() for message in self.messages]
 

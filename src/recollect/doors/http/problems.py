@@ -53,6 +53,7 @@ TITLES = {
 CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 MESSAGES = {
     "uuid_parsing": "Input should be a valid UUID",
+    "string_too_short": "This must not be empty",
 }
 HEADERS: Mapping[int, Mapping[str, str]] = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
@@ -115,7 +116,7 @@ async def on_invalid_request(request: Request, error: Exception) -> Response:
 
 
 def explain(request: Request, item: Mapping[str, Any]) -> FieldProblem:
-    """Say where a request went wrong and how; of what was sent, only an unknown name is repeated, cut to a few words."""
+    """Say where a request went wrong and how; of what was sent only an unknown name is repeated, and in short."""
     place, message = item["loc"], MESSAGES.get(item["type"], item["msg"])
     if item["type"] == UNKNOWN:
         message = explain_name(str(place[-1]), known_names(request, place))
