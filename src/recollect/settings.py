@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
+
+PREFIX = "RECOLLECT_"
+OF_OTHERS = frozenset({"URL", "KEY", "OTHER_KEY", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"})
+"""Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`."""
+OF_KUBERNETES = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)")
+"""Variables that Kubernetes sets for a service by the name of `recollect`."""
 
 
 class Settings(BaseSettings):
     """What an operator can set; every field has a default that works on one machine."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     database_url: str = Field(
         default="embedded", description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
@@ -107,3 +115,18 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
+
+
+def find_misspelt() -> list[str]:
+    """Say which variables of the environment and of `.env` look like settings and are none, and which were meant."""
+    given = {name.upper() for source in (EnvSettingsSource, DotEnvSettingsSource) for name in source(Settings).env_vars}
+    names = sorted(name.removeprefix(PREFIX) for name in given if name.startswith(PREFIX))
+    settings = [field.upper() for field in Settings.model_fields]
+    unknown = [name for name in names if name not in OF_OTHERS.union(settings) and not OF_KUBERNETES.fullmatch(name)]
+    return [describe_misspelt(name, settings) for name in unknown]
+
+
+def describe_misspelt(name: str, settings: list[str]) -> str:
+    """Say that a variable is no setting; which one was meant, where one is near."""
+    near = get_close_matches(name, settings, 1)
+    return f"{PREFIX}{name} is not a setting{f'; did you mean {PREFIX}{near[0]}?' if near else ''}"

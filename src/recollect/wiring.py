@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -40,7 +42,7 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import load_tokenizers
 from recollect.mind import Mind
 from recollect.models import ApiKey, Bounds, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
-from recollect.settings import Settings
+from recollect.settings import Settings, find_misspelt
 from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
 from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
@@ -67,6 +69,7 @@ DATABASE = "recollect"
 SERVICE_ROLE = "recollect_service"
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
+LOG = logging.getLogger("recollect.settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +303,17 @@ class Operator:
         return await embed_pending(mind.parts.database, embedder, batch, place.scope_id, report)
 
 
+def read_settings() -> Settings:
+    """Read the environment for a program that does not do so itself, and warn of what looks like a setting."""
+    for sentence in find_misspelt():
+        LOG.warning(json.dumps({"event": "unknown_setting", "message": sentence}))
+    return Settings()
+
+
 @asynccontextmanager
 async def open_recollect(settings: Settings | None = None) -> AsyncIterator[Recollect]:
     """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done."""
-    chosen = settings or Settings()
+    chosen = settings or read_settings()
     with reach_database(chosen) as addresses:
         chat, embedder = build_chat_model(chosen), build_embedder(chosen)
         try:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from decimal import Decimal
 from functools import partial
 
 import httpx
@@ -63,6 +64,23 @@ def test_remember_and_recall_as_processes(environment, up):
     table = run("recall", "--agent", "ada", "what did Ann buy")
     assert table.index("Ann bought green apples") < table.index("Bob likes the sea")
     assert re.search(r"text 0\.\d+", table)
+
+
+def test_the_shares_that_recall_shows_add_up_to_the_score(run):
+    for content in ("Ann bought green apples", "Ann sold the apples on Sunday", "Bob likes the sea"):
+        run("remember", "--agent", "sums", content)
+    rows = [line.split("│") for line in run("recall", "--agent", "sums", "which apples did Ann buy").splitlines()]
+    scores = [(Decimal(row[1].strip()), row[2].split()) for row in rows if len(row) > 4]
+    assert len(scores) == 3
+    for score, why in scores:
+        assert sum(map(Decimal, why[1::2])) == score
+        assert "surroundings" in why, "preferences are shown, too"
+
+
+def test_a_mistyped_setting_is_warned_of_by_every_command(settings, up):
+    ended = command_line.call("space", "list", settings=settings | {"RECOLLECT_POOLSIZE": "3"})
+    assert ended.code == 0
+    assert ended.stderr.splitlines() == ["RECOLLECT_POOLSIZE is not a setting; did you mean RECOLLECT_POOL_SIZE?"]
 
 
 def test_recall_as_of_then_and_at_then(run):

@@ -41,7 +41,7 @@ from recollect.doors.mcp import command as mcp
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
 from recollect.errors import RecollectError
 from recollect.models import ApiKey, Bounds, Kind, NewMemory, Right
-from recollect.settings import Settings
+from recollect.settings import Settings, find_misspelt
 from recollect.wiring import Recollect, set_up
 
 app = typer.Typer(help="The memory of AI agents on PostgreSQL.", no_args_is_help=True, add_completion=False)
@@ -80,6 +80,8 @@ app.command()(why.replay)
 
 def main() -> None:
     """Run the command line; an error of ours is one line, not a stack of them."""
+    for sentence in find_misspelt():
+        err.print(escape(sentence), highlight=False, soft_wrap=True)
     try:
         app()
     except RecollectError as problem:

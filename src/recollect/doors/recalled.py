@@ -7,6 +7,9 @@ from rich.table import Table
 
 from recollect.models import ChannelScore, Hit, Recollection
 
+DIGITS = 3
+SMALLEST_SHARE = 0.01
+
 
 def to_table(recollection: Recollection) -> Table:
     """Lay hits out, best first; where the stream channel alone was asked, with its three factors."""
@@ -14,9 +17,18 @@ def to_table(recollection: Recollection) -> Table:
         return to_factors(recollection)
     table = Table("score", "why", "when", "memory")
     for hit in recollection.hits:
-        why = " ".join(f"{name} {part.share:.2f}" for name, part in hit.channels.items())
+        why = " ".join(f"{name} {share:.3f}" for name, share in share_out(hit).items())
         table.add_row(f"{hit.score:.3f}", why, moment(hit), escape(hit.memory.content))
     return table
+
+
+def share_out(hit: Hit) -> dict[str, float]:
+    """Say what a hit's score is made of, to the three digits that are shown; what is small is joined as `other`."""
+    parts = {**{name: part.share for name, part in hit.channels.items()}, **hit.preferences}
+    told = {name: round(share, DIGITS) for name, share in parts.items() if abs(share) >= SMALLEST_SHARE}
+    # What is left over closes the sum: a reader who adds up arrives at the score that is shown.
+    rest = round(round(hit.score, DIGITS) - sum(told.values()), DIGITS)
+    return {**told, **({"other": rest} if rest else {})}
 
 
 def to_factors(recollection: Recollection) -> Table:
