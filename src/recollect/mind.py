@@ -38,6 +38,7 @@ from recollect.models import (
 from recollect.recalls_view import RecallsView
 from recollect.store.scopes import Place, locate
 from recollect.topics_view import TopicsView
+from recollect.verbs.absence import recall_for
 from recollect.verbs.associate import associate, last_chat
 from recollect.verbs.browse import browse, get
 from recollect.verbs.conversations import list_conversations
@@ -46,7 +47,6 @@ from recollect.verbs.forget import forget
 from recollect.verbs.load import load
 from recollect.verbs.overview import overview
 from recollect.verbs.profile import read_metadata, read_profile, set_profile
-from recollect.verbs.recall import recall, recall_each
 from recollect.verbs.reflect import Occasion, defer_reflection, follow_reflection, reflect
 from recollect.verbs.remember import as_new, remember
 from recollect.verbs.tune import tune
@@ -143,14 +143,14 @@ class Mind(ScopeView):
         asked = asked if limit is None else replace(asked, limit=limit)
         async with self._asking(right_for([asked])):
             place = self.located.pop() if self.located else await locate(self.parts.database, self.scope)
-            return await recall(self.parts, self.scope, asked, place)
+            return (await recall_for(self.parts, self.caller, self.scope, [asked], place))[0]
 
     async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
         """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
         asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
         async with self._asking(right_for(asked)):
             place = self.located.pop() if self.located else await locate(self.parts.database, self.scope)
-            return await recall_each(self.parts, self.scope, asked, place, isolated=isolated)
+            return await recall_for(self.parts, self.caller, self.scope, asked, place, isolated=isolated)
 
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory, in whichever version has this id."""

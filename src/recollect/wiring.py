@@ -263,8 +263,8 @@ class Operator:
         """Put a whole mind into an empty scope in one transaction; return the ids of its memories."""
         return await carry.restore(mind.parts, mind.caller, mind.scope, saved)
 
-    async def take_stock(self, mind: Mind) -> Overview:
-        """Read a mind's numbers, with the strength of every keyword."""
+    async def take_stock(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
+        """Read a mind's numbers, with the strength of every keyword, and count what it holds beside its memories."""
         return await carry.take_stock(mind.parts, mind.scope)
 
     async def read_vectors(

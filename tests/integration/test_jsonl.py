@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import command_line
 from recollect.doors.jsonl import export_lines, import_lines
 from recollect.models import NewMemory
+from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -32,3 +34,19 @@ async def test_evidence_that_is_in_the_file_is_kept(recollect, mind, tmp_path):
     await mind.remember(NewMemory("a thought", evidence=(source.id, stated.memory_id)))
     first, _, thought = await carry(mind, await recollect.mind("copy"), tmp_path / "lines")
     assert (first.content, thought.content, thought.evidence) == ("a source", "a thought", (first.id,))
+
+
+async def test_the_command_says_what_is_not_in_the_file(addresses, mind, tmp_path):
+    settings, file = command_line.settings_of(addresses), str(tmp_path / "lines")
+    words = ("export", "jsonl", file, "--agent", "ada", "--user", "li")
+    await mind.remember("a plain memory")
+    assert "Left out" not in command_line.run(*words, settings=settings)
+    [stated] = await mind.knowledge.state(NewFact("Ann", "knows", "Bo", valid_at=START))
+    await mind.knowledge.end(stated.id, datetime.now(UTC) + timedelta(days=9))
+    await mind.remember(NewMemory("tea in Kyoto", topic="travel->Japan"))
+    await mind.conversation("c").append(["hello", {"role": "assistant", "content": "hi"}])
+    await mind.items.batch([PutItem(("notes",), "one", {"a": 1})])
+    ended = command_line.call(*words, settings=settings)
+    assert "5 memories exported." in ended.stdout
+    told = "Left out: 2 entities of facts, 1 topic link, 1 conversation, 1 item, 1 past version."
+    assert told in ended.stderr

@@ -88,7 +88,7 @@ def test_kinds_are_the_models_own():
     assert get_args(KindName) == tuple(Kind)
 
 
-async def test_what_is_remembered_is_recalled_and_forgotten(client):
+async def test_what_is_remembered_is_recalled_and_forgotten(client, recollect):
     stored, told = await call(
         client, "remember", content="Li drinks green tea", importance=7, keywords=["tea"], topic="drinks->tea"
     )
@@ -98,8 +98,10 @@ async def test_what_is_remembered_is_recalled_and_forgotten(client):
     assert (lines.count("\n"), stored["id"] in lines, found["status"]) == (0, True, "ok")
     gone, _ = await call(client, "forget", ids=[stored["id"]])
     assert gone["forgotten"] == [stored["id"]]
+    await (await recollect.mind("ada", "zoe")).remember("Zoe drinks coffee")
     empty, nothing = await call(client, "recall", text="what does Li drink")
-    assert (empty["hits"], nothing) == ([], "Nothing comes to mind.")
+    assert "zoe" not in str(empty), "other users than the command's are not named"
+    assert (empty["hits"], nothing) == ([], "Nothing comes to mind: agent ada has no memories with li.")
 
 
 async def test_a_call_that_is_named_is_stored_once(client, mind):

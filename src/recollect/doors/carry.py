@@ -40,8 +40,17 @@ def export_lines(path: Path, agent: Agent, user: User = "", tenant: Tenant = "de
     with Progress(console=err) as progress:
         task = progress.add_task(f"exporting to {path.name}", total=None)
         report: Callable[[int], None] = lambda count: progress.advance(task, count)  # noqa: E731
-        total = with_mind(agent, user, tenant, lambda mind: jsonl.export_lines(mind, path, report))
+
+        async def work(recollect: Recollect) -> tuple[int, str]:
+            mind = await recollect.mind(agent, user, tenant=tenant)
+            total = await jsonl.export_lines(mind, path, report)
+            _, beside = await recollect.operator.take_stock(mind)
+            return total, jsonl.tell_left_out(beside)
+
+        total, left_out = run(work)
     out.print(f"{total} memories exported.")
+    if left_out:
+        err.print(left_out, highlight=False, soft_wrap=True)
 
 
 @import_app.command("generative-agents")

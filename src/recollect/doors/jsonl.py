@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from uuid import UUID
 
@@ -16,6 +16,14 @@ from recollect.mind import Mind
 from recollect.models import Memory, NewMemory, Triple
 
 CHUNK = 20_000
+LEFT_OUT = {
+    "entities": ("entity of facts", "entities of facts"),
+    "topic_links": ("topic link", "topic links"),
+    "conversations": ("conversation", "conversations"),
+    "items": ("item", "items"),
+    "past_versions": ("past version", "past versions"),
+}
+"""What has no place in a line, of one and of several."""
 
 
 class Line(MemoryBody):
@@ -97,6 +105,12 @@ async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) ->
             cursor = page.next_cursor
             if cursor is None:
                 return len(written)
+
+
+def tell_left_out(counted: Mapping[str, int]) -> str:
+    """Say what a scope holds and no line does; empty where that is nothing."""
+    found = [f"{count} {LEFT_OUT[name][count != 1]}" for name, count in counted.items() if count]
+    return f"Left out: {', '.join(found)}." if found else ""
 
 
 def to_line(memory: Memory, written: Collection[UUID]) -> str:

@@ -65,7 +65,11 @@ def recall(
     recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
     if recollection.status is Status.ERROR:
         raise UnavailableError(f"No channel could look. {recollection.message}")
-    out.print(recalled.to_table(recollection) if recollection.hits else "nothing found")
+    if recollection.hits:
+        out.print(recalled.to_table(recollection))
+    else:
+        why = f": {recollection.message}" if recollection.message else ""
+        out.print(f"nothing found{escape(why)}", highlight=False, soft_wrap=True)
     for name, method in recollection.methods.items():
         if method.startswith("skipped"):
             err.print(f"{name}: {escape(method)}", highlight=False)

@@ -31,3 +31,10 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
         profile=(await agents.read(kept)).profile,
         stale=counts.get("stale", 0),
     )
+
+
+async def count_beside(database: Database, scope: Scope) -> dict[str, int]:
+    """Count what a scope holds beside the memories that a page of them shows."""
+    async with database.reading(scope.tenant_id) as connection:
+        counted = await connection.execute(QUERIES["beside"], names(scope))
+    return await counted.fetchone() or {}

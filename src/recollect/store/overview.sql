@@ -23,3 +23,17 @@ where scope_id = (select id from place)
   )
 order by strength desc, keyword, kind
 limit %(limit)s
+
+-- name: beside
+with place as materialized (
+    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+)
+select
+    (select count(*) from entities where scope_id = (select id from place)) as entities,
+    (select count(*) from topic_links where scope_id = (select id from place)) as topic_links,
+    (
+        select count(*) from conversations
+        where scope_id = (select id from place) and state not in ('deleted', 'purging')
+    ) as conversations,
+    (select count(*) from items where scope_id = (select id from place)) as items,
+    (select count(*) from memories where scope_id = (select id from place) and withheld = 'past') as past_versions

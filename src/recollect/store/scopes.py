@@ -99,6 +99,13 @@ async def read_place(located: AsyncCursor[DictRow]) -> Place:
     return to_place(row) if row else Place(None, 0, None, None, Profile())
 
 
+async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
+    """List users of whom the scope's agent has memories; empty for what it has without one."""
+    async with database.reading(scope.tenant_id) as connection:
+        rows = await connection.execute(QUERIES["users"], {"agent": scope.agent, "limit": limit})
+    return [row["user"] for row in await rows.fetchall()]
+
+
 def to_place(row: DictRow) -> Place:
     """Turn a row into a place."""
     space = None

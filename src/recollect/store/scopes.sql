@@ -5,6 +5,11 @@ from admit_bound(%(hash)s, %(agent)s, %(user)s, %(patience)s)
 -- name: locate
 select * from locate(%(agent)s, %(user)s)
 
+-- name: users
+select "user" from scopes
+where tenant_id = current_tenant() and agent = %(agent)s and memory_count > 0
+order by "user" limit %(limit)s
+
 -- name: open_for_writing
 with continued as (
     update scopes

@@ -11,6 +11,7 @@ from recollect.models import Association, Context, History, Hit, Memory, Receipt
 from recollect.models.blocks import Block
 
 NOTHING = "Nothing comes to mind."
+OTHERS = "; users with memories"
 
 
 class Remembered(BaseModel):
@@ -38,7 +39,7 @@ class Recollected(BaseModel):
 
     hits: list[Recalled]
     status: str
-    message: str = Field(description="What went less well than usual, if anything did.")
+    message: str = Field(description="Why nothing was found, if nothing was.")
 
 
 class Associated(BaseModel):
@@ -102,8 +103,11 @@ def tell_memory(memory: Memory, score: float = 0.0) -> Recalled:
 def tell_recollection(found: Recollection) -> tuple[Recollected, str]:
     """Say what came to mind."""
     hits = [tell_hit(hit) for hit in found.hits]
-    answer = Recollected(hits=hits, status=found.status, message=found.message)
-    return answer, "\n".join(map(tell_line, hits)) or NOTHING
+    # A model may be kept to one user by the command that started the server: it is told of no others.
+    why = found.message.partition(OTHERS)[0]
+    answer = Recollected(hits=hits, status=found.status, message=why)
+    nothing = f"{NOTHING.rstrip('.')}: {why}." if why else NOTHING
+    return answer, "\n".join(map(tell_line, hits)) or nothing
 
 
 def tell_hit(hit: Hit) -> Recalled:

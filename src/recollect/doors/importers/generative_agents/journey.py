@@ -138,7 +138,7 @@ async def gather(operator: Operator, mind: Mind, total: int, progress: Progress)
         cursor = page.next_cursor
         if cursor is None:
             break
-    overview, kept = await operator.take_stock(mind), kept_of(await mind.metadata())
+    (overview, _), kept = await operator.take_stock(mind), kept_of(await mind.metadata())
     known = [memory for memory in memories if memory.kind in KINDS]
     nodes = to_nodes(known)
     vectors = {
