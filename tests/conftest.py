@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from clones import Clones
 from folders import MEMORY, find_memory, open_folder
+from recollect import wiring
 from recollect.doors import terminal
 from recollect.doors.http.app import create_app
 from recollect.doors.http.door import KnownKeys
@@ -29,6 +30,8 @@ pytest_plugins = ["promises", "timings"]
 load_profile()
 # A console keeps the width that it was made with; the workers of pytest-xdist name one, and so may a terminal.
 terminal.out._width = terminal.err._width = None
+# A busy machine may take its time to say that it is ready, too.
+wiring.READY_SECONDS = 30.0
 TEMPLATE = "template_of_tests"
 QUICK = {
     "fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "shared_buffers": "128MB",

@@ -30,6 +30,7 @@ ERRORS = {
         errors.ConflictError,
         errors.UnavailableError,
         errors.ChatModelError,
+        errors.SetupError,
     )
 }
 CUE, NEW_MEMORY, NEW_MESSAGE = TypeAdapter(Cue), TypeAdapter(NewMemory), TypeAdapter(NewMessage)

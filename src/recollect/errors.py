@@ -103,3 +103,9 @@ class SetupError(RecollectError):
     """Something on this machine or in the configuration is missing or wrong."""
 
     code = "setup"
+
+
+class SchemaError(SetupError):
+    """The schema of the database does not fit this program; somebody must migrate it or update the program."""
+
+    away = True  # Jobs wait for that, and are not given up. A caller is not told to try again.

@@ -31,6 +31,12 @@ class Settings(BaseSettings):
     )
     data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")
+    start_wait_seconds: float = Field(
+        default=60.0,
+        ge=0,
+        le=3600,
+        description="How long `serve` and `worker` wait at start for a PostgreSQL that does not answer yet.",
+    )
     deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Longest time one request may take.")
     channel_seconds: float = Field(
         default=1.0,

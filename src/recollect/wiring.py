@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -47,6 +47,7 @@ from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
 from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
 from recollect.store.migrate import migrate
+from recollect.store.probe import Probe
 from recollect.verbs import carry
 from recollect.verbs.enrich import enrich
 from recollect.verbs.import_desk import ImportDesk
@@ -70,6 +71,8 @@ SERVICE_ROLE = "recollect_service"
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
 LOG = logging.getLogger("recollect.settings")
+READY_SECONDS = 1.0
+"""So long the database may take to say that requests can be served; who asks waits no longer, either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Recollect:
     parts: Parts
     settings: Settings
     addresses: Addresses
+    probe: Probe
 
     async def admit(self, secret: str, door: str, agent: str, user: str) -> Mind:
         """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be left empty."""
@@ -143,9 +147,9 @@ class Recollect:
         return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id)
 
     async def ready(self) -> None:
-        """Raise UnavailableError unless requests can be served."""
-        async with within(self.settings.deadline_seconds):
-            await self.parts.database.ping()
+        """Raise UnavailableError or SchemaError unless requests can be served."""
+        async with within(READY_SECONDS):
+            await self.probe.check()
 
     def pool_counters(self) -> dict[str, int]:
         """Give the connection pool's counters."""
@@ -311,15 +315,18 @@ def read_settings() -> Settings:
 
 
 @asynccontextmanager
-async def open_recollect(settings: Settings | None = None) -> AsyncIterator[Recollect]:
-    """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done."""
+async def open_recollect(settings: Settings | None = None, *, wait_seconds: float = 0) -> AsyncIterator[Recollect]:
+    """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done.
+
+    A PostgreSQL that does not answer yet is waited for as long as told.
+    """
     chosen = settings or read_settings()
     with reach_database(chosen) as addresses:
         chat, embedder = build_chat_model(chosen), build_embedder(chosen)
         try:
             if chosen.database_url == EMBEDDED:
                 await prepare(addresses, embedder)
-            async with connected(chosen, addresses, embedder, chat) as recollect:
+            async with connected(chosen, addresses, embedder, chat, wait_seconds=wait_seconds) as recollect:
                 yield recollect
         finally:
             for model in (chat, embedder):
@@ -329,11 +336,19 @@ async def open_recollect(settings: Settings | None = None) -> AsyncIterator[Reco
 
 @asynccontextmanager
 async def connected(
-    settings: Settings, addresses: Addresses, embedder: Embedder | None, chat: ChatModel | None = None
+    settings: Settings,
+    addresses: Addresses,
+    embedder: Embedder | None,
+    chat: ChatModel | None = None,
+    *,
+    wait_seconds: float = 0,
 ) -> AsyncIterator[Recollect]:
-    """Join the parts around an open pool of connections."""
-    database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
-    try:
+    """Join the parts around an open pool of connections, to a database that fits this program."""
+    async with AsyncExitStack() as stack:
+        probe = await Probe.open(addresses.service, wait_seconds)
+        stack.push_async_callback(probe.close)
+        database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
+        stack.push_async_callback(database.close)
         channels = tuple(channel() for channel in CHANNELS)
         tokenizers = load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE])
         batch, wait = settings.embedder_batch, settings.embed_wait_seconds
@@ -342,9 +357,7 @@ async def connected(
         steps = choose_steps(settings.steps)
         parts = replace(parts, fading_days=settings.fading_days, channel_seconds=settings.channel_seconds)
         parts = replace(parts, judge_seconds=settings.judge_seconds)
-        yield Recollect(replace(parts, steps=steps, keep_share=share_kept(settings)), settings, addresses)
-    finally:
-        await database.close()
+        yield Recollect(replace(parts, steps=steps, keep_share=share_kept(settings)), settings, addresses, probe)
 
 
 async def prepare(

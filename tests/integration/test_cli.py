@@ -235,7 +235,7 @@ def test_errors_are_one_line_that_says_what_to_do(run, environment):
     message = run("remember", "--agent", "not an agent", "x", fails=True)
     assert "agent must be" in message
     assert "Traceback" not in message
-    broken = environment | {"RECOLLECT_DATABASE_URL": "host=127.0.0.1 port=1"}
+    broken = environment | {"RECOLLECT_DATABASE_URL": "host=127.0.0.1 port=1", "RECOLLECT_START_WAIT_SECONDS": "0"}
     done = subprocess.run([COMMAND, "serve"], check=False, env=broken, capture_output=True, text=True, cwd="/")
     assert done.returncode == 1
     assert "RECOLLECT_DATABASE_URL" in done.stderr

@@ -218,7 +218,7 @@ async def test_the_services_role_is_nobody_special(recollect, owner):
         "update api_keys set tenant_id = 1",
         "update api_keys set secret_hash = decode(repeat('00', 32), 'hex')",
         "delete from api_keys",
-        "select * from schema_migrations",
+        "update schema_migrations set oldest_program = 0",
         "copy memories to program 'cat'",
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
@@ -17,7 +18,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from recollect.errors import ConflictError, InvalidInputError, OverdueError, SetupError, UnavailableError
+from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
@@ -30,9 +31,10 @@ AWAY = (
     PoolTimeout,
     errors.IdleInTransactionSessionTimeout,
     errors.ReadOnlySqlTransaction,
-    errors.UndefinedTable,  # an embedding space that was dropped between two round trips
-    errors.UndefinedFunction,  # and with it its ranking
 )
+UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
+OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
+"""What a dropped embedding space takes with it, between two round trips of somebody who still reads it."""
 
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
@@ -100,12 +102,6 @@ class Database:
     async def close(self) -> None:
         """Close every connection."""
         await self._pool.close()
-
-    async def ping(self) -> None:
-        """Raise UnavailableError unless the database answers."""
-        with translated_errors():
-            async with self._pool.connection() as connection:
-                await connection.execute(QUERIES["ping"])
 
     def statistics(self) -> dict[str, int]:
         """Give the pool's counters for the metrics page."""
@@ -205,6 +201,13 @@ def translated_errors() -> Iterator[None]:
     except AWAY as problem:
         kind = OverdueError if is_overdue(problem) else UnavailableError
         raise kind(f"The database is not available ({describe(problem)}); try again.") from None
+    except UNKNOWN as problem:
+        if OF_SPACE.search(problem.diag.message_primary or ""):
+            raise UnavailableError(f"The embedding space was dropped ({describe(problem)}); try again.") from None
+        raise SchemaError(
+            f"The schema of the database does not fit this program ({describe(problem)}): run `recollect migrate`, or "
+            "update the program if the schema is newer."
+        ) from None
     except (errors.UniqueViolation, errors.ExclusionViolation) as problem:
         raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
     except psycopg.DataError as problem:

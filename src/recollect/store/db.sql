@@ -13,6 +13,3 @@ select set_config('recollect.tenant', %(tenant)s, true),
 
 -- name: commit
 commit
-
--- name: ping
-select 1

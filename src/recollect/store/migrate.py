@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import LiteralString, cast
 
-import psycopg
 from procrastinate.schema import SchemaManager
 from psycopg import AsyncConnection
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow
 
 from recollect.errors import SetupError
+from recollect.store.refusals import OWNER_VARIABLE, reach
 from recollect.store.sql import load_queries
 
 QUERIES = load_queries(__file__)
 FOLDER = Path(__file__).parent / "migrations"
 OLDEST_SERVER = 16
 OUTSIDE_TRANSACTION = "-- no-transaction"
+ADMITS = re.compile(r"^-- admits programs from: (\d{4})$", re.MULTILINE)
+JOB_ENGINE = "procrastinate/"
+LATEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,16 @@ class Migration:
         """Identify the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    @property
+    def oldest_program(self) -> int | None:
+        """Read which programs may run once it is applied; None is only those that know it."""
+        named = ADMITS.search(self.text)
+        return int(named[1]) if named else None
+
 
 async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> list[str]:
     """Apply what is missing, in order, and return the names; safe to call from many places at once."""
-    try:
-        connection = await AsyncConnection[DictRow].connect(dsn, autocommit=True, row_factory=dict_row)
-    except psycopg.OperationalError as problem:
-        raise SetupError(f"PostgreSQL does not answer to the owner's DSN ({type(problem).__name__}).") from None
-    async with connection:
+    async with await reach(dsn, OWNER_VARIABLE) as connection:
         await check_server(connection)
         await connection.execute(QUERIES["lock"])
         await connection.execute(QUERIES["prepare"])
@@ -53,6 +59,7 @@ async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> l
         for migration in missing:
             report(migration.name)
             await apply(connection, migration)
+        await connection.execute(QUERIES["show"])
         return [migration.name for migration in missing]
 
 
@@ -63,7 +70,7 @@ def own_migrations() -> list[Migration]:
 
 def job_engine_migrations() -> list[Migration]:
     """List the steps that the installed job engine ships, so that its upgrades travel with ours."""
-    return read_folder(Path(SchemaManager.get_migrations_path()), "procrastinate/")
+    return read_folder(Path(SchemaManager.get_migrations_path()), JOB_ENGINE)
 
 
 def read_folder(folder: Path, prefix: str) -> list[Migration]:
@@ -72,6 +79,12 @@ def read_folder(folder: Path, prefix: str) -> list[Migration]:
         Migration(prefix + path.stem, cast("LiteralString", path.read_text(encoding="utf-8")))
         for path in sorted(folder.glob("*.sql"))
     ]
+
+
+def number_of(name: str) -> int:
+    """Read the number that a step's name begins with; a name without one is later than every program."""
+    number = name.partition("_")[0]
+    return int(number) if number.isdigit() else LATEST
 
 
 def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
@@ -84,7 +97,7 @@ def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
 
 async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> None:
     """Run one step and record it, together where PostgreSQL allows it."""
-    record = {"name": migration.name, "checksum": migration.checksum}
+    record = to_record(migration)
     if migration.text.startswith(OUTSIDE_TRANSACTION):
         await connection.execute(migration.text)
         await connection.execute(QUERIES["record"], record)
@@ -94,13 +107,21 @@ async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> N
         await connection.execute(QUERIES["record"], record)
 
 
+def to_record(migration: Migration) -> dict[str, str | int | None]:
+    """Write down what was applied."""
+    return {
+        "name": migration.name,
+        "checksum": migration.checksum,
+        "oldest_program": migration.oldest_program,
+    }
+
+
 async def apply_job_engine(connection: AsyncConnection[DictRow]) -> None:
     """Install the job engine's whole schema and count all its steps as done."""
     async with connection.transaction():
         await connection.execute(SchemaManager.get_schema())
         for migration in job_engine_migrations():
-            record = {"name": migration.name, "checksum": migration.checksum}
-            await connection.execute(QUERIES["record"], record)
+            await connection.execute(QUERIES["record"], to_record(migration))
 
 
 async def check_server(connection: AsyncConnection[DictRow]) -> None:

@@ -9,13 +9,19 @@ create table if not exists schema_migrations (
     name text primary key,
     checksum text not null,
     applied_at timestamptz not null default clock_timestamp()
-)
+);
+-- A program is as old as its newest migration; null admits only programs that know this one.
+alter table schema_migrations add column if not exists oldest_program integer
 
 -- name: applied
 select name, checksum from schema_migrations
 
 -- name: record
-insert into schema_migrations (name, checksum) values (%(name)s, %(checksum)s)
+insert into schema_migrations (name, checksum, oldest_program)
+values (%(name)s, %(checksum)s, %(oldest_program)s)
+
+-- name: show
+grant select on schema_migrations to recollect_service
 
 -- name: has_job_engine
 select to_regclass('procrastinate_jobs') is not null as present

@@ -51,7 +51,8 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             app.state.recollect = recollect
             yield
             return
-        async with open_recollect(settings) as opened:
+        chosen = settings or Settings()
+        async with open_recollect(chosen, wait_seconds=chosen.start_wait_seconds) as opened:
             app.state.recollect = opened
             yield
 

@@ -6,8 +6,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.doors.http.dify_problems import RETRIEVAL, refuse
 from recollect.doors.http.door import DOOR, SHOW_KEY
-from recollect.doors.http.problems import respond
-from recollect.errors import UnauthenticatedError, UnavailableError
+from recollect.doors.http.problems import answer_error, respond
+from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
 
 GUARDED = ("/v1/", "/mcp", "/dify/")
 SMALL_BODY = 64 * 1024
@@ -31,8 +31,8 @@ class Gate:
                 answer = refuse(problem) if scope["path"] == RETRIEVAL else respond(401, problem.code, str(problem))
                 await answer(scope, receive, send)
                 return
-            except UnavailableError as problem:
-                await respond(503, problem.code, str(problem))(scope, receive, send)
+            except (UnavailableError, SetupError) as problem:
+                await answer_error(problem)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

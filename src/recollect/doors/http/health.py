@@ -9,7 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from pydantic import BaseModel
 
 from recollect.doors.http.door import running
-from recollect.doors.http.problems import PROBLEM, TITLES, Problem
+from recollect.doors.http.problems import PROBLEM, TITLES, Problem, respond
+from recollect.errors import SetupError
 from recollect.wiring import Recollect
 
 router = APIRouter(tags=["health"])
@@ -31,10 +32,14 @@ async def live() -> Health:
     return Health()
 
 
-@router.get("/health/ready", responses=SICK)
-async def ready(recollect: Annotated[Recollect, Depends(running)]) -> Health:
-    """Tell that the database answers too."""
-    await recollect.ready()
+@router.get("/health/ready", response_model=Health, responses=SICK)
+async def ready(recollect: Annotated[Recollect, Depends(running)]) -> Health | Response:
+    """Tell that the database answers too, and that its schema fits this program."""
+    try:
+        await recollect.ready()
+    except SetupError as problem:
+        # Requests are answered 500 then, so that nobody tries again; here 503 is the usual way to say "not ready".
+        return respond(503, problem.code, str(problem))
     return Health()
 
 

@@ -21,6 +21,7 @@ from recollect.errors import (
     InvalidInputError,
     NotFoundError,
     RecollectError,
+    SetupError,
     UnauthenticatedError,
     UnavailableError,
 )
@@ -50,6 +51,7 @@ TITLES = {
     502: "A model gave no usable answer",
     503: "Try again later",
 }
+NOT_SET_UP = "The service is not set up for this"
 CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 MESSAGES = {
     "uuid_parsing": "Input should be a valid UUID",
@@ -90,22 +92,29 @@ def describe(*statuses: int) -> dict[int | str, dict[str, object]]:
 
 def respond(status: int, code: str, detail: str, errors: list[FieldProblem] | None = None) -> Response:
     """Build the answer for one problem."""
+    # Trying again does not help before somebody has acted.
+    lasting = code == SetupError.code
     body = {
         "type": f"urn:recollect:problem:{code}",
-        "title": TITLES.get(status, "The request failed"),
+        "title": NOT_SET_UP if lasting else TITLES.get(status, "The request failed"),
         "status": status,
         "detail": detail,
         "code": code,
         "errors": [error.model_dump() for error in errors or []],
     }
-    return Response(json.dumps(body), status, dict(HEADERS.get(status, {})), PROBLEM)
+    return Response(json.dumps(body), status, {} if lasting else dict(HEADERS.get(status, {})), PROBLEM)
+
+
+def answer_error(error: RecollectError) -> Response:
+    """Answer an error that was raised on purpose."""
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    return respond(status, error.code, str(error))
 
 
 async def on_recollect_error(_request: Request, error: Exception) -> Response:
-    """Answer an error that was raised on purpose."""
+    """Answer an error that no route has answered."""
     assert isinstance(error, RecollectError)  # noqa: S101 - registered for this class only
-    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    return respond(status, error.code, str(error))
+    return answer_error(error)
 
 
 async def on_invalid_request(request: Request, error: Exception) -> Response:

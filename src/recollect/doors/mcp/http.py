@@ -14,11 +14,11 @@ from starlette.types import Receive, Scope, Send
 
 from recollect.doors.http.door import SHOW_KEY
 from recollect.doors.http.middleware import LARGEST_BODY
-from recollect.doors.http.problems import respond
+from recollect.doors.http.problems import answer_error, respond
 from recollect.doors.http.reading import read_body, replay
 from recollect.doors.mcp.minds import AnyMind, Asked
 from recollect.doors.mcp.server import build_server, keep_quiet
-from recollect.errors import UnauthenticatedError, UnavailableError
+from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
 from recollect.wiring import Recollect
 
 DOOR = "mcp"
@@ -62,10 +62,8 @@ async def refuse(scope: Scope) -> Response | None:
         return answer
     try:
         await running(scope).authenticate(shown_key(headers), DOOR, bound=True)
-    except UnauthenticatedError as problem:
-        return respond(401, problem.code, str(problem))
-    except UnavailableError as problem:
-        return respond(503, problem.code, str(problem))
+    except (UnauthenticatedError, UnavailableError, SetupError) as problem:
+        return answer_error(problem)
     return None
 
 

@@ -1,0 +1,9 @@
+-- name: role
+select current_user as name, rolsuper or rolbypassrls as passes,
+       coalesce(pg_has_role((select relowner from pg_class where oid = to_regclass('memories')), 'member'), false)
+           as owns
+  from pg_roles
+ where rolname = current_user
+
+-- name: applied
+select name, oldest_program from schema_migrations

@@ -1,0 +1,81 @@
+"""Which schema a program may run on, and why a connection fails: rules on values alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.errors import SchemaError, SetupError, UnavailableError
+from recollect.store.migrate import Migration, job_engine_migrations, number_of, own_migrations
+from recollect.store.probe import check_schema
+from recollect.store.refusals import find_refusal
+
+KNOWN = ["0023_beside", "0024_bound_keys", "procrastinate/01_first"]
+APPLIED = dict.fromkeys(KNOWN)
+DSN = "postgresql://clerk:secret@db.example:5433/memory"
+
+
+@pytest.mark.parametrize(
+    "applied",
+    [
+        APPLIED,
+        APPLIED | {"0025_items": 24},
+        APPLIED | {"0025_items": 1, "0026_views": 24},
+        APPLIED | {"procrastinate/99_later": None},
+    ],
+)
+def test_a_schema_that_admits_the_program_is_ready(applied):
+    check_schema(KNOWN, applied)
+
+
+@pytest.mark.parametrize("lacking", KNOWN)
+def test_a_schema_that_lacks_a_migration_is_to_be_migrated(lacking):
+    applied = {name: None for name in KNOWN if name != lacking} | {"0025_items": 1}
+    with pytest.raises(SchemaError, match=rf"{lacking} on: run `recollect migrate`"):
+        check_schema(KNOWN, applied)
+
+
+@pytest.mark.parametrize("later", [{"0025_items": None}, {"0025_items": 24, "0026_views": 25}, {"unnumbered": None}])
+def test_a_newer_schema_that_does_not_admit_the_program_says_to_update_it(later):
+    with pytest.raises(SchemaError, match="update the program") as caught:
+        check_schema(KNOWN, APPLIED | later)
+    assert max(later) in str(caught.value)
+
+
+def test_a_schema_that_does_not_fit_is_no_reason_to_try_again():
+    assert issubclass(SchemaError, SetupError)
+    assert not issubclass(SchemaError, UnavailableError)
+
+
+def test_a_migration_names_the_oldest_program_in_its_header():
+    text = "-- Add a column.\n-- admits programs from: 0024\nalter table memories add column mood text"
+    assert Migration("0027_mood", text).oldest_program == 24
+    assert Migration("0027_mood", "select 1 -- admits programs from: 0024").oldest_program is None
+
+
+def test_no_migration_admits_programs_that_are_newer_than_itself():
+    for step in own_migrations():
+        assert (step.oldest_program or 0) <= number_of(step.name), step.name
+    assert all(step.oldest_program is None for step in job_engine_migrations())
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "lasting", "said"),
+    [
+        ('FATAL:  password authentication failed for user "clerk"', "password", True, "role clerk or its password"),
+        ("fe_sendauth: no password supplied", "password", True, "role clerk or its password"),
+        ('FATAL:  role "clerk" does not exist', "role", True, "has no role clerk"),
+        ('FATAL:  database "memory" does not exist', "database", True, "has no database memory"),
+        ("FATAL:  the database system is starting up", "starting", False, "still starting"),
+        ("FATAL:  the database system is not yet accepting connections", "starting", False, "still starting"),
+        ("port 5433 failed: Connection refused\n\tIs the server running on that host", "refused", False, "start it"),
+        ("failed to resolve host 'db.example': [Errno -2]", "host", False, "cannot be resolved"),
+        ("something else", "unknown", False, "does not answer at db.example:5433"),
+    ],
+)
+def test_a_failed_connection_says_why_and_never_the_password(text, code, lasting, said):
+    refusal, names = find_refusal(text, DSN)
+    sentence = refusal.sentence.format(variable="RECOLLECT_DATABASE_URL", **names)
+    assert (refusal.code, refusal.lasting) == (code, lasting)
+    assert said in sentence
+    assert "RECOLLECT_DATABASE_URL" in sentence or code == "starting"
+    assert "secret" not in sentence
