@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
+LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
 OF_OTHERS = frozenset({"URL", "KEY", "OTHER_KEY", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"})
 """Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`."""
@@ -136,3 +139,10 @@ def describe_misspelt(name: str, settings: list[str]) -> str:
     """Say that a variable is no setting; which one was meant, where one is near."""
     near = get_close_matches(name, settings, 1)
     return f"{PREFIX}{name} is not a setting{f'; did you mean {PREFIX}{near[0]}?' if near else ''}"
+
+
+def read_settings() -> Settings:
+    """Read the environment for a program that does not do so itself, and warn of what looks like a setting."""
+    for sentence in find_misspelt():
+        LOG.warning(json.dumps({"event": "unknown_setting", "message": sentence}))
+    return Settings()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -42,7 +40,7 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import load_tokenizers
 from recollect.mind import Mind
 from recollect.models import ApiKey, Bounds, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
-from recollect.settings import Settings, find_misspelt
+from recollect.settings import Settings, read_settings
 from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.db import Database
 from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
@@ -70,7 +68,6 @@ DATABASE = "recollect"
 SERVICE_ROLE = "recollect_service"
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
-LOG = logging.getLogger("recollect.settings")
 READY_SECONDS = 1.0
 """So long the database may take to say that requests can be served; who asks waits no longer, either."""
 
@@ -305,13 +302,6 @@ class Operator:
         if place.scope_id is None:
             return 0
         return await embed_pending(mind.parts.database, embedder, batch, place.scope_id, report)
-
-
-def read_settings() -> Settings:
-    """Read the environment for a program that does not do so itself, and warn of what looks like a setting."""
-    for sentence in find_misspelt():
-        LOG.warning(json.dumps({"event": "unknown_setting", "message": sentence}))
-    return Settings()
 
 
 @asynccontextmanager

@@ -112,7 +112,7 @@ def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
 
 
 def find_question(text: str) -> str:
-    """Take the end of the last line: where a cue is a piece of talk, the times named before it are a part of the talk."""
+    """Take the end of the last line: in a piece of talk, the times named before it are a part of the talk."""
     line = text.rstrip().rsplit("\n", 1)[-1]
     if len(line) <= LONGEST_QUESTION:
         return line

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
+import socket
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,10 +17,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from recollect.doors.http.app import create_app
-from recollect.doors.terminal import stop_on_signals
+from recollect.doors.logs import log_to_stderr, report
+from recollect.doors.terminal import leave_signals, stop_on_signals
+from recollect.errors import RecollectError, SetupError
 from recollect.settings import Settings
 from recollect.wiring import Recollect, open_recollect
 
+LOG = logging.getLogger("recollect.service")
 GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
 embedder: {embedder}
 {key}
@@ -45,27 +50,43 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop serving on SIGINT and SIGTERM."""
+        """Stop serving on SIGINT and SIGTERM; a second one ends the process, whatever it is waiting for."""
         stop_on_signals(lambda: setattr(self, "should_exit", True))
-        yield
+        try:
+            yield
+        finally:
+            leave_signals()
 
 
 async def up(settings: Settings, tenant: str, console: Console) -> None:
-    """Run everything in this process until stopped."""
+    """Run everything in this process until stopped, or until the worker fails."""
     log_to_stderr()
-    async with open_recollect(settings) as recollect:
-        secret = await recollect.operator.first_key(tenant)
-        server = build_server(settings, recollect)
-        freeze()
-        worker = asyncio.create_task(recollect.work())
-        greeter = asyncio.create_task(greet(server, recollect, secret, console))
-        try:
-            await server.serve()
-        finally:
-            for task in (worker, greeter):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+    with bound_sockets(settings) as sockets:
+        async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+            secret = await recollect.operator.first_key(tenant)
+            server = build_server(settings, recollect)
+            worker = asyncio.create_task(recollect.work())
+            worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
+            greeter = asyncio.create_task(greet(server, recollect, secret, console))
+            try:
+                await listen(server, sockets, settings)
+            finally:
+                greeter.cancel()
+                await asyncio.gather(greeter, return_exceptions=True)
+                await end_worker(worker)
+
+
+async def end_worker(worker: asyncio.Task[None]) -> None:
+    """Stop the worker; if it has ended by an error before, log it and raise it as our own."""
+    worker.cancel()
+    try:
+        await worker
+    except asyncio.CancelledError:
+        pass
+    except Exception as problem:
+        report(LOG, "worker_failed", problem)
+        reason = str(problem) if isinstance(problem, RecollectError) else type(problem).__name__
+        raise RecollectError(f"The worker has failed, so everything was stopped: {reason}") from None
 
 
 async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None, console: Console) -> None:
@@ -90,16 +111,15 @@ async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None
 async def serve(settings: Settings) -> None:
     """Serve the API until stopped."""
     log_to_stderr()
-    async with open_recollect(settings) as recollect:
-        server = build_server(settings, recollect)
-        freeze()
-        await server.serve()
+    with bound_sockets(settings) as sockets:
+        async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+            await listen(build_server(settings, recollect), sockets, settings)
 
 
 async def work(settings: Settings, concurrency: int) -> None:
     """Run jobs until SIGINT or SIGTERM; what was begun is finished first."""
     log_to_stderr()
-    async with open_recollect(settings) as recollect:
+    async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
         task = asyncio.create_task(recollect.work(concurrency))
         stop_on_signals(task.cancel)
         with suppress(asyncio.CancelledError):
@@ -119,13 +139,48 @@ def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
     return Server(config)
 
 
-def freeze() -> None:
-    """Let the garbage collector pass over what stays for good: a look at all of it would hold every request up."""
+@contextmanager
+def bound_sockets(settings: Settings) -> Iterator[list[socket.socket]]:
+    """Take the address before anything else is started; nobody can connect before the server listens."""
+    with ExitStack() as stack:
+        try:
+            found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            sockets = [stack.enter_context(bind(family, address)) for family, *_, address in dict.fromkeys(found)]
+        except OSError as problem:
+            raise refuse_address(settings, problem) from None
+        yield sockets
+
+
+def bind(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
+    """Bind a socket as asyncio would."""
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+async def listen(server: uvicorn.Server, sockets: list[socket.socket], settings: Settings) -> None:
+    """Serve on the sockets; of two that start at once on one address, the second learns it here."""
+    # The garbage collector passes over what stays for good: a look at all of it would hold every request up.
     gc.collect()
     gc.freeze()
+    try:
+        await server.serve(sockets=sockets)
+    except OSError as problem:
+        if server.started:
+            raise
+        raise refuse_address(settings, problem) from None
 
 
-def log_to_stderr() -> None:
-    """Log our own events as lines of JSON, and warnings of others."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("recollect").setLevel(logging.INFO)
+def refuse_address(settings: Settings, problem: OSError) -> SetupError:
+    """Say that the address cannot be used, and what to do."""
+    place = f"{settings.host}:{settings.port}"
+    if problem.errno == errno.EADDRINUSE:
+        return SetupError(f"{place} is taken: is Recollect running already? Or set RECOLLECT_PORT.")
+    return SetupError(f"Cannot listen on {place} ({problem.strerror}): set RECOLLECT_HOST or RECOLLECT_PORT.")

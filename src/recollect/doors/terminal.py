@@ -18,6 +18,7 @@ from recollect.wiring import Recollect, open_recollect
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
+STOPS = (signal.SIGINT, signal.SIGTERM)
 out, err = Console(), Console(stderr=True)
 
 Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
@@ -73,5 +74,11 @@ def with_options(**options: object) -> Callable[[Command], Command]:
 
 def stop_on_signals(stop: Callable[[], object]) -> None:
     """Call `stop` on SIGINT and SIGTERM, inside the running loop."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPS:
         asyncio.get_running_loop().add_signal_handler(number, stop)
+
+
+def leave_signals() -> None:
+    """Let SIGINT and SIGTERM end the process again."""
+    for number in STOPS:
+        asyncio.get_running_loop().remove_signal_handler(number)

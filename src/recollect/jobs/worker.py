@@ -44,7 +44,7 @@ from recollect.store import (
     showings,
     spaces,
 )
-from recollect.store.db import AWAY, PATIENCE, Database, commit_at_once
+from recollect.store.db import AWAY, PATIENCE, Database, commit_at_once, describe
 
 LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
@@ -266,25 +266,55 @@ async def run_worker(
     behind a running job: so it is started again.
     """
     while True:
-        with suppress(ConnectorException, *AWAY):
+        reason = "ended"
+        try:
             app = make_app()
-            async with app.open_async():
-                await app.run_worker_async(
-                    concurrency=concurrency,
-                    wait=until is None,
-                    install_signal_handlers=False,
-                    update_heartbeat_interval=pulse.heartbeat_seconds,
-                    stalled_worker_timeout=pulse.stalled_seconds,
-                    fetch_job_polling_interval=1.0,
-                    # One that stops when nothing is left to begin must not call off what it has begun.
-                    shutdown_graceful_timeout=STOP_SECONDS if until is None else DAY_SECONDS,
-                )
+            worker = Worker(
+                app,
+                concurrency=concurrency,
+                wait=until is None,
+                install_signal_handlers=False,
+                update_heartbeat_interval=pulse.heartbeat_seconds,
+                stalled_worker_timeout=pulse.stalled_seconds,
+                fetch_job_polling_interval=1.0,
+                # One that stops when nothing is left to begin must not call off what it has begun.
+                shutdown_graceful_timeout=STOP_SECONDS if until is None else DAY_SECONDS,
+            )
+            await run_to_end(worker, asyncio.create_task(run_engine(app, worker)))
             if until is not None:
                 if await until():
                     return
                 continue
-        if (working := asyncio.current_task()) is not None and working.cancelling():
-            # Where the database is away, the engine ends with that error instead of the cancellation.
-            raise asyncio.CancelledError
-        LOG.warning(json.dumps({"event": "worker_restarts"}))
+        except (ConnectorException, *AWAY) as problem:
+            cause = problem.__cause__
+            reason = describe(cause if isinstance(cause, Exception) else problem)
+        LOG.warning(json.dumps({"event": "worker_restarts", "error": reason}))
         await asyncio.sleep(RESTART_SECONDS)
+
+
+async def run_engine(app: App, worker: Worker) -> None:
+    """Run the engine on connections of its own, which are closed however it ends."""
+    try:
+        await app.open_async()
+        await worker.run()  # type: ignore[no-untyped-call]
+    finally:
+        await app.close_async()
+
+
+async def run_to_end(worker: Worker, engine: asyncio.Task[None]) -> None:
+    """Wait for the engine; if we are cancelled, stop it and wait until it has ended.
+
+    It may miss a cancellation: `asyncio.wait_for` of Python 3.11 drops one that comes together with what it waits for,
+    and the driver uses it. So the engine is told to stop, again and again, because its start forgets it once.
+    """
+    try:
+        await asyncio.wait([engine])
+    except asyncio.CancelledError:
+        engine.cancel()
+        while not engine.done():
+            worker.stop()  # type: ignore[no-untyped-call]
+            await asyncio.wait([engine], timeout=RESTART_SECONDS)
+        if not engine.cancelled():
+            engine.exception()  # Where the database is away, that is how it ends; nobody waits for it any more.
+        raise
+    engine.result()

@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import time
-import traceback
 from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
@@ -15,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.doors.http.problems import respond
+from recollect.doors.logs import report
 
 LARGEST_BODY = 3 * 1024 * 1024
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -59,7 +59,7 @@ class Observed:
             await call.fail(503, "unavailable", f"No answer within {call.deadline_seconds:g} seconds; try again.")
         except Exception as problem:
             # Whoever answers after us would print the error's text, and that may quote content.
-            call.report(problem)
+            report(LOG, "failure", problem, request_id=call.id.decode())
             await call.fail(500, "internal", "Something is wrong with the service; its log says where.")
         finally:
             call.finish()
@@ -120,12 +120,6 @@ class Call:
         """Answer with a problem, unless an answer is under way already."""
         if self._status == 0:
             await respond(status, code, detail)(self._scope, self._receive, self.send)
-
-    def report(self, problem: Exception) -> None:
-        """Log an error that nobody expected by class and place, never by its text."""
-        frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(problem.__traceback__)[-8:]]
-        line = {"event": "failure", "request_id": self.id.decode(), "error": type(problem).__name__, "frames": frames}
-        LOG.error(json.dumps(line))
 
     def finish(self) -> None:
         """Count, measure and log; ids and codes only."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-import traceback
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -32,6 +31,7 @@ from mcp_types import (
 )
 from prometheus_client import Counter
 
+from recollect.doors.logs import report
 from recollect.doors.mcp.arguments import take_arguments
 from recollect.doors.mcp.minds import Asked, OpenMind
 from recollect.doors.mcp.prompts import PROMPTS, QuestionArguments, fill_prompt
@@ -130,7 +130,7 @@ async def observe(what: str, asked: Awaitable[Answer]) -> Answer:
     except Exception as problem:
         # Whoever answers after us would tell the error's text, and that may quote content.
         outcome = "internal"
-        report(problem)
+        report(LOG, "failure", problem)
         raise MCPError(INTERNAL_ERROR, INTERNAL) from None
     else:
         outcome = "ok"
@@ -139,12 +139,6 @@ async def observe(what: str, asked: Awaitable[Answer]) -> Answer:
         CALLS.labels(what, outcome).inc()
         milliseconds = round((time.perf_counter() - started) * 1000, 2)
         LOG.info(json.dumps({"event": "mcp", "what": what, "outcome": outcome, "milliseconds": milliseconds}))
-
-
-def report(problem: Exception) -> None:
-    """Log an error that nobody expected by class and place, never by its text."""
-    frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(problem.__traceback__)[-8:]]
-    LOG.error(json.dumps({"event": "failure", "error": type(problem).__name__, "frames": frames}))
 
 
 def build_server(open_mind: OpenMind) -> Server[object]:

@@ -1,0 +1,69 @@
+"""Log of the long-lived processes: every event is one line of JSON with codes and ids, never content or a traceback."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+
+OURS = "recollect"
+REPEAT_SECONDS = 60.0
+FRAMES = 8
+
+
+def log_to_stderr() -> None:
+    """Log our own events as they are, and warnings of libraries as events of ours."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines())
+    handler.addFilter(Seldom())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger(OURS).setLevel(logging.INFO)
+
+
+def report(log: logging.Logger, event: str, problem: BaseException, **ids: str) -> None:
+    """Log an error that nobody expected by class and place, never by its text."""
+    frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(problem.__traceback__)[-FRAMES:]]
+    log.error(json.dumps({"event": event, **ids, "error": type(problem).__name__, "frames": frames}))
+
+
+def is_ours(record: logging.LogRecord) -> bool:
+    """Tell whether an event is our own."""
+    return record.name.split(".")[0] == OURS
+
+
+class Lines(logging.Formatter):
+    """One line for each record; of a library's only where it comes from, because its text may quote content."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one line."""
+        if is_ours(record):
+            return record.getMessage()
+        line = {"event": "library", "logger": record.name, "level": record.levelname.lower()}
+        line["place"] = f"{record.module}:{record.lineno}"
+        if error := error_of(record):
+            line["error"] = error
+        return json.dumps(line)
+
+
+class Seldom(logging.Filter):
+    """Let a library say the same only once a minute: one that reconnects says it many times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[tuple[str, int, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether to write a record."""
+        if is_ours(record):
+            return True
+        key = (record.pathname, record.lineno, error_of(record))
+        if record.created < self._said.get(key, 0.0) + REPEAT_SECONDS:
+            return False
+        self._said[key] = record.created
+        return True
+
+
+def error_of(record: logging.LogRecord) -> str:
+    """Name the error that a record is about by its class."""
+    told = [record.exc_info[1]] if record.exc_info else [*record.args] if isinstance(record.args, tuple) else []
+    return next((type(each).__name__ for each in told if isinstance(each, BaseException)), "")
