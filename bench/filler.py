@@ -29,12 +29,12 @@ MEMORY_COLUMNS = (
     "scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, "
     "origin, trust, occurred_at, created_at, embedding_text, metadata"
 )
-TERM_COLUMNS = "scope_id, id, kind, trust, terms, weights"
+TERM_COLUMNS = "scope_id, id, kind, trust, terms, weights, draw"
 VECTOR_COLUMNS = "scope_id, id, kind, trust, idle, importance, embedding"
 MEMORY_TYPES = (
     "int8 uuid text text text float4 text text text bool int2 text[] text int2 timestamptz timestamptz text jsonb"
 )
-TERM_TYPES = "int8 uuid text int2 int8[] sparsevec"
+TERM_TYPES = "int8 uuid text int2 int8[] sparsevec int4"
 VECTOR_TYPES = "int8 uuid text int2 bool float4 halfvec"
 
 

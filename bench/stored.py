@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
+from random import Random
+from unittest.mock import patch
 from uuid import UUID
 
 import numpy as np
@@ -23,6 +25,7 @@ from recollect.llm.embedder import Embedder
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Profile, Role
 from recollect.store.cluster import Cluster
 from recollect.store.ownership import ensure_database
+from recollect.verbs import remember
 from recollect.wiring import Addresses, connected, prepare
 
 Vectors = NDArray[np.float32]
@@ -45,14 +48,17 @@ class Stored:
 @asynccontextmanager
 async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
     """Serve an empty database whose space is the embedder's; vectors are given with every write and cue."""
-    settings = {"fsync": "off", "max_wal_size": "4GB"}
-    with open_folder("quality") as folder, Cluster(folder / "postgres", settings=settings) as cluster:
+    options = {"fsync": "off", "max_wal_size": "4GB"}
+    with open_folder("quality") as folder, Cluster(folder / "postgres", settings=options) as cluster:
         await ensure_database(cluster.dsn(), "quality")
         addresses = Addresses(cluster.dsn("quality", "recollect_service"), cluster.dsn("quality"))
         await prepare(addresses, embedder)
         # Nothing is learned from the talk: what is measured is recall without any model but the embedder.
-        async with connected(Settings(deadline_seconds=60, steps=""), addresses, None) as recollect:
-            yield recollect
+        settings = Settings(deadline_seconds=60, steps="")
+        # Ids by the same chance each time: the same memories, stored anew, must rank the same.
+        with patch.object(remember.os, "urandom", Random(7).randbytes):
+            async with connected(settings, addresses, None) as recollect:
+                yield recollect
 
 
 async def store(

@@ -16,7 +16,7 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from conftest import new_key
-from recollect.core.terms import analyse, hash_term, slot
+from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, DropItem, FindItems, NewMemory, NewMessage, PutItem, Role, Window
@@ -370,7 +370,7 @@ async def look_unbound(database, scope_id, word):
         coalesce(current_setting('recollect.tenant', true), '') as tenant,
         coalesce(current_setting('recollect.key', true), '') as key"""
     async with database._pool.connection() as connection:
-        asked = {"scope": scope_id, "terms": terms, "slots": [slot(term) for term in terms]}
+        asked = {"scope": scope_id, "terms": terms, "slots": [slot_of(term) for term in analyse(word)]}
         return await (await connection.execute(query, asked)).fetchone()
 
 

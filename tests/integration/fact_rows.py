@@ -19,8 +19,8 @@ ADD_MEMORY = (
     "occurred_at, created_at) values (%s, %s, 'fact', %s, 5, %s, %s, %s, 'test', %s, %s, %s)"
 )
 ADD_TERMS = (
-    "insert into memory_terms (scope_id, id, kind, trust, terms, weights) "
-    "values (%s, %s, 'fact', %s, '{}', '{}/1000000000')"
+    "insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw) "
+    "values (%s, %s, 'fact', %s, '{}', '{}/1000000000', 0)"
 )
 ADD_BELIEF = (
     "insert into beliefs (scope_id, id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at, "

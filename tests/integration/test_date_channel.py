@@ -150,7 +150,7 @@ async def test_only_the_period_is_read_of_a_large_scope(mind, addresses, owner, 
     periods = on(text)
     bounds = {"scope_id": place.scope_id, "kinds": EVERY_KIND, "min_trust": 0, "before": None, "at": None, "limit": 100}
     bounds |= {"starts": [period.start for period in periods], "ends": [period.end for period in periods]}
-    bounds |= {"scores": [1.0] * len(periods), "words": join_words(place.scope_id or 0, ["walk"]), "most": 1_000}
+    bounds |= {"scores": [1.0] * len(periods), "words": join_words(["walk"]), "most": 1_000}
     with psycopg.connect(addresses.service) as service:
         service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.scope.tenant_id)])
         rows = service.execute("explain (analyze, costs off, timing off) " + QUERIES["within"], bounds).fetchall()

@@ -13,7 +13,7 @@ from conftest import http_client, new_key
 from recollect.channels import vector
 from recollect.channels.vector import VectorChannel
 from recollect.core.cues import read
-from recollect.core.terms import analyse, hash_term, slot
+from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Window
@@ -285,7 +285,7 @@ def question(owner, tenant_id, **changes):
     """Ask for a tenant's secret with its true scope and true term hashes."""
     scope = owner.execute("select id from scopes where tenant_id = %s", [tenant_id]).fetchone()[0]
     hashes = [hash_term(scope, term) for term in analyse(SECRET)]
-    asked = {"scope": scope, "terms": hashes, "slots": [slot(number) for number in hashes], "kinds": None}
+    asked = {"scope": scope, "terms": hashes, "slots": [slot_of(term) for term in analyse(SECRET)], "kinds": None}
     return asked | {"trust": 0, "before": None, "total": 100, "limit": 100} | changes
 
 
@@ -544,8 +544,9 @@ async def test_the_text_channel_uses_the_terms_index(recollect, owner, addresses
         connection.execute("set client_min_messages = log")
         connection.execute("set role recollect_service")
         connection.execute("select set_config('recollect.tenant', %s, true)", [str(tenant_id)])
-        hashes = [hash_term(scope, term) for term in analyse("number77")]
-        asked = question(owner, tenant_id, terms=hashes, slots=[slot(number) for number in hashes], total=3_000)
+        words = analyse("number77")
+        hashes, slots = [hash_term(scope, term) for term in words], [slot_of(term) for term in words]
+        asked = question(owner, tenant_id, terms=hashes, slots=slots, total=3_000)
         assert connection.execute(MATCH, asked).fetchone() == (1,)
     [plan] = [plan for plan in plans if "memory_terms" in plan and "Scan" in plan]
     assert "Bitmap Index Scan on memory_terms_by_term" in plan

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from past import LONG_AGO, amend, end, moment, scope_of, state, year
-from recollect.core.terms import analyse, hash_term, slot
+from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
 from recollect.models import Cue, Kind, MemoryState, NewMemory, NewMessage, Role, Triple, Weighing, Window
@@ -195,7 +195,7 @@ async def test_the_past_of_others_is_nobodys(recollect, mind, owner, addresses):
         theirs = await recollect.mind("ada", "li", tenant="other")
         for tenant, found in ((mind.scope.tenant_id, 1), (theirs.scope.tenant_id, 0), ("", 0)):
             connection.execute("select set_config('recollect.tenant', %s, true)", [str(tenant)])
-            asked = [scope_of(mind, owner), hashes, [slot(each) for each in hashes], [first]]
+            asked = [scope_of(mind, owner), hashes, [slot_of(term) for term in analyse("Paris")], [first]]
             query = "select count(*) from match_versions(%s, %s, %s, %s, null, 0::smallint, null, 10) where past"
             assert connection.execute(query, asked).fetchone()[0] == found
 

@@ -24,6 +24,7 @@ from recollect.core.terms import (
     inverse_frequency,
     script_of,
     slot,
+    slot_of,
     weigh,
 )
 from recollect.models import Script
@@ -151,7 +152,7 @@ def test_long_cue_keeps_its_end():
 def test_any_text_gives_storable_terms(text):
     for term in analyse(text):
         assert term
-        assert 1 <= slot(hash_term(1, term)) <= SLOTS
+        assert 1 <= slot_of(term) <= SLOTS
         assert len(term) <= LONGEST_WORD
 
 

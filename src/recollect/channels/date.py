@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.core.dates_rating import choose, rate
-from recollect.core.terms import hash_term, slot
+from recollect.core.terms import slot_of
 from recollect.models import Candidate, Kind
 from recollect.store.db import Connection
 from recollect.store.memories import SLOTS
@@ -43,16 +43,16 @@ class DateChannel:
             "min_trust": reading.min_trust,
             "before": reading.before,
             "at": reading.times.at,
-            "words": join_words(place.scope_id or 0, reading.terms),
+            "words": join_words(reading.terms),
             "most": max(limit, MOST_WITHIN),
             "limit": limit,
         }
         return partial(read, await connection.execute(QUERIES["within"], parameters))
 
 
-def join_words(scope_id: int, terms: Sequence[str]) -> str | None:
+def join_words(terms: Sequence[str]) -> str | None:
     """Write the terms of a cue as one sparse vector in which all weigh the same; nothing if there are none."""
-    slots = sorted({slot(hash_term(scope_id, term)) for term in terms})
+    slots = sorted({slot_of(term) for term in terms})
     return "{" + ",".join(f"{each}:1" for each in slots) + f"}}/{SLOTS}" if slots else None
 
 

@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
-from recollect.core.terms import hash_term, slot
+from recollect.core.terms import hash_term, slot_of
 from recollect.models import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
@@ -53,7 +53,7 @@ class PastChannel:
 def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:
     """Give the parameters of a search by words."""
     hashes = [hash_term(scope_id, term) for term in reading.terms]
-    slots = [slot(number) for number in hashes]
+    slots = [slot_of(term) for term in reading.terms]
     return {"terms": hashes, "slots": slots, "before": reading.before, "memory_count": place.memory_count}
 
 

@@ -9,7 +9,7 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
-from recollect.core.terms import hash_term, slot
+from recollect.core.terms import hash_term, slot_of
 from recollect.models import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
@@ -32,7 +32,7 @@ class TextChannel:
         parameters = {
             "scope_id": scope_id,
             "terms": hashes,
-            "slots": [slot(number) for number in hashes],
+            "slots": [slot_of(term) for term in reading.terms],
             "kinds": reading.kinds,
             "min_trust": reading.min_trust,
             "before": reading.before,

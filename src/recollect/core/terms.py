@@ -142,9 +142,19 @@ def hash_term(scope_id: int, term: str) -> int:
     return within_scope(scope_id, fingerprint_term(term))
 
 
-def slot(term_hash: int) -> int:
-    """Place a hashed term in a sparse vector, counting from 1."""
-    return term_hash % SLOTS + 1
+def draw_number(*said: str) -> int:
+    """Turn a text into a number of 31 bits, as if by chance: it says which memories stand for all of a scope."""
+    return int.from_bytes(blake2b("\0".join(said).encode(), digest_size=4).digest(), "big") >> 1
+
+
+def slot(fingerprint: int) -> int:
+    """Place a term in a sparse vector, counting from 1; in every scope alike, so that all add up in the same order."""
+    return fingerprint % SLOTS + 1
+
+
+def slot_of(term: str) -> int:
+    """Say where a term stands in a sparse vector."""
+    return slot(fingerprint_term(term))
 
 
 def indexed_text(speaker: str, content: str) -> str:

@@ -77,7 +77,7 @@ def encode_terms(scope_id: int, rows: Sequence[Row]) -> bytes:
     return copyformat.stream(
         (
             scope, row.id.bytes, row.memory.kind.encode(), copyformat.smallint(row.trust),
-            copyformat.bigints(hashes), copyformat.sparsevec(by_slot, SLOTS),
+            copyformat.bigints(hashes), copyformat.sparsevec(by_slot, SLOTS), copyformat.integer(row.draw),
         )
         for row in rows
         for hashes, by_slot in (hash_terms(scope_id, row.weights),)

@@ -14,7 +14,7 @@ copy staged_memories
 from stdin (format binary)
 
 -- name: copy_terms
-copy staged_terms (scope_id, id, kind, trust, terms, weights) from stdin (format binary)
+copy staged_terms (scope_id, id, kind, trust, terms, weights, draw) from stdin (format binary)
 
 -- name: copy_vectors
 copy staged_vectors (scope_id, id, kind, trust, idle, importance, embedding) from stdin (format binary)

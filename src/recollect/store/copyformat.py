@@ -48,6 +48,11 @@ def boolean(value: bool) -> bytes:  # noqa: FBT001 - the one value it encodes
     return b"\x01" if value else b"\x00"
 
 
+def integer(number: int) -> bytes:
+    """Encode an int4."""
+    return struct.pack(">i", number)
+
+
 def smallint(number: int) -> bytes:
     """Encode an int2."""
     return struct.pack(">h", number)

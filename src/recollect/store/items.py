@@ -26,7 +26,7 @@ from recollect.core.items import (
     match_under,
     prepare_where,
 )
-from recollect.core.terms import analyse_cue, hash_term, slot
+from recollect.core.terms import analyse_cue, hash_term, slot_of
 from recollect.errors import InvalidInputError
 from recollect.models import JSON, Embedding, Scope
 from recollect.models.items import FindItems, FoundItem, Item, ListPaths, Path
@@ -115,11 +115,11 @@ async def ask_nearest(
 async def ask_wording(connection: Connection, place: Place, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
     """Ask for the items whose memories share words with a text."""
     scope_id = place.scope_id or 0
-    hashes = [hash_term(scope_id, term) for term in analyse_cue(find.text)]
+    terms = analyse_cue(find.text)
     words = {
         "scope_id": scope_id,
-        "terms": hashes,
-        "slots": [slot(number) for number in hashes],
+        "terms": [hash_term(scope_id, term) for term in terms],
+        "slots": [slot_of(term) for term in terms],
         "memory_count": place.memory_count,
     }
     return await connection.execute(QUERIES["wording"], narrow(find, largest) | words)

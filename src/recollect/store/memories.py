@@ -43,6 +43,8 @@ class Row:
     trust: int
     evidence: tuple[UUID, ...]
     weights: dict[int, float]
+    draw: int
+    """By which it is drawn for a sample of its scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,8 @@ async def store_portion(
 async def store_terms(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
     """Write the terms that memories are found by."""
     terms = await asyncio.to_thread(encode_terms, scope_id, rows) if is_heavy(rows) else encode_terms(scope_id, rows)
-    await connection.execute(QUERIES["store_terms"], describe(scope_id, rows) | terms)
+    draws = [row.draw for row in rows]
+    await connection.execute(QUERIES["store_terms"], describe(scope_id, rows) | terms | {"draws": draws})
 
 
 def describe(scope_id: int, rows: Sequence[Row]) -> dict[str, object]:
@@ -208,7 +211,7 @@ def encode_terms(scope_id: int, rows: Sequence[Row]) -> dict[str, list[str]]:
 def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dict[int, float]]:
     """Give the hashes of a memory's terms within its scope, and their weights by slot."""
     hashes = [within_scope(scope_id, fingerprint) for fingerprint in weights]
-    return sorted(hashes), dict(zip(map(slot, hashes), weights.values(), strict=True))
+    return sorted(hashes), dict(zip(map(slot, weights), weights.values(), strict=True))
 
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], times: Times = PRESENT) -> dict[UUID, Memory]:

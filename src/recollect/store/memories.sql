@@ -38,10 +38,12 @@ from unnest(
             keywords, trust, occurred_at, embedding_text, metadata, expires_at)
 
 -- name: store_terms
-insert into memory_terms (scope_id, id, kind, trust, terms, weights)
-select %(scope_id)s, id, kind, trust, terms::bigint[], weights::sparsevec
-from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)b::text[], %(weights)b::text[])
-    as given (id, kind, trust, terms, weights)
+insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
+select %(scope_id)s, id, kind, trust, terms::bigint[], weights::sparsevec, draw
+from unnest(
+    %(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)b::text[], %(weights)b::text[],
+    %(draws)s::integer[]
+) as given (id, kind, trust, terms, weights, draw)
 
 -- name: store_keywords
 with filed as (

@@ -1298,7 +1298,7 @@ begin
     end if;
     return query
     with candidates as materialized (
-        select t.id, t.weights
+        select t.id, t.weights, t.draw
         from memory_terms t
         where t.scope_id = asked_scope and t.terms && asked_terms
           and (kinds is null or t.kind = any (kinds))
@@ -1306,11 +1306,14 @@ begin
           and (before is null or t.id < before)
     ),
     volume as materialized (
-        select count(*) as amount, greatest(1, count(*) * cardinality(asked_slots) / 2000) as stride from candidates
+        -- At least 200 memories, however long the cue: fewer say nothing about how rare its terms are.
+        select count(*) as amount,
+            greatest(1, least(count(*) * cardinality(asked_slots) / 2000, count(*) / 200)) as stride
+        from candidates
     ),
     sample as materialized (
         select c.weights from candidates c
-        where (select stride from volume) = 1 or uuid_hash(c.id) % (select stride from volume) = 0
+        where (select stride from volume) = 1 or c.draw % (select stride from volume) = 0
     ),
     asked as materialized (
         select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
@@ -1355,23 +1358,26 @@ begin
     end if;
     return query
     with candidates as materialized (
-        select t.id, t.weights, false as past
+        select t.id, t.weights, t.draw, false as past
         from memory_terms t
         where t.scope_id = asked_scope and t.terms && asked_terms
           and (kinds is null or t.kind = any (kinds))
           and t.trust >= min_trust
           and (before is null or t.id < before)
         union all
-        select w.id, w.weights, true
+        select w.id, w.weights, w.draw, true
         from withheld_memories w
         where w.scope_id = asked_scope and w.id = any (past_ids) and w.terms && asked_terms
     ),
     volume as materialized (
-        select count(*) as amount, greatest(1, count(*) * cardinality(asked_slots) / 2000) as stride from candidates
+        -- At least 200 memories, however long the cue: fewer say nothing about how rare its terms are.
+        select count(*) as amount,
+            greatest(1, least(count(*) * cardinality(asked_slots) / 2000, count(*) / 200)) as stride
+        from candidates
     ),
     sample as materialized (
         select c.weights from candidates c
-        where (select stride from volume) = 1 or uuid_hash(c.id) % (select stride from volume) = 0
+        where (select stride from volume) = 1 or c.draw % (select stride from volume) = 0
     ),
     asked as materialized (
         select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
@@ -1527,8 +1533,8 @@ begin
     end if;
     update memories set withheld = null where scope_id = asked_scope and id = any (taken);
     -- Memories are looked up all at once: one by one the planner would read the scope by time for each of them.
-    insert into memory_terms (scope_id, id, kind, trust, terms, weights)
-    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights
+    insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
+    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights, side.draw
     from withheld_memories side join (
         select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
     ) memories on memories.id = side.id
@@ -1849,8 +1855,9 @@ begin
     end if;
     share := count_out(
         asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)));
-    insert into withheld_memories (scope_id, id, terms, weights, counted, term_count, last_accessed_at, access_count)
-    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights,
+    insert into withheld_memories
+        (scope_id, id, terms, weights, draw, counted, term_count, last_accessed_at, access_count)
+    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights, memory_terms.draw,
            exists (
                select from memories join memory_keywords filed
                    on filed.scope_id = asked_scope and filed.keyword = any (memories.keywords)
@@ -2583,7 +2590,8 @@ CREATE TABLE public.memory_terms (
     kind text NOT NULL,
     trust smallint NOT NULL,
     terms bigint[] NOT NULL,
-    weights public.sparsevec(1000000000) NOT NULL
+    weights public.sparsevec(1000000000) NOT NULL,
+    draw integer NOT NULL
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
 ALTER TABLE ONLY public.memory_terms ALTER COLUMN weights SET STATISTICS 0;
@@ -2796,6 +2804,7 @@ CREATE TABLE public.withheld_memories (
     id uuid NOT NULL,
     terms bigint[] NOT NULL,
     weights public.sparsevec(1000000000) NOT NULL,
+    draw integer NOT NULL,
     counted boolean NOT NULL,
     term_count bigint NOT NULL,
     last_accessed_at timestamp with time zone,

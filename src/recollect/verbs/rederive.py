@@ -88,4 +88,5 @@ def to_row(each: Stale, prepared: Prepared, trust: int, average: float) -> Row:
         trust=trust,
         evidence=(),
         weights=weigh(prepared.counts, average),
+        draw=prepared.draw,
     )

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from itertools import islice
 from typing import TypeAlias
 from uuid import UUID
@@ -18,7 +19,15 @@ from recollect.core.checks import check_idempotency_key, check_new_memories, cou
 from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
 from recollect.core.keywords import file_under, is_idle, keywords_of, strengthens
 from recollect.core.reflection import gather
-from recollect.core.terms import analyse, average_length, embedded_text, fingerprint_term, indexed_text, weigh
+from recollect.core.terms import (
+    analyse,
+    average_length,
+    draw_number,
+    embedded_text,
+    fingerprint_term,
+    indexed_text,
+    weigh,
+)
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models import Caller, EmbeddingSpace, Kind, MemoryState, NewMemory, Profile, Receipt, Scope
@@ -46,6 +55,8 @@ class Prepared:
     keywords: tuple[str, ...]
     counts: dict[int, int]
     """How often each term occurs, by its fingerprint."""
+    draw: int
+    """By which it is drawn for a sample: of what the caller gave alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +117,9 @@ def prepare(memory: NewMemory) -> Prepared:
     terms = [term for keyword in keywords for term in analyse(keyword)]
     counts = Counter(terms + analyse(indexed_text(memory.speaker, memory.content)))
     kept = islice(counts.items(), MOST_TERMS)
-    return Prepared(memory, keywords, {fingerprint_term(term): count for term, count in kept})
+    moment = memory.occurred_at.astimezone(UTC).isoformat() if memory.occurred_at else ""
+    draw = draw_number(memory.speaker, memory.content, moment)
+    return Prepared(memory, keywords, {fingerprint_term(term): count for term, count in kept}, draw)
 
 
 async def embed_missing(
@@ -184,7 +197,9 @@ def assign(
     write: Write, opening: scopes.Opening, sources: dict[UUID | int, memories.Source], first: int = 0
 ) -> list[memories.Row]:
     """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position."""
-    average = average_length(opening.term_count, opening.memory_count)
+    # With what is written now: the first of many are not to be weighed by a length that was made up.
+    added = count(write.prepared)
+    average = average_length(opening.term_count + added.terms, opening.memory_count + added.memories)
     entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
     rows: list[memories.Row] = []
     for position, item in enumerate(write.prepared):
@@ -201,6 +216,7 @@ def assign(
             trust=min([write.caller.trust, *(source.trust for source in named)]),
             evidence=tuple(source.id for source in named),
             weights=weigh(item.counts, average),
+            draw=item.draw,
         )
         sources[first + position] = memories.Source(row.id, row.trust, row.depth)
         rows.append(row)

@@ -8,6 +8,8 @@ create table memory_terms (
     trust smallint not null,
     terms bigint[] not null,
     weights sparsevec(1000000000) not null,
+    -- By which a sample is drawn: of its content alone, so that the same memories rank the same wherever they are stored.
+    draw integer not null,
     primary key (scope_id, id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
 create index memory_terms_by_term on memory_terms using gin (terms) with (gin_pending_list_limit = 256);

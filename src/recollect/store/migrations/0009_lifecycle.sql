@@ -14,6 +14,7 @@ create table withheld_memories (
     id uuid not null,
     terms bigint[] not null,
     weights sparsevec(1000000000) not null,
+    draw integer not null,
     counted boolean not null,
     -- Its part of what the scope's counter of terms lost by it.
     term_count bigint not null,
@@ -179,8 +180,9 @@ begin
     end if;
     share := count_out(
         asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)));
-    insert into withheld_memories (scope_id, id, terms, weights, counted, term_count, last_accessed_at, access_count)
-    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights,
+    insert into withheld_memories
+        (scope_id, id, terms, weights, draw, counted, term_count, last_accessed_at, access_count)
+    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights, memory_terms.draw,
            exists (
                select from memories join memory_keywords filed
                    on filed.scope_id = asked_scope and filed.keyword = any (memories.keywords)
@@ -224,8 +226,8 @@ begin
     end if;
     update memories set withheld = null where scope_id = asked_scope and id = any (taken);
     -- Memories are looked up all at once: one by one the planner would read the scope by time for each of them.
-    insert into memory_terms (scope_id, id, kind, trust, terms, weights)
-    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights
+    insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
+    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights, side.draw
     from withheld_memories side join (
         select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
     ) memories on memories.id = side.id

@@ -17,7 +17,7 @@ begin
     end if;
     return query
     with candidates as materialized (
-        select t.id, t.weights
+        select t.id, t.weights, t.draw
         from memory_terms t
         where t.scope_id = asked_scope and t.terms && asked_terms
           and (kinds is null or t.kind = any (kinds))
@@ -25,11 +25,14 @@ begin
           and (before is null or t.id < before)
     ),
     volume as materialized (
-        select count(*) as amount, greatest(1, count(*) * cardinality(asked_slots) / 2000) as stride from candidates
+        -- At least 200 memories, however long the cue: fewer say nothing about how rare its terms are.
+        select count(*) as amount,
+            greatest(1, least(count(*) * cardinality(asked_slots) / 2000, count(*) / 200)) as stride
+        from candidates
     ),
     sample as materialized (
         select c.weights from candidates c
-        where (select stride from volume) = 1 or uuid_hash(c.id) % (select stride from volume) = 0
+        where (select stride from volume) = 1 or c.draw % (select stride from volume) = 0
     ),
     asked as materialized (
         select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
@@ -86,23 +89,26 @@ begin
     end if;
     return query
     with candidates as materialized (
-        select t.id, t.weights, false as past
+        select t.id, t.weights, t.draw, false as past
         from memory_terms t
         where t.scope_id = asked_scope and t.terms && asked_terms
           and (kinds is null or t.kind = any (kinds))
           and t.trust >= min_trust
           and (before is null or t.id < before)
         union all
-        select w.id, w.weights, true
+        select w.id, w.weights, w.draw, true
         from withheld_memories w
         where w.scope_id = asked_scope and w.id = any (past_ids) and w.terms && asked_terms
     ),
     volume as materialized (
-        select count(*) as amount, greatest(1, count(*) * cardinality(asked_slots) / 2000) as stride from candidates
+        -- At least 200 memories, however long the cue: fewer say nothing about how rare its terms are.
+        select count(*) as amount,
+            greatest(1, least(count(*) * cardinality(asked_slots) / 2000, count(*) / 200)) as stride
+        from candidates
     ),
     sample as materialized (
         select c.weights from candidates c
-        where (select stride from volume) = 1 or uuid_hash(c.id) % (select stride from volume) = 0
+        where (select stride from volume) = 1 or c.draw % (select stride from volume) = 0
     ),
     asked as materialized (
         select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
