@@ -51,6 +51,34 @@ async def test_every_hit_counts_as_accessed_at_the_moment_of_the_recall(mind, ch
         assert moment > before if memory_id in found.accessed else moment == LONG_AGO
 
 
+async def test_a_note_that_cannot_be_written_fails_no_recall(mind, owner):
+    await remember_many(mind, 3)
+    await mind.recall(stream())
+    # As after a move to another server, which does not know how far the numbers of the first one went.
+    owner.execute("alter table access_log alter number restart with 1")
+    found = await mind.recall(stream())
+    assert (len(found.hits), found.accessed) == (3, ())
+    assert len((await mind.recall(stream())).accessed) == 3
+
+
+@pytest.mark.parametrize("size", [1_000, 8_000])
+async def test_a_note_reads_memories_by_their_keys(mind, owner, size):
+    await mind.load([NewMemory(f"apple number {number}") for number in range(size)])
+    ids = [row[0] for row in owner.execute("select id from memories order by random() limit 10")]
+    owner.execute("vacuum analyze memories")
+    asked = {"scope_id": scope_of(owner), "ids": ids, "moment": None}
+    [[[plan]]] = owner.execute("explain (analyze, format json) " + accesses.QUERIES["record"], asked).fetchall()
+    read = [node for node in walk_plan(plan["Plan"]) if node.get("Relation Name") == "memories"]
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) == 10
+    assert {node["Index Name"] for node in read} == {"memories_pkey"}
+
+
+def walk_plan(node):
+    yield node
+    for below in node.get("Plans", ()):
+        yield from walk_plan(below)
+
+
 async def test_a_recall_that_does_not_touch_leaves_no_trace(mind, owner):
     await remember_many(mind, 3)
     found = await mind.recall(stream(touch=False))

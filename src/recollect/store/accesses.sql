@@ -1,8 +1,14 @@
 -- name: record
 insert into access_log (scope_id, accessed_at, ids, kinds)
-select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), array_agg(id), array_agg(kind)
-from memories
-where scope_id = %(scope_id)s and id = any (%(ids)s::uuid[]) and not idle and withheld is null
+select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), array_agg(found.id), array_agg(found.kind)
+from (select distinct unnest(%(ids)s::uuid[]) as id) asked
+cross join lateral (
+    -- One by one, in the order of the key: by a list of ids the planner would rather read the scope by time.
+    select id, kind, idle, withheld from memories
+    where scope_id = %(scope_id)s and memories.id between asked.id and asked.id
+    order by memories.id limit 1
+) found
+where not found.idle and found.withheld is null
 having count(*) > 0
 returning ids
 

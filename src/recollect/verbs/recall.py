@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -19,7 +20,7 @@ from recollect.core.checks import check_cue, unit_vector
 from recollect.core.cues import Reading, find_question, read
 from recollect.core.terms import script_of
 from recollect.core.weights import USUAL_CHANNELS
-from recollect.errors import InvalidInputError, UnavailableError
+from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models import Asks, Cue, Embedding, Hit, Memory, Recollection, Scope, Status, Times
 from recollect.store import memories
@@ -43,6 +44,7 @@ LENT = frozenset({"text", "vector"})
 RECENT = "recent"
 """Asked beside the usual channels where a cue asks for what is newest."""
 JUDGE, READ = "judge", "read"
+LOG = logging.getLogger("recollect.recall")
 
 
 async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
@@ -184,11 +186,13 @@ async def note_access(
     ids: Mapping[Times, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
 ) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
-    """Fetch memories and note the access of some; where nothing can be written, an answer is still an answer."""
+    """Fetch memories and note the access of some; where it cannot be written, an answer is still an answer."""
     if touched:
-        with suppress(UnavailableError, TimeoutError):
+        try:
             async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
                 return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
+        except Exception as problem:
+            LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
     return await memories.fetch_each(parts.database, scope, ids) if ids else {}, frozenset()
 
 
