@@ -143,7 +143,7 @@ async def http_client(recollect, secret):
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
     with application(recollect) as app:
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
             yield client
 
 

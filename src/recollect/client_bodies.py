@@ -17,7 +17,7 @@ from recollect.core.checks import count_characters
 from recollect.models import Cue, NewMemory, NewMessage, Window
 
 LONGEST_WAIT_SECONDS = 8.0
-MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 8_000_000, 250_000
+MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 1_500_000, 250_000
 """How many memories, bytes and characters one request of a load takes: a server must read them all in time."""
 AWAY = frozenset({429, 502, 503, 504})
 ERRORS = {

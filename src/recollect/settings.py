@@ -122,7 +122,14 @@ class Settings(BaseSettings):
     recall_days: float = Field(
         default=30, ge=0, le=36_500, description="Days after which a kept recall is removed; 0 = never."
     )
+    ledger_days: float = Field(
+        default=400, ge=0, le=36_500, description="Days after which the daily sums of costs are removed; 0 = never."
+    )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
+    mcp_hosts: str = Field(
+        default="",
+        description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is.",
+    )
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
 
 

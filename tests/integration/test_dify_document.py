@@ -51,7 +51,7 @@ def whole():
 
 @pytest.fixture
 def document(whole):
-    return write_dify_document(copy.deepcopy(whole), "http://test")
+    return write_dify_document(copy.deepcopy(whole), "http://localhost")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_every_tool_waits_less_long_than_dify():
 
 async def test_the_document_is_given_to_anybody_for_any_address(http):
     given = (await http.get("/openapi-dify.json", headers={"Authorization": ""})).json()
-    assert given["servers"] == [{"url": "http://test"}]
+    assert given["servers"] == [{"url": "http://localhost"}]
     asked = await http.get("/openapi-dify.json", params={"base_url": "https://memory.example.com/inner/"})
     assert asked.json()["servers"] == [{"url": "https://memory.example.com/inner"}]
     assert dify_rules.check(asked.json()) == []

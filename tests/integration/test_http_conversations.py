@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from conftest import http_client, new_key
+from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.models import LEGACY, Right
 
 SCOPE = {"agent": "ada", "user": "li"}
@@ -411,10 +412,10 @@ async def test_messages_are_bounded_and_the_longest_fits(http):
     check_problem(await http.post("/v1/messages", json=full), 422, "invalid_input")
     long = TALK | {"messages": [{"role": "user", "content": "x" * 200_000}] * 6}
     problem = check_problem(await http.post("/v1/messages", json=long), 422, "invalid_input")
-    assert problem["detail"] == "messages must hold at most 1000000 characters together"
-    body = json.dumps(TALK | {"question": "x" * (16 * 2**20)}).encode()
+    assert problem["detail"] == "messages must hold at most 250000 characters together"
+    body = json.dumps(TALK | {"question": "x" * LARGEST_BODY}).encode()
     problem = check_problem(await http.post("/v1/messages", content=body, headers=JSON), 413, "too_large")
-    assert "16777216" in problem["detail"]
+    assert str(LARGEST_BODY) in problem["detail"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -167,6 +168,27 @@ async def test_requests_are_counted_logged_and_numbered(recollect, caplog):
     assert "4711" not in caplog.text
     assert "hush" not in caplog.text
     assert "rec_" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("listens", "named", "host", "status"),
+    [
+        ("127.0.0.1", "", "localhost:7077", 200),
+        ("127.0.0.1", "", "[::1]:7077", 200),
+        ("127.0.0.1", "", "evil.example", 403),
+        ("127.0.0.1", "", "[", 403),
+        ("127.0.0.1", "memory.example, other.example", "memory.example", 200),
+        ("0.0.0.0", "", "memory.example", 200),
+        ("0.0.0.0", "memory.example", "evil.example", 403),
+    ],
+)
+async def test_a_name_that_the_server_does_not_go_by_is_refused(recollect, listens, named, host, status):
+    secret = await bound_key(recollect)
+    settings = recollect.settings.model_copy(update={"host": listens, "mcp_hosts": named})
+    async with http_client(replace(recollect, settings=settings), secret) as http:
+        answer = await http.post("/mcp", json=calling("recall", text="tea"), headers=HEADERS | {"Host": host})
+    assert answer.status_code == status
+    assert ("RECOLLECT_MCP_HOSTS" in answer.text) == (status == 403)
 
 
 async def test_a_body_that_is_too_large_is_refused_and_a_large_one_is_not(recollect, monkeypatch):

@@ -36,7 +36,7 @@ LONGEST_KEY = 500
 LONGEST_BYTES = 2_000
 """Path and key are one key of an index, which has room for little more."""
 LARGEST_VALUE = 1_000_000
-LARGEST_BATCH = 8_000_000
+LARGEST_BATCH = 2_000_000
 LARGEST_ANSWER = 128_000_000
 DEEPEST_VALUE = 64
 MOST_FOUND = 1_000

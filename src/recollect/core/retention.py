@@ -33,6 +33,8 @@ class Rules:
     purge_after_days: float = 30.0
     recall_days: float = 30.0
     """After how many days a kept recall goes."""
+    ledger_days: float = 400.0
+    """After how many days the sums of the ledger go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def move(state: ConversationState, wanted: ConversationState) -> bool:
 def usual_rules(settings: Settings) -> Rules:
     """Take the rules that hold for every agent whose profile says nothing else."""
     days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
-    return Rules(*days, recall_days=settings.recall_days)
+    return Rules(*days, recall_days=settings.recall_days, ledger_days=settings.ledger_days)
 
 
 def share_kept(settings: Settings) -> float:

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from recollect.doors.http.app import create_app
+from recollect.doors.http.protocol import BoundedProtocol
 from recollect.doors.logs import log_to_stderr, report
 from recollect.doors.terminal import leave_signals, stop_on_signals
 from recollect.errors import RecollectError, SetupError
@@ -132,6 +133,7 @@ def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
         create_app(recollect=recollect),
         host=settings.host,
         port=settings.port,
+        http=BoundedProtocol,
         access_log=False,
         log_config=None,
         server_header=False,

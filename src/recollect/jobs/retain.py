@@ -1,4 +1,4 @@
-"""Move conversations on that nobody used for as long as the rules say, and let old recalls go."""
+"""Move conversations on that nobody used for as long as the rules say, and let old recalls and costs go."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.core.retention import Rules
 from recollect.errors import ConflictError
 from recollect.jobs.settle import settle_scope
 from recollect.models import Due, Scope
-from recollect.store import lifecycle, recalls, scopes
+from recollect.store import ledger, lifecycle, recalls, scopes
 from recollect.store.db import Database
 from recollect.store.lifecycle import Change
 
@@ -51,6 +51,7 @@ async def retain(database: Database, rules: Rules) -> None:
     async for overdue in find_overdue(database, rules):
         await move_on(database, overdue)
     await prune_recalls(database, rules)
+    await tidy_ledger(database, rules)
 
 
 async def prune_recalls(database: Database, rules: Rules) -> int:
@@ -59,6 +60,15 @@ async def prune_recalls(database: Database, rules: Rules) -> int:
         return 0
     before = first_id_after(datetime.now(UTC) - timedelta(days=rules.recall_days))
     return sum([await recalls.prune(database, tenant_id, before) for tenant_id in await scopes.list_tenants(database)])
+
+
+async def tidy_ledger(database: Database, rules: Rules) -> None:
+    """Add up the costs of past days, and let those go that were kept for as long as the rules say."""
+    before = datetime.now(UTC) - timedelta(days=rules.ledger_days)
+    for tenant_id in await scopes.list_tenants(database):
+        await ledger.fold(database, tenant_id)
+        if rules.ledger_days:
+            await ledger.prune(database, tenant_id, before)
 
 
 async def retain_now(
@@ -72,4 +82,5 @@ async def retain_now(
         report(number)
     if not dry_run:
         await prune_recalls(database, rules)
+        await tidy_ledger(database, rules)
     return [overdue.due for overdue in found]

@@ -65,3 +65,16 @@ async def read_sums(
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["sums"], {"days": days, "agent": agent, "user": user})
     return [LedgerSum(**row) for row in await found.fetchall()]
+
+
+async def fold(database: Database, tenant_id: int) -> None:
+    """Add up what is older than two days: one line for each scope, day, step, model, prompt and outcome."""
+    async with database.transaction(tenant_id) as connection:
+        await connection.execute(QUERIES["fold"])
+
+
+async def prune(database: Database, tenant_id: int, before: datetime) -> int:
+    """Remove a tenant's lines from before a moment, and count them."""
+    async with database.transaction(tenant_id) as connection:
+        gone = await connection.execute(QUERIES["prune"], {"before": before})
+    return gone.rowcount

@@ -17,9 +17,9 @@ left join (select tokens_per_day from tenants where id = current_tenant()) own o
 
 -- name: sums
 -- No agent means all scopes of the tenant.
-select (at at time zone 'UTC')::date as day, step, model, count(*) as calls,
-       count(*) filter (where outcome like 'failed%%') as failed,
-       count(*) filter (where outcome = 'salvaged') as salvaged,
+select (at at time zone 'UTC')::date as day, step, model, sum(calls)::bigint as calls,
+       coalesce(sum(calls) filter (where outcome like 'failed%%'), 0)::bigint as failed,
+       coalesce(sum(calls) filter (where outcome = 'salvaged'), 0)::bigint as salvaged,
        sum(prompt_tokens)::bigint as prompt_tokens, sum(completion_tokens)::bigint as completion_tokens,
        sum(price) as price, sum(milliseconds) as milliseconds
 from ledger
@@ -30,3 +30,23 @@ where tenant_id = current_tenant()
   ))
 group by 1, 2, 3
 order by 1 desc, 2, 3
+
+-- name: fold
+-- What was added up bears the first moment of its day. Of a scope that is enriched anew every line is still needed.
+with folded as (
+    delete from ledger
+    where tenant_id = current_tenant() and at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
+      and at <> date_trunc('day', at, 'UTC')
+      and not exists (select from runs where runs.scope_id = ledger.scope_id and runs.state = 'building')
+    returning scope_id, date_trunc('day', at, 'UTC') as day, step, model, prompt_version, outcome,
+              prompt_tokens, completion_tokens, price, milliseconds, calls
+)
+insert into ledger (scope_id, at, step, model, prompt_version, outcome, prompt_tokens, completion_tokens, price,
+                    milliseconds, calls)
+select scope_id, day, step, model, prompt_version, outcome, sum(prompt_tokens), sum(completion_tokens), sum(price),
+       sum(milliseconds), sum(calls)
+from folded
+group by scope_id, day, step, model, prompt_version, outcome
+
+-- name: prune
+delete from ledger where tenant_id = current_tenant() and at < %(before)s

@@ -69,7 +69,7 @@ returning id
 
 -- name: past
 -- What questions of enrichment came to so far, by the tenant.
-select count(*) filter (where step = 'summarise') as segments,
+select coalesce(sum(calls) filter (where step = 'summarise'), 0)::bigint as segments,
        coalesce(sum(prompt_tokens) filter (where step = 'resolve'), 0)::bigint as prompt_tokens,
        coalesce(sum(completion_tokens), 0)::bigint as completion_tokens
 from ledger

@@ -2477,6 +2477,7 @@ CREATE TABLE public.ledger (
     price double precision,
     milliseconds double precision NOT NULL,
     outcome text NOT NULL,
+    calls bigint DEFAULT 1 NOT NULL,
     source_id uuid
 );
 

@@ -15,7 +15,7 @@ from recollect_crewai.records import measure, to_put
 
 T = TypeVar("T")
 AT_ONCE = 30
-BYTES_AT_ONCE = 6_000_000
+BYTES_AT_ONCE = 1_500_000
 PAGE = 1_000
 
 

@@ -23,7 +23,7 @@ from recollect.models.items import DropItem, FindItems, GetItem, Item, ListPaths
 Saver: TypeAlias = base.BaseCheckpointSaver[str]
 Writes: TypeAlias = Sequence[tuple[str, Any]]
 ROOT, STATES, VALUES, WRITES, KEY, END, METADATA = "checkpoints", "states", "values", "writes", ".", "|", "metadata."
-PIECE, BATCH_SIZE, MOST, PAGE = 900_000, 7_000_000, 1_000, 20
+PIECE, BATCH_SIZE, MOST, PAGE = 900_000, 1_900_000, 1_000, 20
 """How much text an item and a batch hold, how many operations a batch, as the server takes it; and how much a page."""
 
 

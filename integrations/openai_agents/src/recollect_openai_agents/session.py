@@ -19,7 +19,7 @@ from recollect_openai_agents.items import EXACT, fold, unfold
 
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 MOST_MESSAGES = 1_000
-MOST_CHARACTERS = 1_000_000
+MOST_CHARACTERS = 250_000
 PAGE_TOKENS = 200_000
 TOKENS_EACH = 500
 """What an item costs about; only how much is read at once depends on it."""

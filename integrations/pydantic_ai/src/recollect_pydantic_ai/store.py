@@ -22,7 +22,7 @@ from recollect.models.items import DropItem, GetItem, Item, ItemOperation, Path,
 from recollect_pydantic_ai.entries import Link, Shelf, check_size, to_entry, to_key, to_link, to_record
 
 MOST_OPERATIONS = 900
-MOST_CHARACTERS = 900_000
+MOST_CHARACTERS = 225_000
 PAGE = 1_000
 ENTRIES_AT_ONCE = 200
 

@@ -22,13 +22,14 @@ from recollect.doors.http.conversation_bodies import (
 )
 from recollect.doors.http.door import Admission, admission, chat_time
 from recollect.doors.http.problems import describe
+from recollect.doors.http.reading import JsonRoute
 from recollect.models import Context, Conversation, Conversations, ConversationState, History, PurgeReceipt, Reply
 
 JSON = "application/json"
 CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)
 CONTEXT, HISTORY, REPLY = TypeAdapter(Context), TypeAdapter(History), TypeAdapter(Reply)
 RECEIPT = TypeAdapter(PurgeReceipt)
-router = APIRouter(prefix="/v1", tags=["conversations"])
+router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]

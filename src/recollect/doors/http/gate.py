@@ -1,4 +1,4 @@
-"""Turn callers away before their body is read: parsing megabytes is for those who hold a key."""
+"""Turn callers away before their body is read: it is taken from those alone who hold a key."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.doors.http.dify_problems import RETRIEVAL, refuse
 from recollect.doors.http.door import DOOR, SHOW_KEY
+from recollect.doors.http.middleware import has_body
 from recollect.doors.http.problems import answer_error, respond
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
 
 GUARDED = ("/v1/", "/mcp", "/dify/")
-SMALL_BODY = 64 * 1024
 
 
 class Gate:
-    """Refuse requests without a key at once, and large ones whose key was not valid lately.
+    """Refuse requests without a key at once, and those with a body whose key was not valid lately.
 
     Nobody is let in by this: every request is admitted by the database as well.
     """
@@ -38,13 +38,12 @@ class Gate:
 
 
 async def check_key(scope: Scope) -> None:
-    """Raise unless a key is shown; ask the database about it only where a large body is at stake."""
+    """Raise unless a key is shown; ask the database about it before a body is read."""
     headers = dict(scope["headers"])
     scheme, _, shown = headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer" or not shown.strip():
         raise UnauthenticatedError(SHOW_KEY)
-    size = headers.get(b"content-length", b"" if b"transfer-encoding" in headers else b"0")
-    if size.isdigit() and int(size) <= SMALL_BODY:
+    if not has_body(headers):
         return
     secret, state = shown.strip().decode("latin-1"), scope["app"].state
     if not state.known_keys.has(secret):

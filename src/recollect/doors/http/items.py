@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from recollect.doors.http.bodies import AGENT, USER, Body, Integer, Moment, Name, Number, UserName
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
+from recollect.doors.http.reading import JsonRoute
 from recollect.models import JSON
 from recollect.models.items import (
     DropItem,
@@ -24,7 +25,7 @@ from recollect.models.items import (
     PutItem,
 )
 
-router = APIRouter(prefix="/v1", tags=["items"])
+router = APIRouter(prefix="/v1", tags=["items"], route_class=JsonRoute)
 Admitted = Annotated[Admission, Depends(admission)]
 Segments = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)]
 ItemKey = Annotated[str, Field(min_length=1, max_length=500)]

@@ -25,13 +25,14 @@ from recollect.doors.http.bodies import (
 )
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
+from recollect.doors.http.reading import JsonRoute
 from recollect.doors.http.times import AskedTimes
 from recollect.errors import NotFoundError
 from recollect.models import Memory, Page, Recollection
 
 JSON = "application/json"
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
-router = APIRouter(prefix="/v1", tags=["memories"])
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]

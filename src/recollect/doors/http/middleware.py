@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import time
+from collections.abc import Mapping
 from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
@@ -26,6 +27,8 @@ SECONDS = Histogram(
     ["method", "route"],
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
 )
+UPLOAD_SECONDS = 60.0
+"""So long a body may take in all, however steadily it comes."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -56,13 +59,18 @@ class Observed:
         except TooLargeError:
             await call.fail(413, "too_large", f"A request may have at most {LARGEST_BODY} bytes.")
         except TimeoutError:
-            await call.fail(503, "unavailable", f"No answer within {call.deadline_seconds:g} seconds; try again.")
+            await call.fail(*call.describe_lateness())
         except Exception as problem:
             # Whoever answers after us would print the error's text, and that may quote content.
             report(LOG, "failure", problem, request_id=call.id.decode())
             await call.fail(500, "internal", "Something is wrong with the service; its log says where.")
         finally:
             call.finish()
+
+
+def has_body(headers: Mapping[bytes, bytes]) -> bool:
+    """Tell whether a request announces a body."""
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
 
 class Call:
@@ -76,11 +84,14 @@ class Call:
         self._started, self._size, self._status = time.perf_counter(), 0, 0
         self.deadline_seconds: float = scope["app"].state.recollect.settings.deadline_seconds
         self.timer = asyncio.timeout(None)
+        self._uploading = has_body(self._headers)
+        self._upload_ends = asyncio.get_running_loop().time() + UPLOAD_SECONDS
         scope["allow_seconds"] = self.allow
 
     def extend(self) -> None:
-        """Start the deadline anew: it counts from the last part of the body, so that slow lines may upload."""
-        self.timer.reschedule(asyncio.get_running_loop().time() + self.deadline_seconds)
+        """Start the deadline anew: it counts from the last part of the body, which may not come for ever."""
+        ends = asyncio.get_running_loop().time() + self.deadline_seconds
+        self.timer.reschedule(min(ends, self._upload_ends) if self._uploading else ends)
 
     def allow(self, seconds: float) -> None:
         """Give this request more time than others have: a route calls it that waits for a model."""
@@ -97,8 +108,15 @@ class Call:
         message = await self._receive()
         self._size += len(message.get("body", b""))
         self.check_size(self._size)
+        self._uploading = self._uploading and message.get("more_body", False)
         self.extend()
         return message
+
+    def describe_lateness(self) -> tuple[int, str, str]:
+        """Say who was late: the client with its body, or we with the answer."""
+        if self._uploading:
+            return 408, "too_slow", f"The body must arrive within {UPLOAD_SECONDS:g} seconds, without long pauses."
+        return 503, "unavailable", f"No answer within {self.deadline_seconds:g} seconds; try again."
 
     @staticmethod
     def check_size(size: int) -> None:
@@ -110,7 +128,9 @@ class Call:
         """Pass the answer on, with the request's id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id)]
+            # Whoever is answered before the body has come is not to go on sending it.
+            closing = [(b"connection", b"close")] if self._uploading else []
+            message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id), *closing]
         elif message.get("more_body"):
             # An answer that comes in pieces may go on for as long as each of them comes in time.
             self.extend()

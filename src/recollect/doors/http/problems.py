@@ -45,6 +45,7 @@ TITLES = {
     403: "This API key may not do that",
     404: "Not found",
     405: "Method not allowed",
+    408: "The request came too slowly",
     409: "The request conflicts with what is there",
     413: "The request is too large",
     422: "The request cannot be accepted as it stands",

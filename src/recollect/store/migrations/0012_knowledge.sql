@@ -154,6 +154,8 @@ create table ledger (
     price double precision,
     milliseconds double precision not null,
     outcome text not null,
+    -- More than one where a day was added up.
+    calls bigint not null default 1,
     -- What it was done for: a segment, or nothing named.
     source_id uuid,
     primary key (scope_id, number)
