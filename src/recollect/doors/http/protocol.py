@@ -14,6 +14,8 @@ HEADER_SECONDS = 10.0
 class BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # chosen when it is imported
     """Serve a connection as usual, but bound the time that headers take."""
 
+    cycle: Any
+    transport: Any
     _header_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - the server's signature
