@@ -25,6 +25,8 @@ from recollect.errors import ConflictError, InvalidInputError
 from recollect.models import LEGACY, ConversationState, Kind, NewMemory, NewMessage, Role
 
 LONGEST_MESSAGE = 200_000
+MOST_WITH_PARTS = 1_000_000
+"""Beside a content the texts of parts are kept, but neither analysed nor embedded."""
 MOST_PARTS = 64
 LONGEST_URL = 8_000
 ANYTHING = "-"
@@ -112,8 +114,10 @@ def check_messages(messages: Sequence[NewMessage]) -> None:
     """Check everything one call wants appended."""
     if not 1 <= len(messages) <= MOST_MEMORIES:
         raise InvalidInputError(f"messages must hold 1 to {MOST_MEMORIES} items")
-    if sum(map(count_characters, messages)) > MOST_CHARACTERS:
+    if sum(len(said(message)) for message in messages) > MOST_CHARACTERS:
         raise InvalidInputError(f"messages must hold at most {MOST_CHARACTERS} characters together")
+    if sum(map(count_characters, messages)) > MOST_WITH_PARTS:
+        raise InvalidInputError(f"messages must hold at most {MOST_WITH_PARTS} characters with their parts")
     for position, message in enumerate(messages):
         check_message(message, f"messages.{position}")
         if isinstance(message.parent, int) and not 0 <= message.parent < position:
@@ -133,7 +137,7 @@ def check_message(message: NewMessage, name: str = "message") -> None:
     check_text("content", message.content, LONGEST_MESSAGE)
     check_text("parts", text, LONGEST_MESSAGE)
     if not text.strip() and not message.attachments and message.role in {Role.USER, Role.SYSTEM}:
-        raise InvalidInputError(f"{name} is empty: a user's or system's needs content, parts or attachments")
+        raise InvalidInputError(f"{name} is empty: a user's or system's message needs content, parts or attachments")
     if max(len(message.parts), len(message.attachments)) > MOST_PARTS:
         raise InvalidInputError(f"parts and attachments must hold at most {MOST_PARTS} items each")
     for part in message.parts:
