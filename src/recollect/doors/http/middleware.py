@@ -84,7 +84,7 @@ class Call:
         self._started, self._size, self._status = time.perf_counter(), 0, 0
         self.deadline_seconds: float = scope["app"].state.recollect.settings.deadline_seconds
         self.timer = asyncio.timeout(None)
-        self._uploading = has_body(self._headers)
+        self._uploading, self._waiting = has_body(self._headers), False
         self._upload_ends = asyncio.get_running_loop().time() + UPLOAD_SECONDS
         scope["allow_seconds"] = self.allow
 
@@ -105,7 +105,9 @@ class Call:
 
     async def receive(self) -> Message:
         """Pass the body on while it stays within the limit."""
+        self._waiting = self._uploading
         message = await self._receive()
+        self._waiting = False
         self._size += len(message.get("body", b""))
         self.check_size(self._size)
         self._uploading = self._uploading and message.get("more_body", False)
@@ -114,7 +116,7 @@ class Call:
 
     def describe_lateness(self) -> tuple[int, str, str]:
         """Say who was late: the client with its body, or we with the answer."""
-        if self._uploading:
+        if self._waiting:
             return 408, "too_slow", f"The body must arrive within {UPLOAD_SECONDS:g} seconds, without long pauses."
         return 503, "unavailable", f"No answer within {self.deadline_seconds:g} seconds; try again."
 
