@@ -27,16 +27,8 @@ from recollect.models import LEGACY, Appended, Caller, ConversationState, NewMes
 from recollect.store import conversations, lifecycle, segments
 from recollect.store.db import Connection
 from recollect.store.memories import Row
-from recollect.verbs.parts import Parts, spare_loop
-from recollect.verbs.remember import (
-    HEAVY_MEMORIES,
-    AskBeside,
-    StoreBeside,
-    Write,
-    embed_missing,
-    perform,
-    prepare_in_time,
-)
+from recollect.verbs.parts import Parts
+from recollect.verbs.remember import AskBeside, StoreBeside, Write, embed_missing, perform, prepare_in_time
 
 Counts = Sequence[Mapping[str, int]]
 
@@ -47,9 +39,8 @@ async def append(
     """Append messages to a conversation, making it if it is new; the same key appends them once."""
     check_conversation(conversation)
     check_idempotency_key(key)
-    await spare_loop(len(new) > HEAVY_MEMORIES, check_messages, new)
     # In a thread: the first count reads a vocabulary, and a long text takes its time.
-    counted = await asyncio.to_thread(count_all, parts.tokenizers, new)
+    counted = await asyncio.to_thread(check_and_count, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
     # What the conversation said last is not read before the transaction: a vector that lacks it is made anew by a job.
@@ -76,6 +67,12 @@ async def append(
         Appended(each.id, each.number, each.parent, tokens.get(name, 0))
         for each, tokens in zip(linked, counted, strict=True)
     ]
+
+
+def check_and_count(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
+    """Check everything one call wants appended, and count what it costs."""
+    check_messages(new)
+    return count_all(tokenizers, new)
 
 
 def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:

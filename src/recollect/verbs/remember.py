@@ -88,12 +88,17 @@ async def remember(
 ) -> list[Receipt]:
     """Store memories and return their receipts once they are durable; the same key stores them once."""
     check_idempotency_key(key)
-    await spare_loop(is_heavy(new), check_new_memories, new)
-    prepared = await prepare_in_time(new)
+    prepared = await spare_loop(is_heavy(new), check_and_prepare, new)
     vectors = await embed_missing(parts, new)
     write = Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b"")
     async with parts.database.transaction(scope.tenant_id) as connection:
         return await perform(parts, connection, write)
+
+
+def check_and_prepare(new: Sequence[NewMemory]) -> list[Prepared]:
+    """Check everything one call wants remembered, and analyse it."""
+    check_new_memories(new)
+    return prepare_all(new)
 
 
 async def prepare_in_time(new: Sequence[NewMemory]) -> list[Prepared]:

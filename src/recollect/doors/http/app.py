@@ -36,7 +36,7 @@ from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
 from recollect.doors.mcp import http as mcp
-from recollect.settings import Settings
+from recollect.settings import Settings, read_settings
 from recollect.wiring import Recollect, open_recollect
 
 DESCRIPTION = "The memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget."
@@ -51,7 +51,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             app.state.recollect = recollect
             yield
             return
-        chosen = settings or Settings()
+        chosen = settings or read_settings()
         async with open_recollect(chosen, wait_seconds=chosen.start_wait_seconds) as opened:
             app.state.recollect = opened
             yield

@@ -37,6 +37,9 @@ Admitted = Annotated[Admission, Depends(admission)]
 Agent = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
 ID = UUID("0199a3b0-7c1e-7000-8000-5a1f0c2d9e47")
+IdempotencyKey = Annotated[
+    str, Header(max_length=255, description="Send the same key to store the same memories only once.")
+]
 MemoryId = Annotated[UUID, Path(description="The memory's id.", examples=[ID])]
 
 
@@ -44,9 +47,7 @@ MemoryId = Annotated[UUID, Path(description="The memory's id.", examples=[ID])]
 async def remember(
     body: RememberBody,
     admit: Admitted,
-    idempotency_key: Annotated[
-        str, Header(max_length=255, description="Send the same key to store the same memories only once.")
-    ] = "",
+    idempotency_key: IdempotencyKey = "",
 ) -> Response:
     """Store one memory of a scope, or up to 1,000 in one transaction; they are searchable when this returns."""
     mind = await admit(body.agent, body.user)
@@ -58,9 +59,7 @@ async def remember(
 async def load(
     body: LoadBody,
     admit: Admitted,
-    idempotency_key: Annotated[
-        str, Header(max_length=255, description="Send the same key to store the same memories only once.")
-    ] = "",
+    idempotency_key: IdempotencyKey = "",
 ) -> Response:
     """Store up to 1,000 memories of an import in one transaction, faster than one by one; vectors follow by a job."""
     mind = await admit(body.agent, body.user)
