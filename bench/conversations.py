@@ -177,7 +177,7 @@ async def measure_history(mind: Mind, talks: list[Talk], rounds: int) -> Figures
 
 async def read_naively(mind: Mind, talk: Talk, tokenizer: Tokenizer, leaf: UUID | None = None) -> list[UUID]:
     """Read the newest 500 messages, walk among them from a leaf, and count what fits, all in Python."""
-    async with mind.parts.database.reading(mind.scope.tenant_id) as connection:
+    async with mind.access.parts.database.reading(mind.access.scope.tenant_id) as connection:
         found = await connection.execute(NEWEST, (talk.scope_id, talk.name, MOST_FETCHED))
     rows = {str(row["id"]): row for row in await found.fetchall()}
     nodes = [Node(identity, str(row["parent_id"]) if row["parent_id"] else None) for identity, row in rows.items()]
@@ -208,15 +208,16 @@ async def judge_naive(mind: Mind, talk: Talk, tokenizer: Tokenizer, chance: rand
 
 async def count_rows(recollect: Recollect, mind: Mind, talk: Talk) -> dict[str, float]:
     """Let the server say how many rows it looked at for a history, and how many it returned."""
+    scope = mind.access.scope
     asked = {
-        "agent": mind.scope.agent, "user": mind.scope.user, "conversation": talk.name, "leaf": talk.leaves[-1],
+        "agent": scope.agent, "user": scope.user, "conversation": talk.name, "leaf": talk.leaves[-1],
         "tokenizer": "o200k_base", "image_tokens": 0, "unanswered": False, "budget": BUDGET,
         "at": None, "before": None,
     }  # fmt: skip
     async with await psycopg.AsyncConnection.connect(
         recollect.addresses.service, autocommit=True, prepare_threshold=None, row_factory=dict_row
     ) as connection:
-        await connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
+        await connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         returned = len(await (await connection.execute(QUERIES["walk"], asked)).fetchall())
         explained = await connection.execute(f"explain (analyze, buffers, format json) {QUERIES['walk']}", asked)
         row = await explained.fetchone()

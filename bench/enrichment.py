@@ -44,12 +44,13 @@ from recollect.core.terms import script_of
 from recollect.llm.configured import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeChatModel
+from recollect.mind.service import Addresses
 from recollect.models import NewMessage, Role
 from recollect.models.knowledge import Ending, Turn
 from recollect.store import scopes, segments
 from recollect.store.cluster import Cluster
 from recollect.store.ownership import ensure_database
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from acceptance import zereker_script
@@ -202,7 +203,7 @@ def ask_elsewhere(talk: Talk, figures: dict[str, float]) -> dict[str, float]:
 async def cut_elsewhere(recollect: Recollect, user: str) -> dict[str, dict[str, float]]:
     """Cut the same talk at other thresholds: how many segments, how many end by topic, how long they are."""
     mind = await recollect.mind("bench", user)
-    place = await scopes.locate(recollect.parts.database, mind.scope)
+    place = await scopes.locate(recollect.parts.database, mind.access.scope)
     scope_id, turns = place.scope_id or 0, list[Turn]()
     first, whole = 1, False
     while not whole:

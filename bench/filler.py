@@ -64,7 +64,7 @@ def memories(start: int, count: int, randomness: np.random.Generator, dimensions
 
 async def place_of(recollect: Recollect, mind: Mind) -> Place:
     """Find where a scope lies."""
-    return await locate(recollect.parts.database, mind.scope)
+    return await locate(recollect.parts.database, mind.access.scope)
 
 
 def reading(vector: np.ndarray) -> Reading:

@@ -135,7 +135,7 @@ async def measure_walk(recollect: Recollect, hops: int, rounds: int) -> dict[str
             return await answer.fetchall()
 
         async def walk_facts(_: int) -> object:
-            walked = (await graph.walk(recollect.parts.database, mind.scope, starts, bounds))[1]
+            walked = (await graph.walk(recollect.parts.database, mind.access.scope, starts, bounds))[1]
             found.append(len(walked.relations))
             return walked
 

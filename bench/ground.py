@@ -14,9 +14,10 @@ from types import MappingProxyType
 import numpy as np
 
 from recollect import Recollect, Settings
+from recollect.mind.service import Addresses
 from recollect.store.cluster import Cluster
 from recollect.store.ownership import ensure_database
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 
 DIMENSIONS = 384
 OUT = Path(__file__).resolve().parent / "out"

@@ -66,7 +66,7 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
             for question, cue in stored.cues if in_training(name, number) else ():
                 answer = await stored.mind.recall(replace(cue, keep=True))
                 kept = answer.recall_id and await recalls.fetch(
-                    recollect.parts.database, stored.mind.scope, answer.recall_id
+                    recollect.parts.database, stored.mind.access.scope, answer.recall_id
                 )
                 if kept:
                     gold = {each for each, turn in stored.turns.items() if turn in question.gold}

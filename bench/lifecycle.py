@@ -80,8 +80,8 @@ async def live(mind: Mind, state: ConversationState) -> dict[str, float]:
     waits: list[float] = []
     done = asyncio.Event()
     writing = asyncio.create_task(chatter(mind, waits, done))
-    database, began = mind.parts.database, time.perf_counter()
-    scope_id = await lifecycle.change(database, mind.scope, "long", Change(state, "bench"))
+    database, began = mind.access.parts.database, time.perf_counter()
+    scope_id = await lifecycle.change(database, mind.access.scope, "long", Change(state, "bench"))
     changed = time.perf_counter()
     steps: list[float] = []
     while True:

@@ -101,7 +101,7 @@ def make_scope(connection: psycopg.Connection, mind: Mind, size: int) -> int | N
         'insert into scopes (id, tenant_id, agent, "user", memory_count) '
         "select %(tenant)s::bigint << 40 | nextval('scope_numbers'), %(tenant)s, %(agent)s, '', %(size)s "
         "on conflict do nothing returning id",
-        {"tenant": mind.scope.tenant_id, "agent": mind.scope.agent, "size": size},
+        {"tenant": mind.access.scope.tenant_id, "agent": mind.access.scope.agent, "size": size},
     ).fetchone()
     return row[0] if row else None
 

@@ -81,7 +81,9 @@ async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[st
         Cue(filler.sentence(number), embedding=vectors[number].tolist(), touch=False) for number in range(rounds + 3)
     ]
     bodies = [
-        json.dumps({"agent": mind.scope.agent, "text": cue.text, "embedding": cue.embedding, "touch": False}).encode()
+        json.dumps(
+            {"agent": mind.access.scope.agent, "text": cue.text, "embedding": cue.embedding, "touch": False}
+        ).encode()
         for cue in cues
     ]
     caller = await recollect.operator.act_for("default")

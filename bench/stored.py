@@ -22,11 +22,12 @@ from ground import OUT, open_folder
 from recollect import Mind, Recollect, Settings
 from recollect.core.terms import embedded_text, script_of, utterance_before
 from recollect.llm.embedder import Embedder
+from recollect.mind.service import Addresses
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Profile, Role
 from recollect.store.cluster import Cluster
 from recollect.store.ownership import ensure_database
 from recollect.verbs import remember
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 
 Vectors = NDArray[np.float32]
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}

@@ -63,7 +63,7 @@ async def measure_exact(recollect: Recollect, mind: Mind, rounds: int) -> dict[s
     place = await filler.place_of(recollect, mind)
 
     async def ask_bare(number: int) -> object:
-        async with recollect.parts.database.reading(mind.scope.tenant_id) as connection:
+        async with recollect.parts.database.reading(mind.access.scope.tenant_id) as connection:
             found = await connection.execute(BARE, bare_parameters(place, cues[number]))
         return await found.fetchall()
 
@@ -111,7 +111,7 @@ async def plainly(recollect: Recollect, mind: Mind) -> AsyncIterator[Connection]
         recollect.addresses.service, autocommit=True, prepare_threshold=None, row_factory=dict_row
     ) as connection:
         await register_vector_async(connection)
-        await connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
+        await connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         yield connection
 
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from programs import plain_environment
 from recollect.doors.cli import main
-from recollect.wiring import Addresses
+from recollect.mind.service import Addresses
 
 # Wide enough for every table; what a terminal's width changes is tested with a width of its own.
 COLUMNS = "200"

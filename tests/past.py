@@ -19,7 +19,7 @@ def moment(owner):
 
 
 def scope_of(mind, owner):
-    named = [mind.scope.tenant_id, mind.scope.agent, mind.scope.user]
+    named = [mind.access.scope.tenant_id, mind.access.scope.agent, mind.access.scope.user]
     query = 'select id from scopes where tenant_id = %s and agent = %s and "user" = %s'
     return owner.execute(query, named).fetchone()[0]
 

@@ -19,10 +19,11 @@ from folders import open_folder
 from ports import free_port
 from programs import COMMAND, plain_environment
 from recollect.llm.configured import build_embedder
+from recollect.mind.service import Addresses
 from recollect.models import Right
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)
 PATIENCE_SECONDS = 90

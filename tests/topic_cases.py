@@ -46,7 +46,7 @@ def links_of(case, ids=None) -> list[TopicLink]:
 async def propose(mind, *topics, now, limit=5, **fields):
     """Ask the channel alone, as a recall does: what it proposes is its own, however it is ranked with others."""
     cue = Cue("anything", topics=topics, now=now, **fields)
-    place = await locate(mind.parts.database, mind.scope)
-    async with mind.parts.database.reading(mind.scope.tenant_id) as connection:
+    place = await locate(mind.access.parts.database, mind.access.scope)
+    async with mind.access.parts.database.reading(mind.access.scope.tenant_id) as connection:
         answer = await TopicChannel().ask(connection, place, read(cue, None, now=now), limit)
     return await answer()

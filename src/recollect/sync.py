@@ -7,24 +7,25 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclo
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
-from recollect.block_view import BlockView
-from recollect.client import Client
-from recollect.client_line import BlockingLine
-from recollect.conversation_view import ConversationView
-from recollect.fading_view import FadingView
-from recollect.items_view import ItemsView
-from recollect.knowledge_view import KnowledgeView
-from recollect.mind import Mind
+from recollect.client.blocks import RemoteBlocks
+from recollect.client.client import Client, RemoteMind
+from recollect.client.conversations import RemoteConversation
+from recollect.client.fading import RemoteFading
+from recollect.client.items import RemoteItems
+from recollect.client.knowledge import RemoteKnowledge
+from recollect.client.recalls import RemoteRecalls
+from recollect.client.topics import RemoteTopics
+from recollect.client.transport import BlockingLine
+from recollect.loading import load
 from recollect.models import Ledger, Receipt, Recollection
 from recollect.models.graph import GraphFormat
-from recollect.recalls_view import RecallsView
-from recollect.settings import Settings
-from recollect.topics_view import TopicsView
-from recollect.wiring import open_recollect
+
+if TYPE_CHECKING:
+    from recollect.settings import Settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -138,7 +139,7 @@ class Blocking:
 
 
 def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Concatenate[Blocking, P], R]:
-    """Give a method of a mind or a conversation the same signature without `await`."""
+    """Give a method of a mind or a conversation the same signature without `await`; those of the SDK lend theirs."""
 
     def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> R:
         bound: Callable[P, Awaitable[R]] = getattr(self.inner, method.__name__)
@@ -152,65 +153,65 @@ def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Co
 class BlockingConversation(Blocking):
     """A conversation whose methods return when they are done; here or on a server."""
 
-    append = blocking(ConversationView.append)
-    history = blocking(ConversationView.history)
-    context = blocking(ConversationView.context)
-    converse = blocking(ConversationView.converse)
-    leaves = blocking(ConversationView.leaves)
-    segments = blocking(ConversationView.segments)
-    close_segment = blocking(ConversationView.close_segment)
-    read = blocking(ConversationView.read)
-    describe = blocking(ConversationView.describe)
-    archive = blocking(ConversationView.archive)
-    restore = blocking(ConversationView.restore)
-    delete = blocking(ConversationView.delete)
-    purge = blocking(ConversationView.purge)
-    receipts = blocking(ConversationView.receipts)
+    append = blocking(RemoteConversation.append)
+    history = blocking(RemoteConversation.history)
+    context = blocking(RemoteConversation.context)
+    converse = blocking(RemoteConversation.converse)
+    leaves = blocking(RemoteConversation.leaves)
+    segments = blocking(RemoteConversation.segments)
+    close_segment = blocking(RemoteConversation.close_segment)
+    read = blocking(RemoteConversation.read)
+    describe = blocking(RemoteConversation.describe)
+    archive = blocking(RemoteConversation.archive)
+    restore = blocking(RemoteConversation.restore)
+    delete = blocking(RemoteConversation.delete)
+    purge = blocking(RemoteConversation.purge)
+    receipts = blocking(RemoteConversation.receipts)
 
 
 @dataclass(frozen=True)
 class BlockingBlocks(Blocking):
     """What can be shown of a scope, by methods that return when they are done; here or on a server."""
 
-    recall = blocking(BlockView.recall)
-    resolve = blocking(BlockView.resolve)
+    recall = blocking(RemoteBlocks.recall)
+    resolve = blocking(RemoteBlocks.resolve)
 
 
 @dataclass(frozen=True)
 class BlockingFading(Blocking):
     """What fades in a scope, by methods that return when they are done; here or on a server."""
 
-    fade = blocking(FadingView.fade)
-    explain = blocking(FadingView.explain)
-    faded = blocking(FadingView.faded)
-    restore = blocking(FadingView.restore)
+    fade = blocking(RemoteFading.fade)
+    explain = blocking(RemoteFading.explain)
+    faded = blocking(RemoteFading.faded)
+    restore = blocking(RemoteFading.restore)
 
 
 @dataclass(frozen=True)
 class BlockingItems(Blocking):
     """The items of a scope, by methods that return when they are done; here or on a server."""
 
-    batch = blocking(ItemsView.batch)
-    put = blocking(ItemsView.put)
-    get = blocking(ItemsView.get)
-    drop = blocking(ItemsView.drop)
-    find = blocking(ItemsView.find)
-    paths = blocking(ItemsView.paths)
+    batch = blocking(RemoteItems.batch)
+    put = blocking(RemoteItems.put)
+    get = blocking(RemoteItems.get)
+    drop = blocking(RemoteItems.drop)
+    find = blocking(RemoteItems.find)
+    paths = blocking(RemoteItems.paths)
 
 
 @dataclass(frozen=True)
 class BlockingKnowledge(Blocking):
     """What is known in a scope, by methods that return when they are done; here or on a server."""
 
-    state = blocking(KnowledgeView.state)
-    end = blocking(KnowledgeView.end)
-    facts = blocking(KnowledgeView.facts)
-    fact_versions = blocking(KnowledgeView.fact_versions)
-    entities = blocking(KnowledgeView.entities)
-    entity = blocking(KnowledgeView.entity)
-    neighbours = blocking(KnowledgeView.neighbours)
-    paths = blocking(KnowledgeView.paths)
-    timeline = blocking(KnowledgeView.timeline)
+    state = blocking(RemoteKnowledge.state)
+    end = blocking(RemoteKnowledge.end)
+    facts = blocking(RemoteKnowledge.facts)
+    fact_versions = blocking(RemoteKnowledge.fact_versions)
+    entities = blocking(RemoteKnowledge.entities)
+    entity = blocking(RemoteKnowledge.entity)
+    neighbours = blocking(RemoteKnowledge.neighbours)
+    paths = blocking(RemoteKnowledge.paths)
+    timeline = blocking(RemoteKnowledge.timeline)
 
     def export(
         self,
@@ -229,23 +230,23 @@ class BlockingKnowledge(Blocking):
 class BlockingRecalls(Blocking):
     """The kept recalls of a scope, by methods that return when they are done; here or on a server."""
 
-    list = blocking(RecallsView.list)
-    explain = blocking(RecallsView.explain)
-    replay = blocking(RecallsView.replay)
+    list = blocking(RemoteRecalls.list)
+    explain = blocking(RemoteRecalls.explain)
+    replay = blocking(RemoteRecalls.replay)
 
 
 @dataclass(frozen=True)
 class BlockingTopics(Blocking):
     """The topics of a scope, by methods that return when they are done; here or on a server."""
 
-    tree = blocking(TopicsView.tree)
-    links = blocking(TopicsView.links)
-    related = blocking(TopicsView.related)
-    link = blocking(TopicsView.link)
-    unlink = blocking(TopicsView.unlink)
-    rename = blocking(TopicsView.rename)
-    move = blocking(TopicsView.move)
-    merge = blocking(TopicsView.merge)
+    tree = blocking(RemoteTopics.tree)
+    links = blocking(RemoteTopics.links)
+    related = blocking(RemoteTopics.related)
+    link = blocking(RemoteTopics.link)
+    unlink = blocking(RemoteTopics.unlink)
+    rename = blocking(RemoteTopics.rename)
+    move = blocking(RemoteTopics.move)
+    merge = blocking(RemoteTopics.merge)
 
 
 @dataclass(frozen=True)
@@ -254,25 +255,25 @@ class BlockingMind(Blocking):
 
     inner: Verbs
 
-    remember = blocking(Mind.remember)
-    load = blocking(Mind.load)
-    recall = blocking(Mind.recall)
-    recall_each = blocking(Mind.recall_each)
-    get = blocking(Mind.get)
-    browse = blocking(Mind.browse)
-    forget = blocking(Mind.forget)
-    associate = blocking(Mind.associate)
-    last_chat = blocking(Mind.last_chat)
-    feedback = blocking(Mind.feedback)
-    overview = blocking(Mind.overview)
-    profile = blocking(Mind.profile)
-    set_profile = blocking(Mind.set_profile)
-    metadata = blocking(Mind.metadata)
-    tune = blocking(Mind.tune)
-    reflect = blocking(Mind.reflect)
-    reflect_later = blocking(Mind.reflect_later)
-    reflection = blocking(Mind.reflection)
-    conversations = blocking(Mind.conversations)
+    remember = blocking(RemoteMind.remember)
+    load = blocking(RemoteMind.load)
+    recall = blocking(RemoteMind.recall)
+    recall_each = blocking(RemoteMind.recall_each)
+    get = blocking(RemoteMind.get)
+    browse = blocking(RemoteMind.browse)
+    forget = blocking(RemoteMind.forget)
+    associate = blocking(RemoteMind.associate)
+    last_chat = blocking(RemoteMind.last_chat)
+    feedback = blocking(RemoteMind.feedback)
+    overview = blocking(RemoteMind.overview)
+    profile = blocking(RemoteMind.profile)
+    set_profile = blocking(RemoteMind.set_profile)
+    metadata = blocking(RemoteMind.metadata)
+    tune = blocking(RemoteMind.tune)
+    reflect = blocking(RemoteMind.reflect)
+    reflect_later = blocking(RemoteMind.reflect_later)
+    reflection = blocking(RemoteMind.reflection)
+    conversations = blocking(RemoteMind.conversations)
 
     def conversation(self, conversation: str) -> BlockingConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
@@ -354,7 +355,7 @@ def connect(url: str, key: str, *, timeout_seconds: float = 15.0) -> BlockingCli
 @contextmanager
 def open(settings: Settings | None = None) -> Iterator[BlockingRecollect]:  # noqa: A001 - `sync.open()` is meant
     """Open Recollect in this process."""
-    with using(open_recollect(settings)) as recollect:
+    with using(load("recollect.wiring", "engine").open_recollect(settings)) as recollect:
         yield recollect
 
 

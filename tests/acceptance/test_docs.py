@@ -30,11 +30,12 @@ from recollect.doors.http.conversation_bodies import AppendBody, AppendedMessage
 from recollect.doors.jsonl import Line
 from recollect.llm.configured import has_minilm
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.service import Addresses
 from recollect.models import Attachment, Part, PurgeReceipt, Spending
 from recollect.settings import Settings
 from recollect.store.account import find_programs
 from recollect.store.cluster import Cluster
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

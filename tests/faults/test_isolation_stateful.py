@@ -20,11 +20,12 @@ from conftest import new_key
 from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.service import Addresses
 from recollect.models import Cue, DropItem, FindItems, NewMemory, NewMessage, PutItem, Role, Window
 from recollect.settings import Settings
 from recollect.store import db
 from recollect.store.probe import Probe
-from recollect.wiring import Addresses, connected
+from recollect.wiring import connected
 from sizes import Sizes
 
 STEPS = Sizes("steps", ci=600, long=50_000)
@@ -215,7 +216,7 @@ class Crowd(RuleBasedStateMachine):
     def forget_the_predicates(self, tenant, scope):
         """A query that somebody wrote without naming scope or tenant: the database must add what it lacks."""
         world = self.world
-        tenant_id = world.mind(tenant, scope).caller.tenant_id
+        tenant_id = world.mind(tenant, scope).access.caller.tenant_id
         count, rows, messages, conversations = world.run(look_everywhere(world.running.parts.database, tenant_id))
         mine = world.of_tenant(tenant)
         self.compare(mine, {row["id"]: row["content"] for row in rows}, "a query without predicates")
@@ -229,8 +230,8 @@ class Crowd(RuleBasedStateMachine):
     def forget_the_tenant(self, tenant, scope, word):
         """A connection from the pool on which nobody said who asks: it must know nothing and nobody."""
         world = self.world
-        [place] = world.mind(tenant, scope).located
-        seen = world.run(look_unbound(world.running.parts.database, place.scope_id or 0, word))
+        place = world.mind(tenant, scope).access.place
+        seen = world.run(look_unbound(world.running.parts.database, place.scope_id if place else 0, word))
         nothing = {"memories": 0, "messages": 0, "conversations": 0, "matches": 0, "tenant": "", "key": ""}
         world.check(seen == nothing, "a connection without a tenant shows something", seen)
         world.done["forget_the_tenant"] += 1

@@ -7,9 +7,10 @@ import io
 import os
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PACKAGE = Path("src") / "recollect"
@@ -21,14 +22,19 @@ FOREIGN = {"__pycache__", ".venv", "node_modules"}
 UNCOUNTED = {"tests", "workflows", "dist"}
 CLIENT = re.compile(r"recollect\.(client|sync|models|errors)(\.\w+)?")
 
-ROOMS = {"core", "store", "llm", "channels", "verbs", "jobs", "doors"}
-FILES = {
-    *("__init__", "models", "errors", "settings", "mind", "wiring", "sync"),
-    *("fading_view", "knowledge_view", "topics_view", "recalls_view", "block_view", "items_view"),
-    *("conversation_view", "caller_view"),
-    *("client", "client_bodies", "client_fading", "client_knowledge", "client_line"),
-    *("client_topics", "client_recalls", "client_blocks", "client_items", "client_conversations"),
+ROOMS = {"models", "core", "store", "llm", "channels", "verbs", "jobs", "mind", "client", "doors"}
+FILES = {"__init__", "errors", "loading", "settings", "wiring", "sync"}
+LOADED = {
+    "onnx": "an extra",
+    "onnxruntime": "an extra",
+    "uvloop": "not made for every platform",
+    "recollect.doors.mcp.stdio": "a sub-command",
+    "recollect.doors.service": "a sub-command",
+    "recollect.llm.minilm": "an extra",
+    "recollect.store.cluster": "an extra",
+    "recollect.wiring": "`sync.open`, without which the SDK needs no engine",
 }
+"""All that is imported late, and why; `recollect.__getattr__` alone may load what a variable names."""
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}
 
@@ -122,7 +128,7 @@ def check_rooms(root: Path) -> list[str]:
             if counts and set(path.stem.lower().split("_")) & VAGUE:
                 found.append(f"{_name(root, path)}: a name that says nothing")
     for path in sorted((root / PACKAGE).iterdir()):
-        known = path.name in ROOMS | {"models"} if path.is_dir() else path.stem in FILES
+        known = path.name in ROOMS if path.is_dir() else path.stem in FILES
         if not known and path.name not in {"__pycache__", "py.typed"}:
             found.append(f"{_name(root, path)}: not in the plan of the house")
     return found
@@ -134,6 +140,27 @@ def check_sql(root: Path) -> list[str]:
     for path in _files(root, "src"):
         found += [f"{_name(root, path)}:{line} SQL in a string" for line in _learn(path).queries]
     return found
+
+
+def check_cycles(root: Path) -> list[str]:
+    """No module imports itself by way of others, not in a function and not for the sake of types."""
+    modules = {_module(root, path): path for path in _files(root, "src")}
+    graph = {name: {_nearest(each, modules) for each in _learn(path).named} - {name} for name, path in modules.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as cycle:
+        return [" <- ".join(cycle.args[1])]
+    return []
+
+
+def check_loads(root: Path) -> list[str]:
+    """What is imported late is listed, and nothing else is."""
+    first = PACKAGE / "__init__.py"
+    loading = [path for path in _files(root, "src") if "recollect.loading.load" in _learn(path).named]
+    loads = {(path, name) for path in loading for name in _learn(path).loaded}
+    found = [f"{_name(root, path)}: loads {name}" for path, name in loads if name not in LOADED | {"": ""}]
+    found += [f"{_name(root, path)}: loads a variable" for path, name in loads if not name and path != root / first]
+    return found + [f"nobody loads {name}" for name in sorted(LOADED.keys() - {name for _, name in loads})]
 
 
 def check_channels(root: Path) -> list[str]:
@@ -209,7 +236,7 @@ def check_reference(root: Path) -> list[str]:
 
 
 CODE_RULES: tuple[Rule, ...] = (
-    *(check_sizes, check_docstrings, check_words, check_rooms),
+    *(check_sizes, check_docstrings, check_words, check_rooms, check_cycles, check_loads),
     *(check_sql, check_channels, check_purity, check_integrations),
 )
 DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings, check_reference)
@@ -232,6 +259,10 @@ class Learned:
     queries: list[int] = field(default_factory=list)
     impurities: list[str] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    """Modules of Recollect, and what is imported from them."""
+    loaded: list[str] = field(default_factory=list)
+    """What is imported late; empty where no constant says it."""
     defined: set[str] = field(default_factory=set)
 
     def take(self, node: ast.AST) -> None:
@@ -239,6 +270,8 @@ class Learned:
         self.oversizes += _oversizes(node)
         self.impurities += _impurities(node)
         self.imported += _imported(node)
+        self.named += _named(node)
+        self.loaded += _loaded(node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node) > PARAMETERS:
             self.crowds.append(f"{node.lineno} {node.name} takes {_parameters(node)} parameters")
         if name := _defined(node):
@@ -285,6 +318,29 @@ def _imported(node: ast.AST) -> list[str]:
         within = node.module or ""
         return [f"{within}.{alias.name}" for alias in node.names] if within == "recollect" else [within]
     return []
+
+
+def _named(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names if (node.module or "").startswith("recollect")]
+    return [name for name in _imported(node) if name.startswith("recollect")]
+
+
+def _loaded(node: ast.AST) -> list[str]:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "load"):
+        return []
+    return [str(node.args[0].value) if node.args and isinstance(node.args[0], ast.Constant) else ""]
+
+
+def _module(root: Path, path: Path) -> str:
+    return ".".join(path.relative_to(root / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def _nearest(name: str, modules: Collection[str]) -> str:
+    """Give the module that a name is or lies in."""
+    while name not in modules and "." in name:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def _impurities(node: ast.AST) -> Iterator[str]:

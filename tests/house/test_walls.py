@@ -19,8 +19,9 @@ PURE = "Core and the nouns know no input, output, clock or chance"
 DRIVER = "Only the store and the channels speak to the database"
 DOORS = "A door parses, calls the mind and prints"
 CHANNELS = "Channels do not know each other"
+SDK = "The SDK knows values, errors and rules alone"
 
-CONTRACTS = (WAYS, PURE, DRIVER, DOORS, CHANNELS)
+CONTRACTS = (WAYS, PURE, DRIVER, DOORS, CHANNELS, SDK)
 
 # Where and what is planted, the contract that it breaks, and what is said of it. Each stands in a module of its own.
 IMPORTS = {
@@ -55,11 +56,16 @@ IMPORTS = {
         *("channels/channel.py", "import recollect.channels.vector", CHANNELS),
         "channels.channel -> recollect.channels.vector",
     ),
+    "the SDK knows the store": (
+        *("client/planted_store.py", "from recollect.store import db", SDK),
+        "client.planted_store -> recollect.store.db",
+    ),
     "a new room": ("utils/__init__.py", "", WAYS, "not listed as layers:\n\n- recollect.utils"),
 }
 
 LONG_FUNCTION = "def long() -> None:\n" + "    pass\n" * 50
 MANY_METHODS = "class Many:\n" + "".join(f"    def do_{number}(self) -> None: ...\n" for number in range(16))
+LOAD = "from recollect.loading import load\n"
 LINES = {
     "SQL in a string": ("verbs/planted.py", 'ASK = "select id from memories"', rules.check_sql),
     "SQL in a formatted string": ("verbs/planted.py", 'ASK = f"delete from {__name__}"', rules.check_sql),
@@ -78,6 +84,12 @@ LINES = {
     "a room without a plan": ("extras/__init__.py", "", rules.check_rooms),
     "a channel without a query": ("channels/planted.py", "", rules.check_channels),
     "a query without a channel": ("channels/planted.sql", "select 1", rules.check_channels),
+    "a late import of a stranger": (
+        "core/planted.py",
+        LOAD + 'x = load("recollect.wirings")',
+        rules.check_loads,
+    ),
+    "a late import of anything": ("core/planted.py", LOAD + "x = load(name)", rules.check_loads),
     "a clock in core": ("core/planted.py", "stamp = datetime.now(UTC)", rules.check_purity),
     "a dice in core": ("core/planted.py", "roll = np.random.rand()", rules.check_purity),
 }
@@ -152,6 +164,14 @@ def test_a_broken_rule_is_found(copy, place, text, rule):
     before = rule(copy)
     plant(copy, place, text)
     assert set(rule(copy)) - set(before)
+
+
+@pytest.mark.parametrize("hidden", ["def late():\n    ", "if TYPE_CHECKING:\n    "])
+def test_a_hidden_cycle_is_found(copy, hidden):
+    plant(copy, "core/planted_one.py", "import recollect.core.planted_other")
+    plant(copy, "core/planted_other.py", hidden + "from recollect.core import planted_one")
+    [told] = rules.check_cycles(copy)
+    assert {"recollect.core.planted_one", "recollect.core.planted_other"} <= set(told.split(" <- "))
 
 
 def test_a_module_without_a_promise_is_found(copy):

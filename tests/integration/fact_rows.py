@@ -81,6 +81,6 @@ async def open_facts(mind, owner):
     await mind.forget([receipt.id])
     [(scope_id,)] = owner.execute(
         'select id from scopes where tenant_id = %s and agent = %s and "user" = %s',
-        [mind.scope.tenant_id, mind.scope.agent, mind.scope.user],
+        [mind.access.scope.tenant_id, mind.access.scope.agent, mind.access.scope.user],
     ).fetchall()
     return FactRows(owner, scope_id)

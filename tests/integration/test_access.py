@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from accesses import with_access
 from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue, Kind, Mode, NewMemory, Profile, Status, Triple, Weighing
@@ -245,7 +246,7 @@ async def test_what_is_trusted_too_little_is_no_candidate(recollect, mind):
     await remember_many(mind, 3)
     found = await mind.recall(stream(min_trust=100))
     assert len(found.hits) == 3
-    stranger = replace(mind, caller=replace(mind.caller, trust=10))
+    stranger = with_access(mind, caller=replace(mind.access.caller, trust=10))
     await stranger.remember("apples are poisonous")
     assert len((await mind.recall(stream(min_trust=50))).hits) == 3
     assert len((await mind.recall(stream())).hits) == 4
@@ -306,7 +307,7 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
     ):
         owner.execute(setting)
     [vector] = await FakeEmbedder().embed(["apples"])
-    owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
+    owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
     owner.execute("set role recollect_service")
     query = "select * from rank_newest_1(%s, %s::text::halfvec, '{event,thought}', null, '{0.5,3,2}', 0.99, 1307, 30)"
     assert len(owner.execute(query, [scope_of(owner), str(vector.tolist())]).fetchall()) == 30
@@ -325,7 +326,7 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
 async def test_many_recallers_of_one_scope_never_wait_for_each_other_or_lose_an_access(recollect, mind):
     ids = await remember_many(mind, 60)
     # No access goes unrecorded because the machine has much else to do.
-    mind.parts.database.deadline_seconds = 300
+    mind.access.parts.database.deadline_seconds = 300
     errors, seen = [], {}
 
     async def recall_again_and_again(number):
@@ -358,7 +359,7 @@ async def test_memories_are_fetched_by_their_key(mind, owner):
         [NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(3_000)]
     )
     owner.execute("vacuum analyze")
-    owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
+    owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
     owner.execute("set role recollect_service")
     asked = {"agent": "ada", "user": "li", **memories.choose(ids[:300:10], memories.PRESENT)}
     plan = "\n".join(line for (line,) in owner.execute(f"explain {memories.QUERIES['read']}", asked).fetchall())

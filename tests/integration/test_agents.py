@@ -76,7 +76,7 @@ async def test_changing_a_profile_keeps_what_else_is_known_of_the_agent(mind, re
     owner.execute("""update agents set metadata = '{"a": 1}'""")
     await mind.set_profile(Profile())
     assert await mind.metadata() == {"a": 1}
-    assert (await fetch(recollect.parts.database, mind.scope)).profile == Profile()
+    assert (await fetch(recollect.parts.database, mind.access.scope)).profile == Profile()
 
 
 async def test_an_overview_counts_what_was_written(mind):

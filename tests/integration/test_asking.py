@@ -131,11 +131,11 @@ def lock(addresses):
 
 
 async def ask(mind, channels, *texts):
-    place = await locate(mind.parts.database, mind.scope)
-    vector = (await mind.parts.embedder.embed(["apple"]))[0]
+    place = await locate(mind.access.parts.database, mind.access.scope)
+    vector = (await mind.access.parts.embedder.embed(["apple"]))[0]
     step = [Asked(cue, read(cue, vector, now=NOW), channels, 10) for cue in [Cue(text) for text in texts or ("apple",)]]
     async with asyncio.timeout(PATIENCE_SECONDS):
-        return await ask_channels(mind.parts, place, step)
+        return await ask_channels(mind.access.parts, place, step)
 
 
 def methods(answers):
@@ -211,9 +211,9 @@ async def test_a_channel_that_is_alone_keeps_nobody_waiting(mind):
 
 
 async def test_asking_leaves_time_to_fetch(mind, rounds):
-    hasty = replace(mind.parts, channel_seconds=5.0)
+    hasty = replace(mind.access.parts, channel_seconds=5.0)
     hasty.database.deadline_seconds = 0.8
-    place = await locate(hasty.database, mind.scope)
+    place = await locate(hasty.database, mind.access.scope)
     channels = [Waiter(AGES, f"waiter {number}") for number in range(6)]
     cue = Cue("apple")
     [found] = await ask_channels(hasty, place, [Asked(cue, read(cue, None, now=NOW), channels, 10)])

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from accesses import with_access
 from recollect.core.block import HEADING
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.worker import SHOWINGS_KEPT
@@ -170,7 +171,7 @@ async def test_showings_go_with_their_memory_and_with_their_conversation(mind, o
 
 
 async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
-    writer = replace(mind, caller=replace(mind.caller, trust=50))
+    writer = with_access(mind, caller=replace(mind.access.caller, trust=50))
     await writer.conversation("old").append([NewMessage(Role.USER, "The train to Ghent is late.")])
     first = await mind.blocks.recall(Cue(CUE, now=NOW), conversation="talk", carry=True)
     assert len(first.lines) == 1
@@ -195,7 +196,7 @@ async def test_a_block_without_touch_leaves_no_trace(mind, owner):
 
 async def test_whoever_may_only_read_dates_no_showing(recollect, mind):
     await remember_trains(mind, 3)
-    reader = replace(mind, caller=replace(mind.caller, rights=frozenset({Right.READ})))
+    reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     assert shown(await reader.blocks.recall(CUE, conversation="talk"))
     with pytest.raises(ForbiddenError):
         await reader.blocks.recall(Cue(CUE, now=NOW + timedelta(days=999)), conversation="talk")
@@ -218,5 +219,5 @@ async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
     await mind.blocks.recall(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
     await mind.blocks.recall(CUE, conversation="new")
-    assert await showings.prune(recollect.parts.database, mind.scope.tenant_id, SHOWINGS_KEPT) == 3
+    assert await showings.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWINGS_KEPT) == 3
     assert {name for (name,) in owner.execute("select conversation_id from showings")} == {"new"}

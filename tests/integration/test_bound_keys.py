@@ -233,7 +233,7 @@ async def test_a_large_body_passes_the_gate_with_a_bound_key(recollect):
 async def test_what_a_key_may_name(recollect, bounds, allowed, refused):
     secret = await new_bound_key(recollect, *bounds)
     for agent, user in allowed:
-        scope = (await recollect.admit(secret, "http", agent, user)).scope
+        scope = (await recollect.admit(secret, "http", agent, user)).access.scope
         assert (scope.agent, scope.user) == ("ada", user or (bounds[1] or ""))
     for agent, user in refused:
         with pytest.raises(ForbiddenError, match="is bound"):
@@ -259,7 +259,7 @@ async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
 
 
 async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
-    caller = (await recollect.admit(await new_bound_key(recollect), "http", "", "")).caller
+    caller = (await recollect.admit(await new_bound_key(recollect), "http", "", "")).access.caller
     for refused in (
         recollect.jobs.page(caller),
         recollect.jobs.read(caller, 1),
@@ -274,7 +274,7 @@ async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
 
 @pytest.mark.parametrize("wider", [(), ("ada",), ("bob", "li"), ("ada", "zoe"), ("ada", "")], ids=str)
 async def test_a_bound_key_makes_no_wider_key(recollect, wider):
-    caller = (await recollect.admit(await new_bound_key(recollect), "http", "", "")).caller
+    caller = (await recollect.admit(await new_bound_key(recollect), "http", "", "")).access.caller
     with pytest.raises(ForbiddenError, match="same names"):
         await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(*wider))
     key, _ = await recollect.create_key(caller, "same", [Right.READ], 10, Bounds("ada", "li"))
@@ -282,9 +282,9 @@ async def test_a_bound_key_makes_no_wider_key(recollect, wider):
 
 
 async def test_a_key_bound_to_an_agent_may_bind_another_to_one_of_its_users(recollect):
-    caller = (await recollect.admit(await new_bound_key(recollect, user=None), "http", "", "")).caller
+    caller = (await recollect.admit(await new_bound_key(recollect, user=None), "http", "", "")).access.caller
     key, secret = await recollect.create_key(caller, "narrower", [Right.READ], 10, Bounds("ada", "li"))
-    assert (await recollect.admit(secret, "http", "", "")).scope.user == key.user == "li"
+    assert (await recollect.admit(secret, "http", "", "")).access.scope.user == key.user == "li"
     with pytest.raises(ForbiddenError):
         await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(None))
 
@@ -323,7 +323,7 @@ async def test_a_bound_key_over_http(http, recollect):
     made = (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], "agent": "ada", "user": "li"})).json()
     assert (made["key"]["agent"], made["key"]["user"]) == ("ada", "li")
     assert [key["agent"] for key in (await http.get("/v1/keys")).json()["keys"]] == [None, "ada"]
-    assert (await recollect.admit(made["secret"], "http", "", "")).scope.user == "li"
+    assert (await recollect.admit(made["secret"], "http", "", "")).access.scope.user == "li"
     for wrong in ({"user": "li"}, {"agent": ""}, {"agent": "a b"}):
         assert (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], **wrong})).status_code == 422
 

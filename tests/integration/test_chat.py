@@ -10,9 +10,9 @@ import pytest
 import command_line
 from command_line import settings_of
 from integration import scripted_chat
-from recollect.conversation_view import ConversationView
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
+from recollect.mind.conversations import ConversationView
 from recollect.models import NewMessage, Right, Role, Window
 from recollect.settings import Settings
 from recollect.verbs.converse import Utterance
@@ -131,6 +131,6 @@ async def test_question_and_answer_are_appended_together_or_not_at_all(talk, mod
 async def test_it_takes_a_model_and_the_right_to_write(mind):
     with pytest.raises(InvalidInputError, match="RECOLLECT_CHAT_URL"):
         await mind.conversation("c").converse("hello")
-    reader = type(mind.caller)(mind.caller.tenant_id, frozenset({Right.READ}), "test", 50)
+    reader = type(mind.access.caller)(mind.access.caller.tenant_id, frozenset({Right.READ}), "test", 50)
     with pytest.raises(ForbiddenError):
-        await ConversationView(mind.parts, reader, mind.scope, 10, "c").converse("hello")
+        await ConversationView(mind.access.parts, reader, mind.access.scope, 10, "c").converse("hello")

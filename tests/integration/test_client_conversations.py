@@ -14,7 +14,7 @@ from test_client import serving
 from conftest import new_key
 from recollect import sync
 from recollect.client import Client
-from recollect.client_bodies import to_message_body, to_window_body
+from recollect.client.bodies import to_message_body, to_window_body
 from recollect.doors.http.app import create_app
 from recollect.doors.http.conversation_bodies import ContextBody, HistoryBody, MessageBody
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError

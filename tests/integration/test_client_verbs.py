@@ -15,9 +15,9 @@ from test_feedback import fill, mark_by_importance
 from test_reflect import QUESTIONS, think, thoughts_of, work_off
 
 from conftest import PATIENT, new_key
-from recollect import client_bodies, sync
-from recollect.client import Client
-from recollect.client_bodies import LARGEST_PART, LONGEST_PART, MOST_IN_PART, to_part
+from recollect import sync
+from recollect.client import Client, bodies
+from recollect.client.bodies import LARGEST_PART, LONGEST_PART, MOST_IN_PART, to_part
 from recollect.core.insights import Questions
 from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import LARGEST_BODY
@@ -274,7 +274,7 @@ async def test_a_talk_may_take_as_long_as_the_chat_model_and_no_other_request(th
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(client_bodies, "MOST_IN_PART", 2)
+    monkeypatch.setattr(bodies, "MOST_IN_PART", 2)
 
 
 def chain(length, **more):

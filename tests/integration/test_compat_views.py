@@ -17,13 +17,14 @@ from conftest import QUICK, SHARED, execute
 from folders import open_folder
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.service import Addresses
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Triple
 from recollect.models.knowledge import NewFact
 from recollect.settings import Settings
 from recollect.store import ownership
 from recollect.store.cluster import Cluster
 from recollect.verbs.readers import ReaderDesk
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)
 COLUMNS = [

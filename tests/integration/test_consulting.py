@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from accesses import with_access
 from recollect.core.matches import Match, Matches
 from recollect.llm.chat import spend_unseen
 from recollect.llm.fake import FakeChatModel
@@ -131,7 +132,7 @@ async def test_a_model_that_fails_or_is_late_changes_nothing(addresses, embedder
         assert "RuntimeError" in caplog.text
         assert "umbrellas" not in caplog.text
         chat.problem, chat.wait = None, asyncio.Event().wait
-        found = await replace(mind, parts=replace(mind.parts, judge_seconds=0.1)).recall(asked)
+        found = await with_access(mind, parts=replace(mind.access.parts, judge_seconds=0.1)).recall(asked)
         assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it did not answer in time")
 
 
@@ -146,7 +147,7 @@ async def test_a_slow_model_that_reads_and_judges_leaves_time_for_an_answer(addr
     monkeypatch.setattr(judging, "ask_all", note_and_ask)
     async with consulting(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
         # The shares are of two seconds; whatever else takes its time on a busy machine has a minute.
-        mind.parts.database.deadline_seconds = 2
+        mind.access.parts.database.deadline_seconds = 2
         found = await mind.recall(replace(CUE, consult=True, judge=True))
         assert contents(found) == {WORDED}
         assert found.methods["judge"] == "judged 0, dropped 0, 1 not judged"

@@ -176,7 +176,7 @@ def remembered(number, content, kind=Kind.MESSAGE, role=None):
 
 async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monkeypatch):
     """Of one memory to show, a short one in an older turn once gave way to a long one, and that turn to this memory."""
-    [tokenizer] = [each for each in mind.parts.tokenizers if each.name == "o200k_base"]
+    [tokenizer] = [each for each in mind.access.parts.tokenizers if each.name == "o200k_base"]
     said = [
         (1, Role.USER, 1, "cat dog 🐈 m1"),
         (2, Role.ASSISTANT, 1, "貓在 x\ny x\ny x\ny bb m2"),

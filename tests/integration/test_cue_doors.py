@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner
 
+from accesses import with_access
 from conftest import http_client, new_key
 from recollect.client import Client
-from recollect.client_bodies import to_cue_body
+from recollect.client.bodies import to_cue_body
 from recollect.doors import cli, terminal
 from recollect.doors.http.bodies import CueBody
 from recollect.errors import ForbiddenError
@@ -88,7 +89,7 @@ async def test_a_client_asks_for_all_of_it(recollect, mind):
 
 async def test_a_moment_of_its_own_needs_the_right_to_write_only_where_it_is_noted(recollect, mind):
     await mind.remember(NewMemory("green apples"))
-    reader = replace(mind, caller=replace(mind.caller, rights=frozenset({Right.READ})))
+    reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     assert (await reader.recall(Cue("apples", now=MAY, touch=False))).hits
     with pytest.raises(ForbiddenError):
         await reader.recall(Cue("apples", now=MAY))

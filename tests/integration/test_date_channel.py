@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
+from accesses import with_access
 from recollect.channels.date import EVERY_KIND, QUERIES, DateChannel, join_words
 from recollect.core.cues import read
 from recollect.core.dates import find_periods
@@ -27,9 +28,9 @@ def on(text, zone="UTC"):
 
 async def propose(mind, periods, limit=10, **more):
     cue = Cue("whatever", **more)
-    place = await locate(mind.parts.database, mind.scope)
+    place = await locate(mind.access.parts.database, mind.access.scope)
     reading = replace(read(cue, None, now=NOW), facets=Facets(periods=periods))
-    [found] = await ask_channels(mind.parts, place, [Asked(cue, reading, [DateChannel()], limit)])
+    [found] = await ask_channels(mind.access.parts, place, [Asked(cue, reading, [DateChannel()], limit)])
     return found["date"]
 
 
@@ -98,7 +99,7 @@ async def test_kinds_trust_and_times_bound_what_is_proposed(mind):
     assert ids(await propose(mind, period, kinds=(Kind.EVENT, Kind.CHAT))) == [event]
     assert ids(await propose(mind, period, at=NOW - DAY)) == [event]
     assert ids(await propose(mind, period, as_of=NOW - 99 * DAY)) == []
-    wary = replace(mind, caller=replace(mind.caller, trust=20))
+    wary = with_access(mind, caller=replace(mind.access.caller, trust=20))
     [doubtful] = await store(wary, at(NOW + HOUR))
     assert ids(await propose(mind, period)) == [doubtful, thought, event]
     assert ids(await propose(mind, period, min_trust=21)) == [thought, event]
@@ -146,13 +147,13 @@ async def test_open_ends_are_no_trouble_for_the_database(mind):
 async def test_only_the_period_is_read_of_a_large_scope(mind, addresses, owner, text):
     await mind.load([at(NOW - number * DAY) for number in range(5_000)])
     owner.execute("analyze memories")
-    place = await locate(mind.parts.database, mind.scope)
+    place = await locate(mind.access.parts.database, mind.access.scope)
     periods = on(text)
     bounds = {"scope_id": place.scope_id, "kinds": EVERY_KIND, "min_trust": 0, "before": None, "at": None, "limit": 100}
     bounds |= {"starts": [period.start for period in periods], "ends": [period.end for period in periods]}
     bounds |= {"scores": [1.0] * len(periods), "words": join_words(["walk"]), "most": 1_000}
     with psycopg.connect(addresses.service) as service:
-        service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.scope.tenant_id)])
+        service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
         rows = service.execute("explain (analyze, costs off, timing off) " + QUERIES["within"], bounds).fetchall()
     plan = "\n".join(row[0] for row in rows)
     [condition] = [row[0] for row in rows if "Index Cond" in row[0] and "kind" in row[0]]

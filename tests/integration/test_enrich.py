@@ -91,7 +91,7 @@ def scripted(running, line):
 
 
 async def run(running, mind, owner):
-    [(number,)] = owner.execute("select id from scopes where agent = %s", [mind.scope.agent]).fetchall()
+    [(number,)] = owner.execute("select id from scopes where agent = %s", [mind.access.scope.agent]).fetchall()
     return await enrich(running.parts, number)
 
 

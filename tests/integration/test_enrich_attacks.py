@@ -45,7 +45,7 @@ async def bring_back(mind, running, owner):
     """Restore a deleted conversation of which nothing is back yet."""
     [(scope_id,)] = owner.execute("select id from scopes").fetchall()
     change = Change(ConversationState.ACTIVE, "somebody")
-    await lifecycle.change(running.parts.database, mind.scope, "c", change)
+    await lifecycle.change(running.parts.database, mind.access.scope, "c", change)
     return scope_id
 
 

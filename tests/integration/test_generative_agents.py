@@ -136,7 +136,7 @@ async def test_a_scope_with_memories_is_refused_and_stays_as_it_was(bring, recol
     assert await mind.profile() == Profile()
     other, arrival = await bring(folder, user="li")
     assert in_folder(arrival)["events"] == (4, 4, 0)
-    assert other.scope != mind.scope
+    assert other.access.scope != mind.access.scope
 
 
 async def test_a_node_that_cannot_be_stored_leaves_nothing_behind(bring, recollect, tmp_path, owner):

@@ -29,7 +29,7 @@ async def rows(mind, owner):
 
 async def walk(mind, rows, name, hops=3, beam=100, **times):
     bounds = Bounds(hops, beam, Times(**times))
-    return await graph.neighbours(mind.parts, mind.scope, rows.entities[name], bounds)
+    return await graph.neighbours(mind.access.parts, mind.access.scope, rows.entities[name], bounds)
 
 
 def depths(found):
@@ -136,7 +136,7 @@ async def test_facts_of_a_deleted_conversation_are_gone_at_once_and_back_again(m
 
 async def find_paths(mind, rows, start, end, hops=4, limit=10, **times):
     ends = rows.entities[start], rows.entities[end]
-    found = await graph.paths(mind.parts, mind.scope, ends, hops, limit, Times(**times))
+    found = await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Times(**times))
     return ["-".join(entity.name for entity in path.entities) for path in found], found
 
 
@@ -169,7 +169,7 @@ async def test_a_timeline_holds_every_version_in_the_order_of_the_world(mind, ro
     rows.withhold(first, "past")
 
     async def read(limit=50, cursor="", as_of=None):
-        return await graph.timeline(mind.parts, mind.scope, rows.entities["Ada"], as_of, cursor, limit)
+        return await graph.timeline(mind.access.parts, mind.access.scope, rows.entities["Ada"], as_of, cursor, limit)
 
     whole = await read()
     assert [(each.object.name, each.version) for each in whole.relations] == [
@@ -193,7 +193,8 @@ async def test_a_foreign_entity_is_as_unknown_as_a_made_up_one(recollect, mind, 
     other = await recollect.mind("ada", "zoe")
     stranger = await recollect.mind("ada", "li", tenant="another")
     known = rows.entities["Ada"], rows.entities["Acme"]
-    for asking, ids in ((other, known), (stranger, known), (mind, (uuid.uuid4(), known[1]))):
+    for their, ids in ((other, known), (stranger, known), (mind, (uuid.uuid4(), known[1]))):
+        asking = their.access
         with pytest.raises(NotFoundError):
             await graph.neighbours(asking.parts, asking.scope, ids[0], Bounds(1, 10, Times()))
         with pytest.raises(NotFoundError):
@@ -210,7 +211,7 @@ async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
     owner.execute("update beliefs set subject_id = %s where scope_id = %s", [rows.entities["Ada"], neighbour.scope_id])
     assert "Secret" not in depths(await walk(mind, rows, "Ada"))
     query = "select count(*) from walk_facts(%s, %s, 3, 100, 'infinity', now(), '{}')"
-    async with recollect.parts.database.reading(mind.scope.tenant_id + 1) as connection:
+    async with recollect.parts.database.reading(mind.access.scope.tenant_id + 1) as connection:
         answer = await connection.execute(query, [rows.scope_id, [rows.entities["Ada"]]])
     assert (await answer.fetchone())["count"] == 0
 
@@ -220,14 +221,14 @@ async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
 )
 async def test_a_walk_has_bounds(mind, rows, bounds):
     with pytest.raises(InvalidInputError):
-        await graph.neighbours(mind.parts, mind.scope, rows.entities["Ada"], bounds)
+        await graph.neighbours(mind.access.parts, mind.access.scope, rows.entities["Ada"], bounds)
 
 
 async def test_paths_and_timelines_have_bounds(mind, rows):
     ada, acme = rows.entities["Ada"], rows.entities["Acme"]
     for ends, hops, limit in (((ada, ada), 4, 10), ((ada, acme), 7, 10), ((ada, acme), 0, 10), ((ada, acme), 4, 51)):
         with pytest.raises(InvalidInputError):
-            await graph.paths(mind.parts, mind.scope, ends, hops, limit, Times())
+            await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Times())
     for cursor in ("x", "2025_", "_", f"yesterday_{ada}"):
         with pytest.raises(InvalidInputError):
-            await graph.timeline(mind.parts, mind.scope, ada, None, cursor, 10)
+            await graph.timeline(mind.access.parts, mind.access.scope, ada, None, cursor, 10)

@@ -89,7 +89,7 @@ def walk_twin(facts, starts, bounds):
 
 
 async def follow(mind, starts, bounds):
-    return (await walk(mind.parts.database, mind.scope, starts, bounds))[1].steps
+    return (await walk(mind.access.parts.database, mind.access.scope, starts, bounds))[1].steps
 
 
 def number(rows, *numbers):

@@ -446,7 +446,7 @@ RANDOM_VECTORS = """insert into vectors_1 (scope_id, id, kind, trust, idle, impo
 async def fill(mind, owner, rows):
     """Give a scope many vectors quickly; return its number."""
     await mind.remember("the first of many")
-    scope = owner.execute("select id from scopes where tenant_id = %s", [mind.scope.tenant_id]).fetchone()[0]
+    scope = owner.execute("select id from scopes where tenant_id = %s", [mind.access.scope.tenant_id]).fetchone()[0]
     owner.execute(RANDOM_VECTORS, {"scope": scope, "rows": rows})
     owner.execute("update scopes set memory_count = memory_count + %s where id = %s", [rows, scope])
     owner.execute("vacuum analyze")
@@ -481,8 +481,8 @@ async def test_a_small_tenant_beside_a_big_one_gets_its_full_page(recollect, own
     assert len(found.hits) == 30
     assert all("vector" in hit.channels for hit in found.hits)
     assert found.methods["vector"] == "exact"
-    scope = owner.execute("select id from scopes where tenant_id = %s", [small.scope.tenant_id]).fetchone()[0]
-    plan = explain(service, small.scope.tenant_id, *nearest(scope))
+    scope = owner.execute("select id from scopes where tenant_id = %s", [small.access.scope.tenant_id]).fetchone()[0]
+    plan = explain(service, small.access.scope.tenant_id, *nearest(scope))
     assert "Index Only Scan using vectors_1_pkey" in plan
     assert "Seq Scan" not in plan
 
@@ -495,20 +495,22 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     assert await recollect.operator.index_large_scopes(at_least=1_000) == []
     owner.execute("vacuum analyze vectors_1")
     asked = nearest(scope, "nearest_indexed", 66)
-    plan = explain(service, large.scope.tenant_id, *asked, before=[vector.QUERIES["avoid_sorting"]])
+    plan = explain(service, large.access.scope.tenant_id, *asked, before=[vector.QUERIES["avoid_sorting"]])
     assert f"Index Scan using vectors_1_of_{scope}" in plan
     found = await large.recall("the first of many")
     assert found.methods["vector"] == "approximate"
     assert await count_uses(recollect, owner, f"vectors_1_of_{scope}") == 1
     assert found.hits[0].memory.content == "the first of many"
-    place = await locate(recollect.parts.database, large.scope)
+    place = await locate(recollect.parts.database, large.access.scope)
     for limit in (1, 100, 200):
         assert len(await candidates(recollect, place, limit)) == limit
     await large.remember([NewMemory(f"fact {number}", Kind.FACT) for number in range(20)])
     facts = await large.recall(Cue("something else", limit=50, kinds=(Kind.FACT,)))
     assert (facts.methods["vector"], len(facts.hits)) == ("exact", 20)
-    neighbour = owner.execute("select id from scopes where tenant_id = %s", [other.scope.tenant_id]).fetchone()[0]
-    assert "Index Only Scan using vectors_1_pkey" in explain(service, other.scope.tenant_id, *nearest(neighbour))
+    neighbour = owner.execute("select id from scopes where tenant_id = %s", [other.access.scope.tenant_id]).fetchone()[
+        0
+    ]
+    assert "Index Only Scan using vectors_1_pkey" in explain(service, other.access.scope.tenant_id, *nearest(neighbour))
     page = await other.recall(Cue("apple", limit=40))
     assert (page.methods["vector"], len(page.hits)) == ("exact", 40)
 
@@ -532,7 +534,7 @@ async def test_the_text_channel_uses_the_terms_index(recollect, owner, addresses
     """The plan inside the function is shown by the server's own auto_explain."""
     mind = await recollect.mind("ada", tenant="mine")
     await mind.load([NewMemory(f"common words and number{number}") for number in range(3_000)])
-    tenant_id = mind.scope.tenant_id
+    tenant_id = mind.access.scope.tenant_id
     scope = owner.execute("select id from scopes where tenant_id = %s", [tenant_id]).fetchone()[0]
     owner.execute("vacuum analyze memory_terms")
     plans = []
@@ -562,7 +564,7 @@ async def test_pages_and_fetches_use_the_key(recollect, owner, service):
     for wanted in (ids, None):
         asked = {"agent": "ada", "user": "", **memories.choose([], memories.PRESENT), "ids": wanted, "cursor": ids[3]}
         asked |= {"limit": 50}
-        plan = explain(service, mind.scope.tenant_id, sql.SQL(memories.QUERIES["read"]), asked)
+        plan = explain(service, mind.access.scope.tenant_id, sql.SQL(memories.QUERIES["read"]), asked)
         assert "memories_pkey" in plan
         assert "Seq Scan on memories" not in plan
         assert "Seq Scan on evidence" not in plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 
 import psycopg
@@ -34,7 +35,7 @@ async def put_off(recollect, owner, tenant="default", agent="ada", task="embed",
     """Make a scope and a job of it that stands somewhere; return the scope and the job."""
     mind = await recollect.mind(agent, tenant=tenant)
     await mind.remember("Ann waters the plants")
-    tenant_id = mind.scope.tenant_id
+    tenant_id = mind.access.scope.tenant_id
     scope_id = owner.execute(
         "select id from scopes where tenant_id = %s and agent = %s", [tenant_id, agent]
     ).fetchone()[0]
@@ -304,6 +305,21 @@ async def test_a_memory_says_how_far_it_has_come(addresses, owner):
         async with http_client(recollect, secret) as http:
             answer = await http.get(f"/v1/memories/{receipt.id}", params={"agent": "ada"})
             assert answer.json()["state"] == "embedded"
+
+
+async def test_a_job_ends_although_its_progress_misses_a_cancellation(recollect, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS", 0.001)
+    asked = asyncio.Event()
+
+    async def deaf():
+        asked.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(10 * PATIENCE_SECONDS)
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with progress.telling(recollect.parts.database, Lease(1, 0), deaf) as counter:
+            counter.add(1)
+            await asked.wait()
 
 
 async def test_work_ends_before_a_job_that_waits_behind_one_put_off(recollect, owner):

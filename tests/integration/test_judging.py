@@ -58,7 +58,7 @@ async def judging(addresses, embedder, chat, **settings):
         mind = await recollect.mind("ada", "li")
         await mind.remember([f"Train {number} to Ghent is late." for number in range(5)])
         await mind.remember([f"The cat {number} to Ghent is late." for number in range(5)])
-        place = await locate(recollect.parts.database, mind.scope)
+        place = await locate(recollect.parts.database, mind.access.scope)
         yield recollect.parts, place.scope_id or 0, (await mind.recall(CUE)).hits
 
 
@@ -131,7 +131,7 @@ async def test_a_summary_is_judged_with_some_of_what_it_was_made_from(addresses,
         evidence = tuple(each.id for each in sources)
         await mind.remember(NewMemory("They spoke of trains.", Kind.SUMMARY, evidence=evidence))
         hits = (await mind.recall(Cue("trains", kinds=(Kind.SUMMARY,)))).hits
-        place = await locate(recollect.parts.database, mind.scope)
+        place = await locate(recollect.parts.database, mind.access.scope)
         await judge(recollect.parts, place.scope_id or 0, Cue("trains"), hits)
     [prompt] = chat.prompts
     assert read_memory(prompt)["sources"] == [

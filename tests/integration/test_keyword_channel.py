@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
+from accesses import with_access
 from recollect.channels import keyword as channel
 from recollect.channels.keyword import KeywordChannel
 from recollect.core.cues import read
@@ -24,8 +25,8 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 async def propose(mind, *keywords, limit=10, names=(), **more):
     cue = Cue("x", **more)
     reading = replace(read(cue, None, now=NOW), facets=Facets(keywords=keywords, names=names))
-    place = await locate(mind.parts.database, mind.scope)
-    [found] = await ask_channels(mind.parts, place, [Asked(cue, reading, [KeywordChannel()], limit)])
+    place = await locate(mind.access.parts.database, mind.access.scope)
+    [found] = await ask_channels(mind.access.parts, place, [Asked(cue, reading, [KeywordChannel()], limit)])
     return found["keyword"]
 
 
@@ -99,7 +100,7 @@ async def test_kinds_trust_and_times_bound_what_is_proposed(mind):
 
 async def test_the_least_trust_bounds_it_too(mind, recollect):
     await store(mind, filed("a", "tea"))
-    wary = replace(mind, caller=replace(mind.caller, trust=20))
+    wary = with_access(mind, caller=replace(mind.access.caller, trust=20))
     await store(wary, filed("b", "tea"))
     assert len(ids(await propose(mind, "tea"))) == 2
     assert len(ids(await propose(mind, "tea", min_trust=21))) == 1
@@ -167,11 +168,11 @@ async def test_only_the_newest_are_read_of_a_long_list(mind, addresses, owner):
     await store(mind, filed("both", "tea", "umbrella"))
     assert len(ids(await propose(mind, "tea", "umbrella", limit=100))) == 100
     owner.execute("analyze memory_keywords")
-    place = await locate(mind.parts.database, mind.scope)
+    place = await locate(mind.access.parts.database, mind.access.scope)
     bounds = {"scope_id": place.scope_id, "kinds": channel.EVERY_KIND, "min_trust": 0, "before": None, "at": None}
     bounds |= {"keywords": ["tea", "umbrella", "boat"], "memory_count": 5_001, "longest": 1_000, "limit": 100}
     with psycopg.connect(addresses.service) as service:
-        service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.scope.tenant_id)])
+        service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
         query = "explain (analyze, costs off, timing off) " + channel.QUERIES["filed"]
         plan = [row[0] for row in service.execute(query, bounds).fetchall()]
     assert not any("Seq Scan" in line for line in plan)

@@ -58,7 +58,7 @@ async def begin(recollect, agent="ada", tenant="default"):
 
 
 def number_of(owner, mind):
-    row = [mind.scope.tenant_id, mind.scope.agent]
+    row = [mind.access.scope.tenant_id, mind.access.scope.agent]
     return owner.execute("select id from scopes where tenant_id = %s and agent = %s", row).fetchone()[0]
 
 
@@ -240,10 +240,10 @@ async def test_a_job_waits_for_the_day_says_so_and_goes_on_when_there_is_more(as
         app.task(name="spend", queue="spend", retry=Patience(), task_middleware=around)(task)
         return app
 
-    async with asking.parts.database.transaction(mind.scope.tenant_id) as connection:
+    async with asking.parts.database.transaction(mind.access.scope.tenant_id) as connection:
         await jobs.defer(connection, "spend", f"spend:{scope_id}", {"scope_id": scope_id})
     await run_worker(make_app, 1, until=lambda: jobs.nothing_ready(asking.parts.database))
-    [waiting] = (await asking.jobs.page(mind.caller)).jobs
+    [waiting] = (await asking.jobs.page(mind.access.caller)).jobs
     midnight = (await asking.ledger()).budget.waits_until
     assert re.search("All 250 tokens of today are used up", waiting.reason)
     assert (waiting.state, ran) == ("waiting", [])

@@ -34,7 +34,7 @@ async def scope(recollect, owner):
             " + interval '1 second' * (1 + prompt_tokens - %s) where prompt_tokens between %s and %s",
             [back, first, first, first + 99],
         )
-    return mind.scope
+    return mind.access.scope
 
 
 async def test_days_that_are_over_are_added_up_and_nothing_is_lost(recollect, owner, scope):
@@ -72,5 +72,5 @@ async def test_sums_go_when_their_time_is_over(recollect, owner, scope):
 
 async def test_another_tenant_s_lines_stay_as_they_are(recollect, owner, scope):
     other = await recollect.mind("ada", tenant="other")
-    await fold(recollect.parts.database, other.scope.tenant_id)
+    await fold(recollect.parts.database, other.access.scope.tenant_id)
     assert owner.execute("select count(*) from ledger").fetchone() == (300,)

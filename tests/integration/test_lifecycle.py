@@ -224,14 +224,14 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
     _, ids = await talk_of_cats(mind)
     alone = await derive(mind, "Cats sleep a lot.", ids[:2])
     deeper = await derive(mind, "All that sleeps is a cat.", [alone])
-    place = await lifecycle.change(mind.parts.database, mind.scope, "cats", Change(DELETED, "test"))
+    place = await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", Change(DELETED, "test"))
     assert rows_of(owner, "vectors_1", ids) == 6, "nothing has left the indexes yet"
     assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     with pytest.raises(Exception, match="evidence"):
         await derive(mind, "Late.", [deeper])
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     steps = []
-    while step := await lifecycle.settle_chunk(mind.parts.database, place):
+    while step := await lifecycle.settle_chunk(mind.access.parts.database, place):
         steps.append((step.messages, step.settled))
         assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     assert steps == [(2, False), (2, False), (2, False), (0, True)]
@@ -248,14 +248,14 @@ async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owne
     for state, chunks in ((talk.delete, 2), (talk.restore, 1), (talk.archive, 2), (talk.delete, 1), (talk.restore, 0)):
         await state()
         for _ in range(chunks):
-            await lifecycle.settle_chunk(mind.parts.database, scope_id)
+            await lifecycle.settle_chunk(mind.access.parts.database, scope_id)
     await talk.archive()
-    while await lifecycle.settle_chunk(mind.parts.database, scope_id):
+    while await lifecycle.settle_chunk(mind.access.parts.database, scope_id):
         pass
     assert made in await read_all(mind)
     assert not set(ids) & ids_of(await see(mind, "sleep"))
     await talk.restore()
-    while await lifecycle.settle_chunk(mind.parts.database, scope_id):
+    while await lifecycle.settle_chunk(mind.access.parts.database, scope_id):
         pass
     assert await see(mind, "sleep") == before
     assert scope_row(owner) == counted
@@ -384,7 +384,7 @@ async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
     found = owner.execute("select idle_since from conversations").fetchone()[0]
     await mind.conversation("cats").append(user("Wait!"))
     wanted = Change(DELETED, "retention", found)
-    await lifecycle.change(mind.parts.database, mind.scope, "cats", wanted)
+    await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", wanted)
     assert (await mind.conversation("cats").read()).state is ACTIVE
 
 
@@ -409,7 +409,7 @@ async def test_due_conversations_are_found_by_their_index(mind, owner):
     owner.execute("analyze")
     asked = {"archive_after_days": 0.0, "delete_after_days": 90.0, "purge_after_days": 30.0}
     asked |= {"after_scope": 0, "after_id": "", "limit": 1000}
-    tenant = mind.scope.tenant_id
+    tenant = mind.access.scope.tenant_id
     owner.execute("select set_config('recollect.tenant', %s, false)", [str(tenant)])
     rows = owner.execute("explain (analyze, format json) " + lifecycle.QUERIES["due"], asked).fetchone()[0]
 

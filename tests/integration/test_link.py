@@ -45,7 +45,7 @@ async def talk(mind, text, conversation="c", days=0):
         ]
     )
     await said.close_segment()
-    await enrich(mind.parts, (mind.scope.tenant_id << 40) + 1)
+    await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
     return said
 
 
@@ -143,7 +143,7 @@ async def test_a_segment_that_is_read_again_says_nothing_twice(mind, script, own
     await talk(mind, "Ann lives in Oslo")
     before = await facts_of(mind)
     owner.execute("update segments set state = 'closed'")
-    await enrich(mind.parts, (mind.scope.tenant_id << 40) + 1)
+    await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
     assert await facts_of(mind) == before
     assert len(await mind.knowledge.fact_versions((await mind.knowledge.facts()).facts[0].id)) == 1
 

@@ -12,11 +12,12 @@ from conftest import QUICK, execute
 from folders import open_folder
 from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.service import Addresses
 from recollect.settings import Settings
 from recollect.store import migrate as module
 from recollect.store.cluster import Cluster
 from recollect.store.migrate import migrate
-from recollect.wiring import Addresses, connected, prepare
+from recollect.wiring import connected, prepare
 from schema import SCHEMA, dump
 
 

@@ -193,7 +193,7 @@ async def test_the_past_of_others_is_nobodys(recollect, mind, owner, addresses):
     hashes = [hash_term(scope_of(mind, owner), term) for term in analyse("Paris")]
     with psycopg.connect(addresses.service) as connection:
         theirs = await recollect.mind("ada", "li", tenant="other")
-        for tenant, found in ((mind.scope.tenant_id, 1), (theirs.scope.tenant_id, 0), ("", 0)):
+        for tenant, found in ((mind.access.scope.tenant_id, 1), (theirs.access.scope.tenant_id, 0), ("", 0)):
             connection.execute("select set_config('recollect.tenant', %s, true)", [str(tenant)])
             asked = [scope_of(mind, owner), hashes, [slot_of(term) for term in analyse("Paris")], [first]]
             query = "select count(*) from match_versions(%s, %s, %s, %s, null, 0::smallint, null, 10) where past"
@@ -330,7 +330,7 @@ async def test_versions_are_looked_up_by_their_keys(mind, owner, addresses):
         await amend(mind, owner, each, "Ann lives nowhere.", year(2020))
     owner.execute("vacuum analyze")
     with psycopg.connect(addresses.service, autocommit=True, prepare_threshold=None) as service:
-        service.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
+        service.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         scope_id = scope_of(mind, owner)
         versions = f"select * from past_versions({scope_id}, now(), null, null, 0::smallint)"
         assert "memories_withheld_in_time" in plan(service, versions, {})

@@ -198,7 +198,7 @@ async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embe
         owner.execute("delete from procrastinate_events")
         chat.recover()
         # Without a job the hourly sweep sees to it.
-        await lifecycle.revive(running.parts.database, mind.scope.tenant_id, rederive=True)
+        await lifecycle.revive(running.parts.database, mind.access.scope.tenant_id, rederive=True)
         await running.work(until_empty=True)
         memories = await known(mind)
         assert memories[shared].content == "Left: dogs bark"
@@ -242,7 +242,7 @@ async def test_what_the_model_cannot_word_keeps_nothing_else_waiting(addresses, 
         second = await derive(mind, "second", [ids[0], theirs[0]])
         await talk.purge()
         chat.garble()
-        scope_id = (mind.scope.tenant_id << 40) + 1
+        scope_id = (mind.access.scope.tenant_id << 40) + 1
         with pytest.raises(ChatModelError):
             await rederive(running.parts, scope_id)
         assert set(await known(mind)) == {theirs[0], second}
@@ -259,7 +259,7 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addr
         _, theirs = await say(mind, "dogs", "two")
         shared = await derive(mind, "old words", [ids[0], theirs[0]])
         embedder.recover()
-        scope_id = (mind.scope.tenant_id << 40) + 1
+        scope_id = (mind.access.scope.tenant_id << 40) + 1
         space = (await running.operator.list_spaces())[0][0]
         waiting = await spaces.list_pending(running.parts.database, scope_id, BEGINNING, 10)
         late = np.stack([await embedder.embed([each.content]) for each in waiting])[:, 0]

@@ -38,7 +38,7 @@ async def learn(mind, script, conversation, entities, facts=(), text="", days=0)
     at = NOON + timedelta(days=days)
     [said] = await talk.append([NewMessage(Role.USER, text, occurred_at=at)])
     await talk.close_segment()
-    await enrich(mind.parts, (mind.scope.tenant_id << 40) + 1)
+    await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
     return talk, said.id
 
 

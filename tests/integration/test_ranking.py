@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
+from accesses import with_access
 from recollect.models import Asks, Cue, Kind, NewMemory, NewMessage, Profile, Role
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
@@ -122,7 +123,7 @@ async def test_a_stalled_look_at_the_candidates_is_not_waited_for(recollect, own
     async with holding:
         await holding.execute("lock table memory_terms in access exclusive mode")
         # The lock is not given back before there is an answer.
-        answer = await replace(mind, parts=quick).recall(Cue("apples", touch=False, channels=("vector", "recent")))
+        answer = await with_access(mind, parts=quick).recall(Cue("apples", touch=False, channels=("vector", "recent")))
     assert [hit.memory.content for hit in answer.hits] == ["green apples at the market"]
     assert not answer.hits[0].preferences
 
@@ -130,7 +131,7 @@ async def test_a_stalled_look_at_the_candidates_is_not_waited_for(recollect, own
 @pytest.mark.parametrize("text", ["", "?", "->", "a->", "什么", "when", "1/1/1", "\n\n"])
 async def test_no_cue_is_an_error_because_of_what_is_read_from_it(mind, text):
     await mind.remember("green apples at the market")
-    vector = [1.0] + [0.0] * (mind.parts.embedder.dimensions - 1)
+    vector = [1.0] + [0.0] * (mind.access.parts.embedder.dimensions - 1)
     assert (await mind.recall(Cue(text, embedding=vector, touch=False))).status in {"ok", "no_candidates"}
 
 

@@ -11,10 +11,11 @@ import command_line
 from clones import NUMBERS
 from conftest import addresses_of, execute, http_client
 from recollect.errors import SchemaError, SetupError
+from recollect.mind.service import Addresses
 from recollect.settings import Settings
 from recollect.store import migrate as module
 from recollect.store.migrate import migrate
-from recollect.wiring import Addresses, connected
+from recollect.wiring import connected
 from waiting import until_blocked
 
 NEWEST = module.number_of(module.own_migrations()[-1].name)

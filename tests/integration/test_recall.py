@@ -149,7 +149,7 @@ async def test_an_unknown_scope_is_empty(recollect):
     mind = await recollect.mind("nobody")
     assert (await mind.recall("anything")).hits == ()
     assert (await mind.browse()).memories == ()
-    assert (await locate(recollect.parts.database, mind.scope)).scope_id is None
+    assert (await locate(recollect.parts.database, mind.access.scope)).scope_id is None
 
 
 @pytest.mark.parametrize("cue", [Cue(), Cue("   "), Cue("x", limit=0), Cue("x", limit=201), Cue("x\0"), Cue("\ud800")])

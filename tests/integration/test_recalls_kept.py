@@ -236,8 +236,10 @@ cues = st.builds(
 @pytest.mark.promise("A kept recall is replayed to the last bit", RECALLS)
 async def test_kept_recalls_are_replayed_to_the_last_bit(mind, owner):
     # Nothing is given up here because the machine has much else to do.
-    mind.parts.database.deadline_seconds = 300
-    mind = replace(mind, deadline_seconds=300, parts=replace(mind.parts, channel_seconds=60, embed_wait_seconds=60))
+    mind.access.parts.database.deadline_seconds = 300
+    mind = replace(
+        mind, deadline_seconds=300, parts=replace(mind.access.parts, channel_seconds=60, embed_wait_seconds=60)
+    )
     await mind.remember(
         [NewMemory(f"{WORDS[n % 9]} {WORDS[n % 7]} {n % 11}", importance=n % 9 + 1) for n in range(200)]
     )
@@ -373,7 +375,7 @@ async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, own
 
 
 async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, mind, apples, addresses, owner):
-    place = await locate(recollect.parts.database, mind.scope)
+    place = await locate(recollect.parts.database, mind.access.scope)
     lineup = Lineup({"text": tuple(Candidate(each, 1.0) for each in apples)}, {}, Facets(), {"text": 1.0}, 5)
     kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, lineup, (), 5, Status.OK, "", {}, {}, 0.0)
     with psycopg.connect(addresses.owner) as forgetting:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
+from accesses import with_access
 from recollect.channels.recent import EVERY_KIND, QUERIES, RecentChannel
 from recollect.core.cues import read
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Triple
@@ -20,9 +21,9 @@ DAY = timedelta(days=1)
 
 async def propose(mind, limit=10, **more):
     cue = Cue("whatever", **more)
-    place = await locate(mind.parts.database, mind.scope)
+    place = await locate(mind.access.parts.database, mind.access.scope)
     reading = read(cue, None, now=NOW)
-    [found] = await ask_channels(mind.parts, place, [Asked(cue, reading, [RecentChannel()], limit)])
+    [found] = await ask_channels(mind.access.parts, place, [Asked(cue, reading, [RecentChannel()], limit)])
     return found["recent"]
 
 
@@ -56,7 +57,7 @@ async def test_kinds_trust_and_times_bound_what_is_proposed(mind):
     assert ids(await propose(mind, kinds=(Kind.EVENT, Kind.CHAT))) == [event]
     assert ids(await propose(mind, at=NOW - DAY)) == [event]
     assert ids(await propose(mind, as_of=NOW - 9 * DAY)) == []
-    wary = replace(mind, caller=replace(mind.caller, trust=20))
+    wary = with_access(mind, caller=replace(mind.access.caller, trust=20))
     [doubtful] = await store(wary, NewMemory("c", occurred_at=NOW + DAY))
     assert ids(await propose(mind)) == [doubtful, thought, event]
     assert ids(await propose(mind, min_trust=21)) == [thought, event]
@@ -89,10 +90,10 @@ async def test_only_the_newest_are_read_of_a_large_scope(mind, addresses, owner)
     stored = await mind.load(memories)
     assert ids(await propose(mind, limit=3)) == stored[:3]
     owner.execute("analyze memories")
-    place = await locate(mind.parts.database, mind.scope)
+    place = await locate(mind.access.parts.database, mind.access.scope)
     bounds = {"scope_id": place.scope_id, "kinds": EVERY_KIND, "min_trust": 0, "before": None, "at": None, "limit": 100}
     with psycopg.connect(addresses.service) as service:
-        service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.scope.tenant_id)])
+        service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
         rows = service.execute("explain (analyze, costs off, timing off) " + QUERIES["newest"], bounds).fetchall()
     plan = "\n".join(row[0] for row in rows)
     assert "memories_by_time" in plan

@@ -208,13 +208,13 @@ async def test_the_newest_are_those_accessed_last_without_idle_ones_and_chats(th
             NewMemory("the newest", occurred_at=at[3]),
         ]
     )
-    newest = await reflections.fetch_newest(thinking.parts.database, mind.scope, 2)
+    newest = await reflections.fetch_newest(thinking.parts.database, mind.access.scope, 2)
     assert [memory.content for memory in newest] == ["the newest", "in between"]
     await mind.recall(Cue("the oldest", limit=1, channels=("stream",), now=at[5]))
-    newest = await reflections.fetch_newest(thinking.parts.database, mind.scope, 2)
+    newest = await reflections.fetch_newest(thinking.parts.database, mind.access.scope, 2)
     assert [memory.content for memory in newest] == ["the oldest", "the newest"]
     await mind.forget([newest[0].id])
-    newest = await reflections.fetch_newest(thinking.parts.database, mind.scope, 1)
+    newest = await reflections.fetch_newest(thinking.parts.database, mind.access.scope, 1)
     assert [memory.content for memory in newest] == ["the newest"]
 
 
@@ -237,7 +237,7 @@ async def test_the_newest_are_found_whatever_is_folded_and_what_is_not(thinking,
         for number in chance.sample([place for place in range(60) if new[place].triple.object != "idle"], 15):
             moment = NOW + timedelta(minutes=chance.randrange(1200))
             accessed[ids[number]] = max(accessed[ids[number]], moment)
-            owner.execute(ACCESS[table], [moment, ids[number], new[number].kind, mind.scope.agent])
+            owner.execute(ACCESS[table], [moment, ids[number], new[number].kind, mind.access.scope.agent])
     wanted = [
         identity
         for identity, memory in zip(ids, new, strict=True)
@@ -245,7 +245,7 @@ async def test_the_newest_are_found_whatever_is_folded_and_what_is_not(thinking,
     ]
     expected = sorted(wanted, key=lambda identity: (accessed[identity], identity), reverse=True)
     for limit in (1, 7, 60):
-        newest = await reflections.fetch_newest(thinking.parts.database, mind.scope, limit)
+        newest = await reflections.fetch_newest(thinking.parts.database, mind.access.scope, limit)
         assert [memory.id for memory in newest] == expected[:limit]
 
 
@@ -259,7 +259,7 @@ async def test_finding_the_newest_reads_indexes_alone_however_large_the_scope(th
     owner.execute("vacuum analyze memories, accesses, access_log")
     with owner.transaction(force_rollback=True):
         owner.execute("set local role recollect_service")
-        owner.execute("select set_config('recollect.tenant', %s, true)", [str(mind.scope.tenant_id)])
+        owner.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
         asked = {"agent": "ada", "user": "", "limit": 50}
         lines = owner.execute(f"explain (analyze, costs off) {reflections.QUERIES['newest']}", asked).fetchall()
     scans = [line for (line,) in lines if " on memories" in line or " on accesses" in line]
@@ -358,7 +358,7 @@ async def test_two_jobs_of_one_scope_write_their_own_thoughts(ann, thinking, own
 
 async def test_two_runs_of_one_job_at_once_write_the_thoughts_of_one(ann, thinking):
     occasion = Occasion(count=8, key="reflect-job-7")
-    runs = [reflect(thinking.parts, ann.caller, ann.scope, occasion) for _ in range(2)]
+    runs = [reflect(thinking.parts, ann.access.caller, ann.access.scope, occasion) for _ in range(2)]
     one, two = await asyncio.gather(*runs)
     assert one.thoughts == two.thoughts
     assert [thought.id for thought in await thoughts_of(ann)] == [receipt.id for receipt in one.thoughts]

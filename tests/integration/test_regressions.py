@@ -15,6 +15,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.worker import Worker
 
 import command_line
+from accesses import with_access
 from command_line import settings_of
 from conftest import execute, http_client, new_key
 from recollect.client import Client, RemoteMind
@@ -226,7 +227,7 @@ async def test_a_load_of_long_texts_outlives_its_own_preparation(recollect, mind
 
     monkeypatch.setattr(Load, "make_ready", make_ready_slowly)
     recollect.parts.database.milliseconds = "100"
-    assert len(await replace(mind, deadline_seconds=0.1).load([NewMemory("long"), NewMemory("longer")])) == 2
+    assert len(await with_access(mind, deadline_seconds=0.1).load([NewMemory("long"), NewMemory("longer")])) == 2
 
 
 def test_long_words_are_not_kept_in_memory():
@@ -289,7 +290,7 @@ async def test_the_client_forgets_a_source_and_what_was_made_of_it(recollect, mi
     await client.close()
     async with http_client(recollect, secret) as http:
         client._line._http = http
-        remote = RemoteMind(client, mind.scope.agent, mind.scope.user)
+        remote = RemoteMind(client, mind.access.scope.agent, mind.access.scope.user)
         assert set(await remote.forget([source.id, derived.id])) == {source.id, derived.id}
 
 
@@ -310,7 +311,7 @@ async def test_metadata_with_keys_of_two_types_is_stored_or_refused(mind):
 @pytest.mark.parametrize("content", ["see [/etc/passwd] for users", "list[int] and [bold] text"])
 async def test_the_command_line_prints_contents_as_they_are(mind, addresses, content):
     await mind.remember(content)
-    words = ("recall", "--agent", mind.scope.agent, "--user", mind.scope.user, "users text")
+    words = ("recall", "--agent", mind.access.scope.agent, "--user", mind.access.scope.user, "users text")
     ended = await asyncio.to_thread(command_line.call, *words, settings=settings_of(addresses))
     assert (ended.code, content in ended.stdout) == (0, True), ended.said
 

@@ -136,9 +136,9 @@ async def say(mind, *texts, conversation="c", begin=0):
 
 async def learn(mind, owner):
     [(number,)] = owner.execute(
-        'select id from scopes where agent = %s and "user" = %s', [mind.scope.agent, mind.scope.user]
+        'select id from scopes where agent = %s and "user" = %s', [mind.access.scope.agent, mind.access.scope.user]
     ).fetchall()
-    return await enrich(mind.parts, number)
+    return await enrich(mind.access.parts, number)
 
 
 @pytest.fixture

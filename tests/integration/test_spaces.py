@@ -50,7 +50,7 @@ async def test_every_width_is_stored_and_searched(recollect, owner, dimensions, 
 async def test_a_model_is_replaced_while_serving(recollect, owner):
     minds = [await recollect.mind(f"agent-{number}", tenant=f"tenant-{number % 3}") for number in range(5)]
     for mind in minds:
-        await mind.remember([NewMemory(f"note {number} of {mind.scope.agent}") for number in range(40)])
+        await mind.remember([NewMemory(f"note {number} of {mind.access.scope.agent}") for number in range(40)])
     changed = await with_model(recollect, FakeEmbedder(256))
     seen: list[int] = []
     written: list[str] = []

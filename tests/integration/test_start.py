@@ -25,10 +25,11 @@ from recollect.doors import service
 from recollect.errors import RecollectError, SetupError
 from recollect.jobs.fence import FencedJobManager
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
 from recollect.store.refusals import OWNER_VARIABLE, reach
-from recollect.wiring import Addresses, Recollect, connected, prepare
+from recollect.wiring import connected, prepare
 from waiting import PATIENCE_SECONDS, until
 
 

@@ -32,7 +32,9 @@ def stream(text=CUE, **fields):
 
 def scope_of(owner, mind):
     query = 'select id from scopes where tenant_id = %s and agent = %s and "user" = %s'
-    return owner.execute(query, [mind.scope.tenant_id, mind.scope.agent, mind.scope.user]).fetchone()[0]
+    return owner.execute(
+        query, [mind.access.scope.tenant_id, mind.access.scope.agent, mind.access.scope.user]
+    ).fetchone()[0]
 
 
 async def consider(mind, owner, cue=CUE):

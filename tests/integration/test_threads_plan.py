@@ -89,7 +89,7 @@ def fill(owner, conversation, count, stretch):
 def service(addresses, mind):
     """A connection of the service's role, bound to the tenant, that plans with the values it sees."""
     with psycopg.connect(addresses.service, autocommit=True, prepare_threshold=None) as connection:
-        connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.scope.tenant_id)])
+        connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         yield connection
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from accesses import with_access
 from generative_agents import read_golden
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models import Cue, Kind, NewMemory, NewMessage, Right, Role, Status
@@ -241,7 +242,7 @@ async def test_what_cannot_be_done_to_the_tree_is_refused_and_nothing_changes(mi
 
 
 async def test_only_who_may_write_changes_topics(recollect, mind):
-    reader = replace(mind, caller=replace(mind.caller, rights=frozenset({Right.READ})))
+    reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     await remember(mind, "x", topic="a")
     assert await paths(reader) == ["a"]
     with pytest.raises(ForbiddenError):

@@ -250,7 +250,7 @@ async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
     scope_id = owner.execute("select scope_id from messages limit 1").fetchone()[0]
     batch = await spaces.list_pending(database, scope_id, BEGINNING, 9)
     space = next(each for each, _ in await spaces.list_spaces(database) if each.state == "active")
-    async with database.transaction(mind.scope.tenant_id) as connection:
+    async with database.transaction(mind.access.scope.tenant_id) as connection:
         rows = await embedder.embed([embedded_text(memory, memory.before) for memory in batch])
         assert await spaces.store_held(connection, space, batch, rows) == [two]
         forgetting = asyncio.create_task(mind.forget([secret]))

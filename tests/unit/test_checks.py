@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core import checks
+from recollect.core import checks, vectors
 from recollect.errors import InvalidInputError
 from recollect.models import Cue, Mode, NewMemory, Weighing
 
@@ -87,7 +87,7 @@ def test_absurd_cues_are_refused(cue):
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3).filter(lambda row: np.linalg.norm(row) > 1e-5))
 def test_embeddings_come_out_at_unit_length(row):
-    unit = checks.unit_vector(row, 3)
+    unit = vectors.unit_vector(row, 3)
     assert unit.dtype == np.float32
     assert np.linalg.norm(unit) == pytest.approx(1, abs=1e-5)
 
@@ -96,13 +96,13 @@ def test_embeddings_come_out_at_unit_length(row):
 def test_embeddings_of_unit_length_stay_bit_for_bit(seed):
     row = np.random.default_rng(seed).normal(size=1536)
     single = (row / np.linalg.norm(row)).astype(np.float32)
-    assert np.array_equal(checks.unit_vector(single.tolist(), 1536), single)
+    assert np.array_equal(vectors.unit_vector(single.tolist(), 1536), single)
 
 
 @pytest.mark.parametrize("row", [[], [1.0], ["x", "y"], [None, 1], [10**400, 1], [[1.0], [2.0]], [1j, 1], [0, 0]])
 def test_embeddings_that_are_none_are_refused(row):
     with pytest.raises(InvalidInputError, match="embedding"):
-        checks.unit_vector(row, 2)
+        vectors.unit_vector(row, 2)
 
 
 @pytest.mark.parametrize(

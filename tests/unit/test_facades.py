@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from recollect import client, sync
-from recollect.block_view import BlockView
 from recollect.client import Client, RemoteMind
-from recollect.client_blocks import RemoteBlocks
-from recollect.client_conversations import RemoteConversation
-from recollect.client_fading import RemoteFading
-from recollect.client_items import RemoteItems
-from recollect.client_knowledge import RemoteKnowledge
-from recollect.client_recalls import RemoteRecalls
-from recollect.client_topics import RemoteTopics
-from recollect.conversation_view import ConversationView
-from recollect.fading_view import FadingView
-from recollect.items_view import ItemsView
-from recollect.knowledge_view import KnowledgeView
+from recollect.client.blocks import RemoteBlocks
+from recollect.client.conversations import RemoteConversation
+from recollect.client.fading import RemoteFading
+from recollect.client.items import RemoteItems
+from recollect.client.knowledge import RemoteKnowledge
+from recollect.client.recalls import RemoteRecalls
+from recollect.client.topics import RemoteTopics
 from recollect.mind import Mind
-from recollect.recalls_view import RecallsView
-from recollect.topics_view import TopicsView
+from recollect.mind.conversations import ConversationView
+from recollect.mind.items import ItemsView
+from recollect.mind.knowledge import KnowledgeView
+from recollect.mind.memories import FadingView
+from recollect.mind.recall import BlockView, RecallsView
+from recollect.mind.topics import TopicsView
 
 FACADES = (
     (Mind, RemoteMind, sync.BlockingMind),
@@ -84,6 +85,9 @@ def test_every_part_of_a_mind_is_one_of_the_facades(way):
 
 def test_every_remote_facade_is_in_the_table():
     """And so must a new class of the client."""
-    found = {each for each in vars(client).values() if inspect.isclass(each) and each.__name__.startswith("Remote")}
+    modules = [
+        import_module(f"recollect.client.{path.stem}") for path in Path(client.__file__).parent.glob("[a-z]*.py")
+    ]
+    found = {each for module in modules for name, each in vars(module).items() if name.startswith("Remote")}
     inner = {parent for each in found for parent in each.__mro__[1:]}
     assert found - inner == {remote for _, remote, _ in FACADES}

@@ -31,7 +31,7 @@ from recollect_pydantic_ai import RecollectConversationStore
 from recollect_pydantic_ai import store as module
 
 from recollect.client import Client
-from recollect.client_items import RemoteItems
+from recollect.client.items import RemoteItems
 from recollect.errors import ConflictError, InvalidInputError, UnavailableError
 from recollect.models.items import PutItem
 

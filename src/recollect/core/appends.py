@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
 from uuid import UUID
 
 from recollect.core.checks import (
@@ -34,10 +33,6 @@ CLOSED = {
     ConversationState.DELETED: "Restore it first (`restore`), or use another id.",
     ConversationState.PURGING: "Use another id, or wait until it is gone.",
 }
-
-
-Utterance: TypeAlias = str | NewMessage | Mapping[str, Any]
-"""What can be appended: a message, in full or in short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +81,6 @@ def check_conversation(conversation: str) -> None:
     # A path that ends in dots would lead elsewhere.
     if not IDENTIFIER.fullmatch(conversation) or not conversation.strip("."):
         raise InvalidInputError("conversation must be 1 to 128 characters of A-Z a-z 0-9 . _ : @ -, and not dots alone")
-
-
-def as_messages(given: Utterance | Sequence[Utterance]) -> list[NewMessage]:
-    """Accept one message or many, also in short: a plain text is the user's, a mapping says who speaks."""
-    many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    return [as_message(each) for each in many]
-
-
-def as_message(given: Utterance) -> NewMessage:
-    """Take one message in any of its forms, or say which there are."""
-    try:
-        if isinstance(given, str):
-            return NewMessage(Role.USER, given)
-        if isinstance(given, NewMessage):
-            return given if isinstance(given.role, Role) else replace(given, role=Role(given.role))
-        fields = dict(given)
-        return NewMessage(Role(fields.pop("role")), *(fields.pop(each, "") for each in ("content", "name")), **fields)
-    except (KeyError, TypeError, ValueError):
-        roles = ", ".join(Role)
-        raise InvalidInputError(
-            f"a message is a NewMessage, a text, or a mapping with `role` ({roles}), `content` and `name`"
-        ) from None
 
 
 def check_messages(messages: Sequence[NewMessage]) -> None:

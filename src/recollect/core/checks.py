@@ -7,16 +7,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-import numpy as np
-from numpy.typing import NDArray
-
 from recollect.core.names import CONTROL
 from recollect.core.preferences import DIVERSITY
 from recollect.core.topics import check_filing, read_topic
 from recollect.core.weights import EVERY_CHANNEL, NAMES
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Embedding, NewMemory, Profile, Times, Weighing
+from recollect.models import Cue, NewMemory, Profile, Times, Weighing
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000
@@ -36,7 +33,6 @@ DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_d
 LARGEST_METADATA = 16_384
 DEEPEST_METADATA = 8
 MOST_DIMENSIONS = 4_096
-ROUNDING = 1e-6
 LONGEST_KEY = 255
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -266,31 +262,3 @@ def walk_texts(value: object, left: int, complaint: str) -> Iterable[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from walk_texts(part, left - 1, complaint)
-
-
-def unit_vector(embedding: Embedding, dimensions: int) -> NDArray[np.float32]:
-    """Bring a caller's embedding to unit length, or refuse it."""
-    unit: NDArray[np.float32] = unit_vectors([embedding], dimensions)[0]
-    return unit
-
-
-def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np.float32]:
-    """Bring callers' embeddings to unit length, or refuse them all if one cannot be used."""
-    for embedding in embeddings:
-        if len(embedding) != dimensions:
-            raise InvalidInputError(f"embedding must have {dimensions} dimensions, not {len(embedding)}")
-    try:
-        rows = np.stack([np.asarray(embedding, dtype=np.float64) for embedding in embeddings])
-    except (OverflowError, TypeError, ValueError) as problem:
-        raise InvalidInputError("embedding must be a list of numbers") from problem
-    if rows.ndim != 2:
-        raise InvalidInputError("embedding must be a flat list of numbers")
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        # NaN and infinity stay what they are, and neither is within bounds.
-        if not bool(((norms > 1e-6) & (norms < 1e18)).all()):
-            raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
-    # What is of unit length already stays as it is, bit for bit.
-    norms[np.abs(norms - 1) < ROUNDING] = 1
-    unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
-    return unit

@@ -14,7 +14,6 @@ from recollect.core.checks import (
     check_json,
     check_moment,
     check_text,
-    unit_vector,
 )
 from recollect.errors import InvalidInputError
 from recollect.models import JSON, Embedding
@@ -152,12 +151,9 @@ def check_path(field: str, path: Path) -> None:
 
 
 def check_embedding(embedding: Embedding | None) -> None:
-    """Accept a vector of any dimensions that has a direction."""
-    if embedding is None:
-        return
-    if not 1 <= len(embedding) <= MOST_DIMENSIONS:
+    """Accept a vector of any dimensions; whether it has a direction is seen where it is used."""
+    if embedding is not None and not 1 <= len(embedding) <= MOST_DIMENSIONS:
         raise InvalidInputError(f"embedding must have 1 to {MOST_DIMENSIONS} dimensions")
-    unit_vector(embedding, len(embedding))
 
 
 def check_value(value: object) -> int:

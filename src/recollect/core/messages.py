@@ -1,12 +1,40 @@
-"""Show a message as text and as an element of a prompt, and count what it costs there."""
+"""Take messages in any of their forms, show them as text and in a prompt, and count what they cost there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
+from recollect.errors import InvalidInputError
 from recollect.models import JSON, Attachment, Message, NewMessage, Part, PartType, PromptMessage, Role
 
 IMAGE = "[image]"
+
+Utterance: TypeAlias = str | NewMessage | Mapping[str, Any]
+"""What can be appended: a message, in full or in short."""
+
+
+def as_messages(given: Utterance | Sequence[Utterance]) -> list[NewMessage]:
+    """Accept one message or many, also in short: a plain text is the user's, a mapping says who speaks."""
+    many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return [as_message(each) for each in many]
+
+
+def as_message(given: Utterance) -> NewMessage:
+    """Take one message in any of its forms, or say which there are."""
+    try:
+        if isinstance(given, str):
+            return NewMessage(Role.USER, given)
+        if isinstance(given, NewMessage):
+            return given if isinstance(given.role, Role) else replace(given, role=Role(given.role))
+        fields = dict(given)
+        return NewMessage(Role(fields.pop("role")), *(fields.pop(each, "") for each in ("content", "name")), **fields)
+    except (KeyError, TypeError, ValueError):
+        roles = ", ".join(Role)
+        raise InvalidInputError(
+            f"a message is a NewMessage, a text, or a mapping with `role` ({roles}), `content` and `name`"
+        ) from None
 
 
 def said(message: NewMessage | Message) -> str:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models import Fit, Mode, Profile, Triple, Weighing
 
 Perceived = Annotated[

@@ -15,7 +15,7 @@ from recollect.doors.importers import dify, exports
 from recollect.doors.importers.generative_agents.folder import find_name
 from recollect.doors.importers.generative_agents.journey import Arrival, Gathered, export_folder, import_folder
 from recollect.doors.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind
-from recollect.wiring import Recollect
+from recollect.mind.service import Recollect
 
 import_app = typer.Typer(help="Load memories into a scope.", no_args_is_help=True)
 export_app = typer.Typer(help="Write a scope's memories to files.", no_args_is_help=True)

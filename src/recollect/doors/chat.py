@@ -13,10 +13,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from recollect.conversation_view import ConversationView
 from recollect.doors import recalled
 from recollect.doors.terminal import Agent, Tenant, User, err, out
 from recollect.errors import ConflictError, NotFoundError, RecollectError
+from recollect.mind.conversations import ConversationView
 from recollect.models import Context, ConversationState, NewMessage, Recollection, Role, Window
 from recollect.settings import Settings
 from recollect.wiring import open_recollect

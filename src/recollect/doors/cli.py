@@ -40,9 +40,11 @@ from recollect.doors import (
 from recollect.doors.mcp import command as mcp
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
 from recollect.errors import RecollectError
+from recollect.loading import load
+from recollect.mind.service import Recollect
 from recollect.models import ApiKey, Bounds, Kind, NewMemory, Right
 from recollect.settings import Settings, find_misspelt
-from recollect.wiring import Recollect, set_up
+from recollect.wiring import set_up
 
 app = typer.Typer(help="The memory of AI agents on PostgreSQL.", no_args_is_help=True, add_completion=False)
 key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
@@ -102,24 +104,21 @@ def complain(code: str, message: str) -> None:
 @app.command()
 def up(tenant: Tenant = "default") -> None:
     """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
-    from recollect.doors import service  # the web framework takes a while to load
-
+    service = load("recollect.doors.service")  # the web framework takes a while to load
     service.run(service.up(Settings(), tenant, out))
 
 
 @app.command()
 def serve() -> None:
     """Serve the HTTP API; run `recollect worker` beside it."""
-    from recollect.doors import service
-
+    service = load("recollect.doors.service")
     service.run(service.serve(Settings()))
 
 
 @app.command()
 def worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4) -> None:
     """Run background jobs until stopped."""
-    from recollect.doors import service
-
+    service = load("recollect.doors.service")
     service.run(service.work(Settings(), concurrency))
 
 

@@ -12,13 +12,13 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from recollect.conversation_view import ConversationView
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
 from recollect.errors import UnavailableError
-from recollect.mind import Mind
+from recollect.mind.conversations import ConversationView
+from recollect.mind.mind import Mind
+from recollect.mind.service import Recollect
 from recollect.models import Conversation, ConversationState, PurgeReceipt
 from recollect.models.knowledge import StoredSegment
-from recollect.wiring import Recollect
 
 app = typer.Typer(help="Look after conversations, from the first word to the last.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The conversation's id.")]

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models.fading import Faded, Fading, FadingRules, Judgement
 
 PAGE = 200

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from recollect.doors.http.bodies import MemoryBody
 from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.errors import InvalidInputError
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models import Memory, NewMemory, Triple
 
 CHUNK = 20_000

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from recollect.doors.terminal import Agent, Tenant, User, out, with_mind, with_options
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models.knowledge import EntityType, Fact
 
 Limit = Annotated[int, typer.Option(help="Most to show.", min=1, max=200)]

@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models import Memory, Reflection
 
 jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")

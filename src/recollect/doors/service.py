@@ -21,8 +21,10 @@ from recollect.doors.http.protocol import BoundedProtocol
 from recollect.doors.logs import log_to_stderr, report
 from recollect.doors.terminal import leave_signals, stop_on_signals
 from recollect.errors import RecollectError, SetupError
+from recollect.loading import load
+from recollect.mind.service import Recollect
 from recollect.settings import Settings
-from recollect.wiring import Recollect, open_recollect
+from recollect.wiring import open_recollect
 
 LOG = logging.getLogger("recollect.service")
 GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
@@ -39,9 +41,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     """Run until done, on the faster event loop where there is one."""
     factory = None
     if find_spec("uvloop"):  # not made for every platform
-        import uvloop
-
-        factory = uvloop.new_event_loop
+        factory = load("uvloop").new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(work)
 

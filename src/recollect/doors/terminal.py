@@ -12,9 +12,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
+from recollect.mind.service import Recollect
 from recollect.settings import Settings
-from recollect.wiring import Recollect, open_recollect
+from recollect.wiring import open_recollect
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])

@@ -8,7 +8,7 @@ from statistics import quantiles
 
 from rich.table import Table
 
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 
 WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models.topics import Filing, Reach, Topic, TopicTree
 
 app = typer.Typer(help="Show what memories are about, and put it in order.", no_args_is_help=True)

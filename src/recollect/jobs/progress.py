@@ -27,6 +27,7 @@ class Counter:
     def __init__(self) -> None:
         self.done = 0
         self.told: int | None = None
+        self.over = False
 
     def reach(self, done: int) -> None:
         """Note how much is done in all."""
@@ -45,6 +46,8 @@ async def telling(database: Database, lease: Lease, remaining: Remaining = unkno
     try:
         yield counter
     finally:
+        # Cancelled and told: a cancellation that comes together with a connection of the pool is lost in Python 3.11.
+        counter.over = True
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing
@@ -54,7 +57,7 @@ async def telling(database: Database, lease: Lease, remaining: Remaining = unkno
 
 async def write_on(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
     """Write down where a job stands, again whenever it has come further."""
-    while True:
+    while not counter.over:
         await asyncio.sleep(SECONDS)
         if counter.done != counter.told:
             await write(database, lease, counter, remaining)

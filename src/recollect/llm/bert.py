@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.loading import load
+
 Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
 
 OPSET, IR_VERSION = 20, 9
@@ -83,8 +85,7 @@ def read_safetensors(data: bytes) -> dict[str, NDArray[np.float32]]:
 
 def build_graph(weights: Weights, shape: BertShape) -> bytes:
     """Return the encoder as ONNX bytes: token ids and mask in, mean-pooled unit vectors out."""
-    import onnx
-
+    onnx = load("onnx", "local")
     graph = _Graph(onnx)
     mask = graph.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
     bias = _attention_bias(graph, mask)

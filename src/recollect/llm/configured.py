@@ -7,18 +7,19 @@ import importlib.util
 from recollect.errors import SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
+from recollect.llm.fake import FakeEmbedder
+from recollect.llm.openai import Endpoint, OpenAIEmbedder
+from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
+from recollect.loading import load
 from recollect.settings import Settings
 
 
 def build_embedder(settings: Settings) -> Embedder | None:
     """Choose the embedder that the settings name."""
     if settings.embedder == "local" or (settings.embedder == "auto" and has_minilm()):
-        from recollect.llm.minilm import load_minilm
-
-        return load_minilm()
+        local: Embedder = load("recollect.llm.minilm").load_minilm()
+        return local
     if settings.embedder == "fake":
-        from recollect.llm.fake import FakeEmbedder
-
         return FakeEmbedder(settings.embedder_dimensions or 64)
     if settings.embedder == "openai":
         return build_remote_embedder(settings)
@@ -32,8 +33,6 @@ def has_minilm() -> bool:
 
 def build_remote_embedder(settings: Settings) -> Embedder:
     """Join an OpenAI-compatible endpoint."""
-    from recollect.llm.openai import Endpoint, OpenAIEmbedder
-
     if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
         raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
     endpoint = Endpoint(
@@ -53,8 +52,6 @@ def build_chat_model(settings: Settings) -> ChatModel | None:
     """Join the chat endpoint that the settings name, if they name one."""
     if not settings.chat_url:
         return None
-    from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
-
     endpoint = ChatEndpoint(
         url=settings.chat_url,
         model=settings.chat_model,

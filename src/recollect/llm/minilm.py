@@ -25,6 +25,7 @@ from recollect.errors import EmbedderError, SetupError
 from recollect.llm.bert import BertShape, build_graph, read_safetensors
 from recollect.llm.embedder import check_vectors
 from recollect.llm.wordpiece import WordPiece
+from recollect.loading import load
 from recollect.models import Script
 
 MODEL = "all-MiniLM-L6-v2@1"
@@ -163,18 +164,11 @@ def _read_verified(path: Path, expected: str) -> bytes:
 
 
 def _build(folder: Path, graph: Path) -> None:
-    try:
-        data = build_graph(read_weights(folder), SHAPE)
-    except ImportError as error:
-        raise SetupError(f"the local model needs its extra; run: {INSTALL_EXTRA}") from error
-    write_whole(graph, data)
+    write_whole(graph, build_graph(read_weights(folder), SHAPE))
 
 
 def _open_session(graph: Path, threads: int) -> Any:  # noqa: ANN401 - onnxruntime has no types
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise SetupError(f"the local model needs its extra; run: {INSTALL_EXTRA}") from error
+    onnxruntime = load("onnxruntime", "local")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
     options.inter_op_num_threads = 1

@@ -10,12 +10,10 @@ import lzma
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tiktoken import Encoding  # Only this class: the registry of the library would ask the network for a vocabulary.
 
 from recollect.errors import SetupError
-
-if TYPE_CHECKING:
-    from tiktoken import Encoding
 
 FOLDER = Path(__file__).parent / "vocabularies"
 INSTALL_EXTRA = "pip install '.[tokens-cn]' in a checkout of Recollect"
@@ -144,9 +142,6 @@ def load_vocabulary(name: str) -> Encoding:
 
 
 def _build(name: str) -> Encoding:
-    # Only this class of tiktoken is used: its registry would ask the network for a vocabulary.
-    from tiktoken import Encoding
-
     vocabulary = VOCABULARIES[name]
     data = _read_verified(find_vocabulary(name), vocabulary)
     ranks = _read_merges(data) if vocabulary.file.endswith(".json") else _read_ranks(data)

@@ -14,7 +14,6 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.checks import unit_vector
 from recollect.core.item_writes import Name, Outcome, Standing
 from recollect.core.items import (
     CLOSING,
@@ -27,6 +26,7 @@ from recollect.core.items import (
     prepare_where,
 )
 from recollect.core.terms import analyse_cue, hash_term, slot_of
+from recollect.core.vectors import unit_vector
 from recollect.errors import InvalidInputError
 from recollect.models import JSON, Embedding, Scope
 from recollect.models.items import FindItems, FoundItem, Item, ListPaths, Path

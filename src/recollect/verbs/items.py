@@ -23,6 +23,7 @@ from recollect.core.item_writes import (
     write_down,
 )
 from recollect.core.items import check_operations, is_write, share_room
+from recollect.core.vectors import unit_vector
 from recollect.models import JSON, Caller, Cue, Embedding, NewMemory, Scope
 from recollect.models.items import FindItems, GetItem, ItemOperation, ItemResult, ListPaths, PutItem
 from recollect.store import items
@@ -68,6 +69,13 @@ class Batch:
     """What the same batch came to before, where it has a key."""
 
 
+def check_directions(operations: Sequence[ItemOperation]) -> None:
+    """Refuse vectors that point nowhere."""
+    for operation in operations:
+        if isinstance(operation, PutItem | FindItems) and operation.embedding is not None:
+            unit_vector(operation.embedding, len(operation.embedding))
+
+
 async def batch(
     parts: Parts,
     caller: Caller,
@@ -78,6 +86,7 @@ async def batch(
 ) -> list[ItemResult]:
     """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
     check_operations(operations)
+    check_directions(operations)
     check_idempotency_key(key)
     going = Batch(scope, operations, await seek(parts, scope, operations, place), share_room(operations), key)
     if any(map(is_write, operations)):

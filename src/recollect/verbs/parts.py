@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,28 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import Tokenizer
 from recollect.store.db import Database
 
-if TYPE_CHECKING:
-    from recollect.verbs.steps.draft import Step
-
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
+
+
+class LearningStep(Protocol):
+    """One step by which talk becomes knowledge; what it is given and gives back is the business of the steps."""
+
+    @property
+    def name(self) -> str:
+        """Say what the step is called."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """Say what the step works on."""
+        ...
+
+    @property
+    def run(self) -> Callable[[Any, Any], Awaitable[Any]]:
+        """Take the step."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +64,7 @@ class Parts:
     """How long a recall waits for one of several channels."""
     judge_seconds: float = 4.0
     """How long a recall waits for the chat model to judge its hits, and to read its cue."""
-    steps: Mapping[str, Step] = field(default_factory=dict[str, "Step"])
+    steps: Mapping[str, LearningStep] = field(default_factory=dict[str, LearningStep])
     """By which talk becomes knowledge, each by its name and in their order."""
     keep_share: float = 0.0
     """How many of the recalls are kept whose cues do not say it themselves: from 0 for none to 1 for all."""

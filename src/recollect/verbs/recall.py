@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel, Proposal
 from recollect.core.asking import find_asked
-from recollect.core.checks import check_cue, unit_vector
+from recollect.core.checks import check_cue
 from recollect.core.cues import Reading, find_question, read
 from recollect.core.terms import script_of
+from recollect.core.vectors import unit_vector
 from recollect.core.weights import USUAL_CHANNELS
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.appends import Heard
-from recollect.core.checks import check_idempotency_key, check_new_memories, count_characters, unit_vectors
+from recollect.core.checks import check_idempotency_key, check_new_memories, count_characters
 from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
 from recollect.core.keywords import file_under, is_idle, keywords_of, strengthens
 from recollect.core.reflection import gather
@@ -28,6 +28,7 @@ from recollect.core.terms import (
     indexed_text,
     weigh,
 )
+from recollect.core.vectors import unit_vectors
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models import Caller, EmbeddingSpace, Kind, MemoryState, NewMemory, Profile, Receipt, Scope

@@ -36,8 +36,9 @@ from recollect.doors.http.door import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
 from recollect.doors.mcp import http as mcp
+from recollect.mind.service import Recollect
 from recollect.settings import Settings, read_settings
-from recollect.wiring import Recollect, open_recollect
+from recollect.wiring import open_recollect
 
 DESCRIPTION = "The memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget."
 

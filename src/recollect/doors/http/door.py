@@ -11,8 +11,8 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from recollect.errors import UnauthenticatedError
-from recollect.mind import Mind
-from recollect.wiring import Recollect
+from recollect.mind.mind import Mind
+from recollect.mind.service import Recollect
 
 DOOR = "http"
 SHOW_KEY = "Send your API key as `Authorization: Bearer rec_...`."

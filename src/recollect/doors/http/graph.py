@@ -14,7 +14,7 @@ from recollect.doors.http.bodies import AGENT, AS_OF, USER, Moment, Name, UserNa
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
 from recollect.doors.http.times import AskedTimes
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
 
 JSON, XML = "application/json", "application/xml"

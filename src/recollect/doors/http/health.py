@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from recollect.doors.http.door import running
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, respond
 from recollect.errors import SetupError
-from recollect.wiring import Recollect
+from recollect.mind.service import Recollect
 
 router = APIRouter(tags=["health"])
 POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"])

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from recollect.doors.http.door import DOOR, running, secret
 from recollect.doors.http.problems import describe
+from recollect.mind.service import Recollect
 from recollect.models import Job, Jobs, JobState
-from recollect.wiring import Recollect
 
 JSON = "application/json"
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from recollect.doors.http.bodies import USER, UserName
 from recollect.doors.http.door import DOOR, running, secret
 from recollect.doors.http.problems import describe
+from recollect.mind.service import Recollect
 from recollect.models import Ledger
-from recollect.wiring import Recollect
 
 LEDGER = TypeAdapter(Ledger)
 router = APIRouter(prefix="/v1", tags=["ledger"])

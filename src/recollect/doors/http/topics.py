@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from recollect.doors.http.bodies import AGENT, PATH, USER, Body, Moment, Name, ReachBody, TopicPath, UserName
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 
 JSON = "application/json"

@@ -11,8 +11,8 @@ from rich.progress import Progress
 
 from recollect.doors.importers.report import print_report
 from recollect.doors.terminal import Agent, Steps, Tenant, err, run, with_options
+from recollect.mind.service import Recollect
 from recollect.models.imports import Arrival, DifyImport, UserBy
-from recollect.wiring import Recollect
 
 Dsn = Annotated[str, typer.Argument(metavar="DSN", help="Dify's database: postgresql://user@host:port/dify.")]
 DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]

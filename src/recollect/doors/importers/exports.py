@@ -12,8 +12,8 @@ from rich.progress import Progress
 from recollect.doors.importers.files import read_documents
 from recollect.doors.importers.report import print_report
 from recollect.doors.terminal import Agent, Steps, Tenant, User, err, run, with_options
+from recollect.mind.service import Recollect
 from recollect.models.imports import Arrival, FileImport, Format, UserField
-from recollect.wiring import Recollect
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The export.", exists=True, dir_okay=False)]
 DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would be done, and write nothing.")]

@@ -10,6 +10,7 @@ import typer
 
 from recollect.doors.terminal import Tenant
 from recollect.errors import SetupError
+from recollect.loading import load
 from recollect.models import Bounds
 from recollect.settings import Settings
 
@@ -21,8 +22,7 @@ def mcp(
     url: Annotated[str, typer.Option(help="A server to ask instead, with the key in RECOLLECT_KEY.")] = "",
 ) -> None:
     """Serve the memory to an MCP client over standard input and output, until the client leaves."""
-    from recollect.doors.mcp import stdio  # the protocol takes a while to load
-
+    stdio = load("recollect.doors.mcp.stdio")  # the protocol takes a while to load
     bounds, key = Bounds(agent, user), os.environ.get("RECOLLECT_KEY", "")
     if user is not None and agent is None:
         raise SetupError("Name the agent, too: a user alone is no scope.")

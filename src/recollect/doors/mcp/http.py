@@ -19,8 +19,8 @@ from recollect.doors.http.reading import read_body, replay
 from recollect.doors.mcp.minds import AnyMind, Asked
 from recollect.doors.mcp.server import build_server, keep_quiet
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
+from recollect.mind.service import Recollect
 from recollect.settings import Settings
-from recollect.wiring import Recollect
 
 DOOR = "mcp"
 PATHS = ("/mcp", "/mcp/")

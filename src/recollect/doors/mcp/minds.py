@@ -9,7 +9,7 @@ from mcp.server.context import ServerRequestContext
 
 from recollect.client import RemoteMind
 from recollect.errors import ForbiddenError
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
 from recollect.models import Bounds
 
 AnyMind: TypeAlias = Mind | RemoteMind

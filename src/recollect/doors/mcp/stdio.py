@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from mcp.server.stdio import stdio_server
 
-from recollect.client import Client
+from recollect.client.client import Client
 from recollect.doors.mcp.minds import AnyMind, Asked, OpenMind, choose_names
 from recollect.doors.mcp.server import build_server, keep_quiet
 from recollect.doors.terminal import stop_on_signals

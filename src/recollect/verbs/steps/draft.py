@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from recollect.models import Caller, Embedding, Message, Scope
@@ -15,9 +15,7 @@ from recollect.store.db import Connection
 from recollect.store.scopes import Place
 from recollect.store.segments import NO_RUN
 from recollect.verbs.parts import Parts
-
-if TYPE_CHECKING:
-    from recollect.verbs.steps.beside import Beside
+from recollect.verbs.steps.beside import Beside
 
 RUNNING = UUID(int=0)
 """Stands for the id of a stretch that is no segment yet."""

@@ -23,9 +23,9 @@ from recollect.doors.importers.generative_agents.nodes import (
 )
 from recollect.doors.importers.generative_agents.scratch import to_profile, to_scratch
 from recollect.errors import EmbedderError, InvalidInputError
-from recollect.mind import Mind
+from recollect.mind.mind import Mind
+from recollect.mind.service import Operator, Recollect
 from recollect.models import JSON, Kind, Memory, NewMemory, SavedMind, Strength
-from recollect.wiring import Operator, Recollect
 
 MODEL = "text-embedding-ada-002"
 PAGE = 200

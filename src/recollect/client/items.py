@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
-from pydantic import TypeAdapter
-
-from recollect.client_fading import Sender
+from recollect.client.bodies import Shape
+from recollect.client.fading import Sender
 from recollect.core.item_verbs import ItemVerbs
 from recollect.core.items import check_operations, is_write
 from recollect.models.items import (
@@ -25,9 +24,11 @@ from recollect.models.items import (
     PutItem,
 )
 
-ANSWERS = TypeAdapter(dict[str, list[dict[str, Any]]])
-ITEM, FOUND, PATHS = TypeAdapter(Item | None), TypeAdapter(tuple[FoundItem, ...]), TypeAdapter(tuple[Path, ...])
-OPERATION: TypeAdapter[ItemOperation] = TypeAdapter(ItemOperation)
+ANSWERS = Shape(dict[str, list[dict[str, Any]]])
+FOUND, PATHS = Shape(tuple[FoundItem, ...]), Shape(tuple[Path, ...])
+# A union is no type.
+ITEM: Shape[Item | None] = Shape(cast("Any", Item | None))
+OPERATION: Shape[ItemOperation] = Shape(cast("Any", ItemOperation))
 NAMES = {GetItem: "get", PutItem: "put", DropItem: "drop", FindItems: "find", ListPaths: "paths"}
 
 
@@ -52,7 +53,7 @@ class RemoteItems(ItemVerbs):
 
 def to_body(operation: ItemOperation) -> dict[str, Any]:
     """Turn an operation into what the server takes: an absent embedding travels as an empty list."""
-    body: dict[str, Any] = OPERATION.dump_python(operation, mode="json")
+    body: dict[str, Any] = OPERATION.dump_python(operation)
     if "embedding" in body:
         body["embedding"] = body["embedding"] or []
     return {"op": NAMES[type(operation)], **body}

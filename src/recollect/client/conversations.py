@@ -8,11 +8,9 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from pydantic import TypeAdapter
-
-from recollect.client_bodies import to_cue_body, to_message_body, to_window_body
-from recollect.client_fading import Sender
-from recollect.core.appends import Utterance, as_messages
+from recollect.client.bodies import Shape, to_cue_body, to_message_body, to_window_body
+from recollect.client.fading import Sender
+from recollect.core.messages import Utterance, as_messages
 from recollect.models import (
     JSON,
     Appended,
@@ -28,13 +26,13 @@ from recollect.models import (
 )
 from recollect.models.knowledge import StoredSegment
 
-CONVERSATION, CONTEXT, HISTORY = TypeAdapter(Conversation), TypeAdapter(Context), TypeAdapter(History)
-RECEIPT, REPLY = TypeAdapter(PurgeReceipt), TypeAdapter(Reply)
+CONVERSATION, CONTEXT, HISTORY = Shape(Conversation), Shape(Context), Shape(History)
+RECEIPT, REPLY = Shape(PurgeReceipt), Shape(Reply)
 LONGEST_ANSWER_SECONDS = 3_900.0
 """Longer than any server waits for its chat model."""
 # Answers that are a list come as an object with one field.
-APPENDED, LEAVES = TypeAdapter(dict[str, list[Appended]]), TypeAdapter(dict[str, list[Leaf]])
-PURGES, SEGMENTS = TypeAdapter(dict[str, list[PurgeReceipt]]), TypeAdapter(dict[str, list[StoredSegment]])
+APPENDED, LEAVES = Shape(dict[str, list[Appended]]), Shape(dict[str, list[Leaf]])
+PURGES, SEGMENTS = Shape(dict[str, list[PurgeReceipt]]), Shape(dict[str, list[StoredSegment]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from recollect.caller_view import CallerView, right_for, within
-from recollect.core.appends import Utterance, as_messages
+from recollect.core.messages import Utterance, as_messages
+from recollect.mind.access import Access, right_for, within
 from recollect.models import (
     JSON,
     Appended,
@@ -23,7 +23,6 @@ from recollect.models import (
     Window,
 )
 from recollect.models.knowledge import StoredSegment
-from recollect.store.scopes import Place
 from recollect.verbs.append import append
 from recollect.verbs.context import context
 from recollect.verbs.conversations import describe, get_conversation, list_leaves
@@ -35,25 +34,23 @@ from recollect.verbs.prompt import Wanted
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationView(CallerView):
+class ConversationView:
     """One caller's view of one conversation."""
 
+    access: Access
     conversation: str
-    located: list[Place] = field(default_factory=list[Place])
-    """The mind's own: where the scope lay when the caller was admitted."""
 
     async def append(self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = "") -> list[Appended]:
         """Append one or many messages in one transaction, each following the one before unless it names a parent."""
-        async with self._asking(Right.WRITE):
-            self.located.clear()
+        async with self.access.asking(Right.WRITE) as access:
             new = as_messages(messages)
-            return await append(self.parts, self.caller, self.scope, self.conversation, new, idempotency_key)
+            return await append(access.parts, access.caller, access.scope, self.conversation, new, idempotency_key)
 
     async def history(self, window: Window | int = Window()) -> History:  # noqa: B008 - a frozen value
         """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
         wanted = Window(window) if isinstance(window, int) else window
-        async with self._asking(Right.READ):
-            return await history(self.parts, self.scope, self.conversation, wanted)
+        async with self.access.asking(Right.READ) as access:
+            return await history(access.parts, access.scope, self.conversation, wanted)
 
     async def context(
         self,
@@ -69,9 +66,8 @@ class ConversationView(CallerView):
         The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
         wanted = Wanted(Cue(cue) if isinstance(cue, str) else cue, budget, shares, window, system)
-        async with self._asking(right_for([wanted.cue])):
-            place = self.located.pop() if self.located else None
-            return await context(self.parts, self.scope, self.conversation, wanted, place)
+        async with self.access.asking(right_for([wanted.cue])) as access:
+            return await context(access.parts, access.scope, self.conversation, wanted, access.place)
 
     async def converse(
         self,
@@ -84,36 +80,36 @@ class ConversationView(CallerView):
         timeout_seconds: float | None = None,
     ) -> Reply:
         """Answer by the chat model, as long as it takes; append question and answer together, or neither."""
-        self._require(Right.WRITE)
-        self.located.clear()
+        access = self.access
+        access.require(Right.WRITE)
         wanted = Wanted(Cue(text), budget, Shares(), window, system)
         async with within(timeout_seconds):
-            return await converse(self.parts, self.caller, self.scope, self.conversation, wanted, report)
+            return await converse(access.parts, access.caller, access.scope, self.conversation, wanted, report)
 
     async def leaves(self, limit: int = 50) -> list[Leaf]:
         """List where the conversation's threads end, newest first; each can be a history's leaf."""
-        async with self._asking(Right.READ):
-            return await list_leaves(self.parts, self.scope, self.conversation, limit)
+        async with self.access.asking(Right.READ) as access:
+            return await list_leaves(access.parts, access.scope, self.conversation, limit)
 
     async def segments(self, limit: int = 50, after: int = 0) -> list[StoredSegment]:
         """List the conversation's segments in order, each on one topic; `after` is the number of a message."""
-        async with self._asking(Right.READ):
-            return await list_segments(self.parts, self.scope, self.conversation, after, limit)
+        async with self.access.asking(Right.READ) as access:
+            return await list_segments(access.parts, access.scope, self.conversation, after, limit)
 
     async def close_segment(self) -> list[StoredSegment]:
         """End the topic that is still running, as if another had come; list all segments."""
-        async with self._asking(Right.WRITE):
-            return await close_segment(self.parts, self.scope, self.conversation)
+        async with self.access.asking(Right.WRITE) as access:
+            return await close_segment(access.parts, access.scope, self.conversation)
 
     async def read(self) -> Conversation:
         """Read the conversation's name, state and times."""
-        async with self._asking(Right.READ):
-            return await get_conversation(self.parts, self.scope, self.conversation)
+        async with self.access.asking(Right.READ) as access:
+            return await get_conversation(access.parts, access.scope, self.conversation)
 
     async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
         """Give the conversation a name, or metadata of your own; what is None stays as it is."""
-        async with self._asking(Right.WRITE):
-            await describe(self.parts, self.scope, self.conversation, name, metadata)
+        async with self.access.asking(Right.WRITE) as access:
+            await describe(access.parts, access.scope, self.conversation, name, metadata)
 
     async def archive(self) -> Conversation:
         """Take the conversation out of recall; it stays readable, and the next message brings it back."""
@@ -129,16 +125,14 @@ class ConversationView(CallerView):
 
     async def purge(self) -> PurgeReceipt:
         """Erase the conversation for good; what does not fit into the call is finished by a job."""
-        async with self._asking(Right.WRITE):
-            self.located.clear()
-            return await purge(self.parts, self.caller, self.scope, self.conversation)
+        async with self.access.asking(Right.WRITE) as access:
+            return await purge(access.parts, access.caller, access.scope, self.conversation)
 
     async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
         """List what purges of conversations of this name removed, the latest first."""
-        async with self._asking(Right.READ):
-            return await list_receipts(self.parts, self.scope, self.conversation, limit)
+        async with self.access.asking(Right.READ) as access:
+            return await list_receipts(access.parts, access.scope, self.conversation, limit)
 
     async def _bring(self, wanted: ConversationState) -> Conversation:
-        async with self._asking(Right.WRITE):
-            self.located.clear()
-            return await bring(self.parts, self.caller, self.scope, self.conversation, wanted)
+        async with self.access.asking(Right.WRITE) as access:
+            return await bring(access.parts, access.caller, access.scope, self.conversation, wanted)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from recollect import errors
-from recollect.client_bodies import AWAY, LONGEST_WAIT_SECONDS, patience, read
+from recollect.client.bodies import AWAY, LONGEST_WAIT_SECONDS, patience, read
 
 ATTEMPTS = 4
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
-from recollect.client_bodies import to_parameters
-from recollect.client_fading import Sender
+from recollect.client.bodies import Shape, to_parameters
+from recollect.client.fading import Sender
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 
-TREE, TOPIC, FILINGS = TypeAdapter(TopicTree), TypeAdapter(Topic), TypeAdapter(list[Filing])
-LINKS, RELATED = TypeAdapter(dict[str, list[TopicLink]]), TypeAdapter(dict[str, list[RelatedTopic]])
-UNLINKED = TypeAdapter(dict[str, list[UUID]])
+TREE, TOPIC, FILINGS = Shape(TopicTree), Shape(Topic), Shape(list[Filing])
+LINKS, RELATED = Shape(dict[str, list[TopicLink]]), Shape(dict[str, list[RelatedTopic]])
+UNLINKED = Shape(dict[str, list[UUID]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class RemoteTopics:
         """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
         given = [memories] if isinstance(memories, UUID | Filing) else memories
         filings = [each if isinstance(each, Filing) else Filing(each) for each in given]
-        bodies = [body | body.pop("reach") for body in FILINGS.dump_python(filings, mode="json")]
+        bodies = [body | body.pop("reach") for body in FILINGS.dump_python(filings)]
         return await self._change("links", path=path, memories=bodies)
 
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import httpx
@@ -33,8 +34,34 @@ ERRORS = {
         errors.SetupError,
     )
 }
-CUE, NEW_MEMORY, NEW_MESSAGE = TypeAdapter(Cue), TypeAdapter(NewMemory), TypeAdapter(NewMessage)
-WINDOW = TypeAdapter(Window)
+Value = TypeVar("Value")
+
+
+class Shape(Generic[Value]):
+    """A type as JSON has it; how it is read and written is worked out at the first use, because that takes its time."""
+
+    def __init__(self, kind: type[Value]) -> None:
+        self._kind = kind
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Value]:
+        return TypeAdapter(self._kind)
+
+    def validate_json(self, text: bytes) -> Value:
+        """Read a value from JSON."""
+        return self._adapter.validate_json(text)
+
+    def validate_python(self, value: object) -> Value:
+        """Read a value from what JSON was read into."""
+        return self._adapter.validate_python(value)
+
+    def dump_python(self, value: Value) -> Any:  # noqa: ANN401 - whatever JSON can hold
+        """Write a value as JSON has it."""
+        return self._adapter.dump_python(value, mode="json")
+
+
+CUE, NEW_MEMORY, NEW_MESSAGE = Shape(Cue), Shape(NewMemory), Shape(NewMessage)
+WINDOW = Shape(Window)
 
 
 def to_parameters(**given: str | int | UUID | datetime | None) -> dict[str, str]:
@@ -48,7 +75,7 @@ def to_parameters(**given: str | int | UUID | datetime | None) -> dict[str, str]
 
 def to_body(memory: NewMemory) -> dict[str, Any]:
     """Turn a memory into what the server takes: an absent embedding travels as an empty list."""
-    body: dict[str, Any] = NEW_MEMORY.dump_python(memory, mode="json")
+    body: dict[str, Any] = NEW_MEMORY.dump_python(memory)
     triple: dict[str, str] = body.pop("triple")
     reach: dict[str, float] = body.pop("reach")
     return body | {"embedding": body["embedding"] or []} | triple | reach
@@ -77,7 +104,7 @@ def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID 
 
 def to_cue_body(cue: Cue) -> dict[str, Any]:
     """Turn a cue into what the server takes, its weighing among the other fields."""
-    body: dict[str, Any] = CUE.dump_python(cue, mode="json")
+    body: dict[str, Any] = CUE.dump_python(cue)
     weighing = to_weighing_body(body.pop("weighing"))
     return body | {"embedding": body["embedding"] or []} | weighing
 
@@ -89,7 +116,7 @@ def to_weighing_body(weighing: dict[str, Any]) -> dict[str, Any]:
 
 def to_message_body(message: NewMessage) -> dict[str, Any]:
     """Turn a message into what the server takes: what is absent travels as empty."""
-    body: dict[str, Any] = NEW_MESSAGE.dump_python(message, mode="json")
+    body: dict[str, Any] = NEW_MESSAGE.dump_python(message)
     for attachment in body["attachments"]:
         attachment["side"] = attachment["side"] or ""
     parent = "" if message.parent is None else body["parent"]
@@ -98,7 +125,7 @@ def to_message_body(message: NewMessage) -> dict[str, Any]:
 
 def to_window_body(window: Window) -> dict[str, Any]:
     """Turn a window into what the server takes, its prefixes by name."""
-    body: dict[str, Any] = WINDOW.dump_python(window, mode="json")
+    body: dict[str, Any] = WINDOW.dump_python(window)
     user_prefix, assistant_prefix = body.pop("prefixes")
     return body | {"leaf": body["leaf"] or "", "user_prefix": user_prefix, "assistant_prefix": assistant_prefix}
 

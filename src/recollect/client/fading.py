@@ -7,13 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
-from recollect.client_bodies import to_parameters
+from recollect.client.bodies import Shape, to_parameters
 from recollect.models.fading import FadedPage, Fading, FadingRules, Judgement
 
-FADING, FADED = TypeAdapter(Fading), TypeAdapter(FadedPage)
-JUDGEMENTS, RESTORED = TypeAdapter(dict[str, list[Judgement]]), TypeAdapter(dict[str, list[UUID]])
+FADING, FADED = Shape(Fading), Shape(FadedPage)
+JUDGEMENTS, RESTORED = Shape(dict[str, list[Judgement]]), Shape(dict[str, list[UUID]])
 
 
 class Sender(Protocol):

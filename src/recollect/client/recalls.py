@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
-from recollect.client_bodies import to_parameters
-from recollect.client_fading import Sender
+from recollect.client.bodies import Shape, to_parameters
+from recollect.client.fading import Sender
 from recollect.models.explanations import Explanation, KeptRecalls, Replay
 
-EXPLANATION, RECALLS, REPLAY = TypeAdapter(Explanation), TypeAdapter(KeptRecalls), TypeAdapter(Replay)
+EXPLANATION, RECALLS, REPLAY = Shape(Explanation), Shape(KeptRecalls), Shape(Replay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from pydantic import TypeAdapter
-
-from recollect.client_bodies import to_cue_body, to_parameters
-from recollect.client_fading import Sender
+from recollect.client.bodies import Shape, to_cue_body, to_parameters
+from recollect.client.fading import Sender
 from recollect.models import Cue
 from recollect.models.blocks import Block, Resolved
 
-BLOCK, RESOLVED = TypeAdapter(Block), TypeAdapter(Resolved)
+BLOCK, RESOLVED = Shape(Block), Shape(Resolved)
 
 
 @dataclass(frozen=True, slots=True)

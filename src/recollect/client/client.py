@@ -11,24 +11,23 @@ from json import dumps
 from typing import Any
 from uuid import UUID, uuid4
 
-from pydantic import TypeAdapter
-
 from recollect import errors
-from recollect.client_blocks import RemoteBlocks
-from recollect.client_bodies import (
+from recollect.client.blocks import RemoteBlocks
+from recollect.client.bodies import (
+    Shape,
     to_body,
     to_cue_body,
     to_parameters,
     to_part,
     to_weighing_body,
 )
-from recollect.client_conversations import RemoteConversation
-from recollect.client_fading import RemoteFading
-from recollect.client_items import RemoteItems
-from recollect.client_knowledge import RemoteKnowledge
-from recollect.client_line import Line
-from recollect.client_recalls import RemoteRecalls
-from recollect.client_topics import RemoteTopics
+from recollect.client.conversations import RemoteConversation
+from recollect.client.fading import RemoteFading
+from recollect.client.items import RemoteItems
+from recollect.client.knowledge import RemoteKnowledge
+from recollect.client.recalls import RemoteRecalls
+from recollect.client.topics import RemoteTopics
+from recollect.client.transport import Line
 from recollect.core.feedback import judge
 from recollect.models import (
     JSON,
@@ -54,15 +53,15 @@ from recollect.models import (
     Tuning,
 )
 
-MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)
-JOB, JOBS, LEDGER = TypeAdapter(Job), TypeAdapter(Jobs), TypeAdapter(Ledger)
-OVERVIEW, PROFILE, TUNING = TypeAdapter(Overview), TypeAdapter(Profile), TypeAdapter(Tuning)
-CONVERSATIONS, PROGRESS = TypeAdapter(Conversations), TypeAdapter(ReflectionProgress)
-TRIPLES = TypeAdapter(list[Triple])
+MEMORY, PAGE, RECOLLECTION = Shape(Memory), Shape(Page), Shape(Recollection)
+JOB, JOBS, LEDGER = Shape(Job), Shape(Jobs), Shape(Ledger)
+OVERVIEW, PROFILE, TUNING = Shape(Overview), Shape(Profile), Shape(Tuning)
+CONVERSATIONS, PROGRESS = Shape(Conversations), Shape(ReflectionProgress)
+TRIPLES = Shape(list[Triple])
 # Answers that are a list, a number or a mapping of the caller's own come as an object with one field.
-RECEIPTS, RECOLLECTIONS = TypeAdapter(dict[str, list[Receipt]]), TypeAdapter(dict[str, list[Recollection]])
-ASSOCIATIONS, IDS = TypeAdapter(dict[str, list[Association]]), TypeAdapter(dict[str, list[UUID]])
-NUMBER, METADATA = TypeAdapter(dict[str, int]), TypeAdapter(dict[str, dict[str, JSON]])
+RECEIPTS, RECOLLECTIONS = Shape(dict[str, list[Receipt]]), Shape(dict[str, list[Recollection]])
+ASSOCIATIONS, IDS = Shape(dict[str, list[Association]]), Shape(dict[str, list[UUID]])
+NUMBER, METADATA = Shape(dict[str, int]), Shape(dict[str, dict[str, JSON]])
 REFLECTION_SECONDS = 600.0
 FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 
@@ -143,7 +142,7 @@ class RemoteAgent(RemoteScope):
 
     async def set_profile(self, profile: Profile) -> None:
         """Change what the agent goes by; what is left open is as usual again."""
-        body: dict[str, Any] = PROFILE.dump_python(profile, mode="json")
+        body: dict[str, Any] = PROFILE.dump_python(profile)
         weighing = to_weighing_body(body.pop("weighing"))
         await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)
 

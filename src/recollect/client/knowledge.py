@@ -8,19 +8,17 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from pydantic import TypeAdapter
-
-from recollect.client_bodies import to_parameters
-from recollect.client_fading import Sender
+from recollect.client.bodies import Shape, to_parameters
+from recollect.client.fading import Sender
 from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, Facts, NewFact
 
-FACT, FACTS, STATED = TypeAdapter(Fact), TypeAdapter(Facts), TypeAdapter(dict[str, list[Fact]])
-ENTITY, ENTITIES, NEW_FACT = TypeAdapter(Entity), TypeAdapter(Entities), TypeAdapter(NewFact)
+FACT, FACTS, STATED = Shape(Fact), Shape(Facts), Shape(dict[str, list[Fact]])
+ENTITY, ENTITIES, NEW_FACT = Shape(Entity), Shape(Entities), Shape(NewFact)
 NEIGHBOURHOOD, TIMELINE, PATHS = (
-    TypeAdapter(Neighbourhood),
-    TypeAdapter(Timeline),
-    TypeAdapter(dict[str, list[FactPath]]),
+    Shape(Neighbourhood),
+    Shape(Timeline),
+    Shape(dict[str, list[FactPath]]),
 )
 
 
@@ -142,7 +140,7 @@ class RemoteKnowledge:
 
 def to_fact_body(fact: NewFact) -> dict[str, Any]:
     """Turn a fact into what the server takes: an end that is an id travels under a name of its own."""
-    body: dict[str, Any] = NEW_FACT.dump_python(fact, mode="json")
+    body: dict[str, Any] = NEW_FACT.dump_python(fact)
     for end in ("subject", "object"):
         if isinstance(getattr(fact, end), UUID):
             body[f"{end}_id"] = body.pop(end)

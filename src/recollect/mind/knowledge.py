@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.caller_view import CallerView
+from recollect.mind.access import Access
 from recollect.models import Right, Times
 from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, Facts, NewFact
 from recollect.store.facts import Bounds
 from recollect.store.graph import Bounds as Walk
-from recollect.store.scopes import Place
 from recollect.verbs.graph import export, neighbours, paths, timeline
 from recollect.verbs.knowledge import end, get_entity, list_entities, list_facts, list_versions, state
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeView(CallerView):
+class KnowledgeView:
     """One caller's view of what is known in one scope."""
 
-    located: list[Place] = field(default_factory=list[Place])
-    """The mind's own: where the scope lay when the caller was admitted."""
+    access: Access
 
     async def state(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
         """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
-        async with self._asking(Right.WRITE):
-            self.located.clear()
+        async with self.access.asking(Right.WRITE) as access:
             stated = [facts] if isinstance(facts, NewFact) else facts
-            return await state(self.parts, self.caller, self.scope, stated, idempotency_key)
+            return await state(access.parts, access.caller, access.scope, stated, idempotency_key)
 
     async def end(self, fact_id: UUID, at: datetime) -> Fact:
         """End a fact at a moment, by a further version of it."""
-        async with self._asking(Right.WRITE):
-            self.located.clear()
-            return await end(self.parts, self.caller, self.scope, fact_id, at)
+        async with self.access.asking(Right.WRITE) as access:
+            return await end(access.parts, access.caller, access.scope, fact_id, at)
 
     async def facts(
         self,
@@ -49,13 +45,13 @@ class KnowledgeView(CallerView):
         limit: int = 50,
     ) -> Facts:
         """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
-        async with self._asking(Right.READ):
-            return await list_facts(self.parts, self.scope, Bounds(entity, predicate, as_of, at), cursor, limit)
+        async with self.access.asking(Right.READ) as access:
+            return await list_facts(access.parts, access.scope, Bounds(entity, predicate, as_of, at), cursor, limit)
 
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
         """Fetch every version of a fact, oldest first."""
-        async with self._asking(Right.READ):
-            return await list_versions(self.parts, self.scope, fact_id)
+        async with self.access.asking(Right.READ) as access:
+            return await list_versions(access.parts, access.scope, fact_id)
 
     async def entities(
         self,
@@ -66,13 +62,13 @@ class KnowledgeView(CallerView):
         limit: int = 50,
     ) -> Entities:
         """Fetch one page of entities; those whose names contain something, and of one type, if asked."""
-        async with self._asking(Right.READ):
-            return await list_entities(self.parts, self.scope, search, type, cursor, limit)
+        async with self.access.asking(Right.READ) as access:
+            return await list_entities(access.parts, access.scope, search, type, cursor, limit)
 
     async def entity(self, entity_id: UUID) -> Entity:
         """Fetch one entity with all that it is called, and the newest that was said of it."""
-        async with self._asking(Right.READ):
-            return await get_entity(self.parts, self.scope, entity_id)
+        async with self.access.asking(Right.READ) as access:
+            return await get_entity(access.parts, access.scope, entity_id)
 
     async def neighbours(
         self,
@@ -84,8 +80,8 @@ class KnowledgeView(CallerView):
         at: datetime | None = None,
     ) -> Neighbourhood:
         """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
-        async with self._asking(Right.READ):
-            return await neighbours(self.parts, self.scope, entity_id, Walk(hops, beam, Times(as_of, at)))
+        async with self.access.asking(Right.READ) as access:
+            return await neighbours(access.parts, access.scope, entity_id, Walk(hops, beam, Times(as_of, at)))
 
     async def paths(
         self,
@@ -98,15 +94,15 @@ class KnowledgeView(CallerView):
         at: datetime | None = None,
     ) -> list[FactPath]:
         """Give back how two entities are joined by up to 6 facts, the shortest path first."""
-        async with self._asking(Right.READ):
-            return await paths(self.parts, self.scope, (start, end), hops, limit, Times(as_of, at))
+        async with self.access.asking(Right.READ) as access:
+            return await paths(access.parts, access.scope, (start, end), hops, limit, Times(as_of, at))
 
     async def timeline(
         self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
     ) -> Timeline:
         """Fetch one page of all versions of the facts about an entity, in the order in which they came true."""
-        async with self._asking(Right.READ):
-            return await timeline(self.parts, self.scope, entity_id, as_of, cursor, limit)
+        async with self.access.asking(Right.READ) as access:
+            return await timeline(access.parts, access.scope, entity_id, as_of, cursor, limit)
 
     async def export(
         self,
@@ -116,6 +112,6 @@ class KnowledgeView(CallerView):
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
         """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
-        self._require(Right.READ)
-        async for piece in export(self.parts, self.scope, format, Times(as_of, at)):
+        self.access.require(Right.READ)
+        async for piece in export(self.access.parts, self.access.scope, format, Times(as_of, at)):
             yield piece

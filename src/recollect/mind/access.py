@@ -1,4 +1,4 @@
-"""What every view of a scope begins with: one caller, one scope, a right to check and a deadline."""
+"""What every call begins with: one caller, one scope, a right to check and a deadline."""
 
 from __future__ import annotations
 
@@ -6,32 +6,42 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Self
 
 from recollect.core.bounds import check_all_users, check_right
 from recollect.errors import UnavailableError
 from recollect.models import Caller, Cue, Right, Scope
+from recollect.store.scopes import Place, locate
 from recollect.verbs.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
-class CallerView:
-    """One caller's view of something in one scope."""
+class Access:
+    """One caller's access to one scope."""
 
     parts: Parts
     caller: Caller
     scope: Scope
     deadline_seconds: float
+    place: Place | None = None
+    """Where the scope lay when the caller was admitted, good for that one request; None looks it up each time."""
 
     @asynccontextmanager
-    async def _asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[None]:
-        self._require(right, all_users=all_users)
+    async def asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
+        """Do something that needs a right, within the deadline."""
+        self.require(right, all_users=all_users)
         async with within(self.deadline_seconds):
-            yield
+            yield self
 
-    def _require(self, right: Right, *, all_users: bool = False) -> None:
+    def require(self, right: Right, *, all_users: bool = False) -> None:
+        """Refuse a caller without a right, or one who is bound to one user where it is about all of them."""
         if all_users:
             check_all_users(self.caller)
         check_right(self.caller, right)
+
+    async def locate(self) -> Place:
+        """Give where the scope lies."""
+        return self.place or await locate(self.parts.database, self.scope)
 
 
 @asynccontextmanager

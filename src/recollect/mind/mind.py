@@ -1,0 +1,64 @@
+"""Everything remembered in one scope, as one object: a method per verb, a right and a deadline for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.mind.access import Access
+from recollect.mind.agents import AgentVerbs
+from recollect.mind.conversations import ConversationView
+from recollect.mind.items import ItemsView
+from recollect.mind.knowledge import KnowledgeView
+from recollect.mind.memories import FadingView, MemoryVerbs
+from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
+from recollect.mind.topics import TopicsView
+from recollect.models import Conversations, ConversationState, Right
+from recollect.verbs.conversations import list_conversations
+
+
+@dataclass(frozen=True, slots=True)
+class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
+    """Everything remembered in one scope: a method for each verb, and the ways to its parts."""
+
+    access: Access
+
+    async def conversations(
+        self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
+    ) -> Conversations:
+        """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
+        async with self.access.asking(Right.READ) as access:
+            return await list_conversations(access.parts, access.scope, state, cursor, limit)
+
+    def conversation(self, conversation: str) -> ConversationView:
+        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
+        return ConversationView(self.access, conversation)
+
+    @property
+    def blocks(self) -> BlockView:
+        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        return BlockView(self.access)
+
+    @property
+    def fading(self) -> FadingView:
+        """Give what fades in the scope, what has faded, and the way back."""
+        return FadingView(self.access)
+
+    @property
+    def items(self) -> ItemsView:
+        """Give the scope's items: JSON values under names of your own."""
+        return ItemsView(self.access)
+
+    @property
+    def knowledge(self) -> KnowledgeView:
+        """Give what is known in the scope: facts, and the entities that they speak of."""
+        return KnowledgeView(self.access)
+
+    @property
+    def topics(self) -> TopicsView:
+        """Give the scope's topics: the tree, and what is filed under it."""
+        return TopicsView(self.access)
+
+    @property
+    def recalls(self) -> RecallsView:
+        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        return RecallsView(self.access)

@@ -1,0 +1,93 @@
+"""Recall in one scope: by cues, as text for a prompt, and what was kept of recalls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from recollect.mind.access import Access, right_for
+from recollect.models import Cue, Recollection, Right
+from recollect.models.blocks import Block, Resolved
+from recollect.models.explanations import Explanation, KeptRecalls, Replay
+from recollect.verbs.absence import recall_for
+from recollect.verbs.block import Asked, block, resolve
+from recollect.verbs.recalls import list_recalls
+from recollect.verbs.replay import explain, replay
+
+
+class RecallVerbs:
+    """How one caller recalls in one scope."""
+
+    __slots__ = ()
+    access: Access
+
+    async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
+        """Give back what a cue reminds of, best first."""
+        asked = Cue(cue) if isinstance(cue, str) else cue
+        asked = asked if limit is None else replace(asked, limit=limit)
+        async with self.access.asking(right_for([asked])) as access:
+            place = await access.locate()
+            return (await recall_for(access.parts, access.caller, access.scope, [asked], place))[0]
+
+    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
+        """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
+        asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
+        async with self.access.asking(right_for(asked)) as access:
+            place = await access.locate()
+            return await recall_for(access.parts, access.caller, access.scope, asked, place, isolated=isolated)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """One caller's view of what can be shown of one scope."""
+
+    access: Access
+
+    async def recall(
+        self,
+        cue: str | Cue,
+        budget: int = 2_000,
+        *,
+        conversation: str = "",
+        carry: bool = False,
+        tokenizer: str = "",
+    ) -> Block:
+        """Give back what a cue reminds of as one text within a budget in tokens, each line with its short id.
+
+        In a conversation, what was shown before is left out until it has faded; with `carry` it is shown on, in less
+        and less words.
+        """
+        asked = Asked(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, carry, tokenizer)
+        async with self.access.asking(right_for([asked.cue])) as access:
+            return await block(access.parts, access.scope, asked, access.place)
+
+    async def resolve(self, short_id: str, conversation: str = "") -> Resolved:
+        """Give back the memory that a short id stands for in a conversation, or in the scope, and its evidence."""
+        async with self.access.asking(Right.READ) as access:
+            return await resolve(access.parts, access.scope, short_id, conversation)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallsView:
+    """One caller's view of the kept recalls of one scope."""
+
+    access: Access
+
+    async def list(self, cursor: UUID | None = None, limit: int = 50) -> KeptRecalls:
+        """Fetch one page of kept recalls, the latest first."""
+        async with self.access.asking(Right.READ) as access:
+            return await list_recalls(access.parts, access.scope, cursor, limit)
+
+    async def explain(self, recall_id: UUID) -> Explanation:
+        """Say what a recall was ranked by, what each channel proposed, and where each candidate came to stand."""
+        async with self.access.asking(Right.READ) as access:
+            return await explain(access.parts, access.scope, recall_id)
+
+    async def replay(
+        self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
+    ) -> Replay:
+        """Rank what a recall found by other weights; or ask it anew as of a moment, counting no access."""
+        async with self.access.asking(Right.READ) as access:
+            return await replay(access.parts, access.scope, recall_id, weights, as_of)

@@ -1,0 +1,293 @@
+"""A running Recollect: it admits callers, gives them minds, keeps keys, and lets an operator look after the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.bounds import check_new_bounds, check_right, check_unbound
+from recollect.core.checks import check_line, check_scope
+from recollect.core.retention import usual_rules
+from recollect.errors import EmbedderError, InvalidInputError, SetupError
+from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.reflect import Reflecting
+from recollect.jobs.retain import retain_now
+from recollect.jobs.settle import settle_scope
+from recollect.jobs.worker import Duties, build_app, run_worker
+from recollect.llm.chat import ChatModel
+from recollect.llm.configured import build_chat_model
+from recollect.mind.access import Access, within
+from recollect.mind.mind import Mind
+from recollect.models import ApiKey, Bounds, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
+from recollect.settings import Settings
+from recollect.store import keys, ownership, scopes, scrub, spaces
+from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
+from recollect.store.probe import Probe
+from recollect.verbs import carry
+from recollect.verbs.enrich import enrich
+from recollect.verbs.import_desk import ImportDesk
+from recollect.verbs.jobs import JobDesk
+from recollect.verbs.ledger import LedgerDesk
+from recollect.verbs.parts import Parts
+from recollect.verbs.readers import ReaderDesk
+from recollect.verbs.rederive import rederive
+from recollect.verbs.reflect import Occasion, reflect
+from recollect.verbs.rerun import RerunDesk
+
+EVERY_RIGHT = frozenset(Right)
+FULL_TRUST = 100
+READY_SECONDS = 1.0
+"""So long the database may take to say that requests can be served; who asks waits no longer, either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the database is, for the service's role and for the owner of the tables."""
+
+    service: str
+    owner: str
+    maintenance: str = ""
+    """Set where the database itself may have to be made: the embedded server's first database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recollect:
+    """A running Recollect: admits callers, gives them minds, keeps keys."""
+
+    parts: Parts
+    settings: Settings
+    addresses: Addresses
+    probe: Probe
+
+    async def admit(self, secret: str, door: str, agent: str, user: str) -> Mind:
+        """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be left empty."""
+        check_scope(agent or "left-out", user)
+        async with within(self.settings.deadline_seconds):
+            admitted = await scopes.admit(self.parts.database, secret, door, agent, user)
+        if not admitted.scope.agent:
+            raise InvalidInputError("name an agent: this API key is not bound to one")
+        return bind(self, admitted.caller, admitted.scope, admitted.place)
+
+    async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
+        """Open a scope in this process, with full trust; tenants are made when first named."""
+        check_scope(agent, user)
+        caller = await self.operator.act_for(tenant)
+        return bind(self, replace(caller, origin="library"), Scope(caller.tenant_id, agent, user))
+
+    async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
+        """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless it is let in."""
+        async with within(self.settings.deadline_seconds):
+            caller = (await scopes.admit(self.parts.database, secret, door, "", "")).caller
+        if not bound:
+            check_unbound(caller)
+        if right is not None:
+            check_right(caller, right)
+        return caller
+
+    async def create_key(
+        self,
+        caller: Caller,
+        name: str,
+        rights: Sequence[Right],
+        trust: int,
+        bounds: Bounds = Bounds(),  # noqa: B008 - a frozen value
+    ) -> tuple[ApiKey, str]:
+        """Make a key for the caller's tenant, with no more rights or trust and no wider bounds than its maker has."""
+        check_line("name", name)
+        check_new_bounds(caller, bounds)
+        if not rights or not caller.rights.issuperset(rights):
+            raise InvalidInputError("rights must name at least one right, and none that the maker of the key lacks")
+        if not 0 <= trust <= caller.trust:
+            raise InvalidInputError(f"trust must be between 0 and {caller.trust}, the trust of the key's maker")
+        return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust, bounds)
+
+    async def list_keys(self, caller: Caller) -> list[ApiKey]:
+        """List the keys of the caller's tenant."""
+        check_unbound(caller)
+        return await keys.list_keys(self.parts.database, caller.tenant_id)
+
+    async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
+        """Revoke a key of the caller's tenant."""
+        check_unbound(caller)
+        return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id)
+
+    async def ready(self) -> None:
+        """Raise UnavailableError or SchemaError unless requests can be served."""
+        async with within(READY_SECONDS):
+            await self.probe.check()
+
+    def pool_counters(self) -> dict[str, int]:
+        """Give the connection pool's counters."""
+        return self.parts.database.statistics()
+
+    async def unfinished_jobs(self) -> list[Backlog]:
+        """List what waits, runs or has failed, by task and reason."""
+        return await list_unfinished(self.parts.database)
+
+    async def work(self, concurrency: int = 4, *, until_empty: bool = False) -> None:
+        """Run jobs until cancelled, or until none is left."""
+        parts, batch = self.parts, self.settings.embedder_batch
+        rederiving = partial(rederive, parts) if parts.chat else None
+        duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
+        duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
+        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
+        until = partial(nothing_ready, parts.database) if until_empty else None
+        await run_worker(make_app, concurrency, until=until)
+
+    @property
+    def jobs(self) -> JobDesk:
+        """Give the place where jobs are seen and tried again."""
+        return JobDesk(self.parts.database, self.addresses.owner)
+
+    @property
+    def ledger(self) -> LedgerDesk:
+        """Give the place where it is seen what models cost."""
+        return LedgerDesk(self.parts, self.addresses.owner)
+
+    @property
+    def reruns(self) -> RerunDesk:
+        """Give the place where history is read anew."""
+        return RerunDesk(self.parts, self.addresses.owner, partial(build_other, self.settings))
+
+    @property
+    def operator(self) -> Operator:
+        """Give what only an operator may do."""
+        return Operator(self, ReaderDesk(self.addresses.owner))
+
+    def owner_address(self) -> str:
+        """Give the address of the tables' owner, or say that it is needed."""
+        if not self.addresses.owner:
+            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
+        return self.addresses.owner
+
+
+def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
+    """Give a caller the mind of one scope; a place that is known already saves looking for a scope that exists."""
+    known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
+    return Mind(Access(recollect.parts, caller, scope, seconds, known))
+
+
+def build_other(settings: Settings, model: str) -> ChatModel | None:
+    """Join the configured chat endpoint with another model of its own."""
+    return build_chat_model(settings.model_copy(update={"chat_model": model}))
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What the owner of the tables does: tenants, embedding spaces, indexes, readers."""
+
+    recollect: Recollect
+    readers: ReaderDesk
+
+    async def act_for(self, tenant: str) -> Caller:
+        """Act for a tenant with every right, making the tenant if it is new."""
+        check_line("tenant", tenant)
+        tenant_id = await ownership.ensure_tenant(self.recollect.owner_address(), tenant)
+        return Caller(tenant_id, EVERY_RIGHT, "operator", FULL_TRUST)
+
+    async def first_key(self, tenant: str) -> str | None:
+        """Make a tenant's first key, with every right; None if it has keys already."""
+        caller = await self.act_for(tenant)
+        if await self.recollect.list_keys(caller):
+            return None
+        return (await self.recollect.create_key(caller, "first", tuple(Right), FULL_TRUST))[1]
+
+    async def list_spaces(self) -> list[tuple[EmbeddingSpace, int]]:
+        """List the embedding spaces with the number of vectors that fills wrote."""
+        return await spaces.list_spaces(self.recollect.parts.database)
+
+    async def change_model(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
+        """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
+
+        Return the space, and how many memories it lacks because the model cannot take their text.
+        """
+        if self.recollect.parts.embedder is None:
+            raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
+        embedder, owner = self.recollect.parts.embedder, self.recollect.owner_address()
+        space = await ownership.ensure_space(owner, embedder.model, embedder.dimensions)
+        database, batch = self.recollect.parts.database, self.recollect.settings.embedder_batch
+        filled = await fill_space(database, embedder, batch, space, report)
+        if space.state == "active":
+            return space, filled.refused
+        await ownership.switch_space(owner, space.id)
+        active = replace(space, state="active")
+        return active, (await fill_space(database, embedder, batch, active, report)).refused
+
+    async def drop_space(self, space_id: int) -> None:
+        """Drop a retired embedding space with all its vectors."""
+        await ownership.drop_space(self.recollect.owner_address(), space_id)
+
+    async def index_large_scopes(self, at_least: int) -> list[int]:
+        """Give scopes beyond a size an approximate index."""
+        space = await active_space(self.recollect.parts.database)
+        if space is None:
+            raise SetupError("There is no active embedding space to index.")
+        return await ownership.index_large_scopes(self.recollect.owner_address(), space, at_least)
+
+    async def ensure_space(self, model: str, dimensions: int) -> EmbeddingSpace:
+        """Return a space that holds vectors from elsewhere exactly; recall does not turn to it by itself."""
+        owner = self.recollect.owner_address()
+        return await ownership.ensure_space(owner, model, dimensions, precision="single", activate=False)
+
+    async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
+        """Put a whole mind into an empty scope in one transaction; return the ids of its memories."""
+        return await carry.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
+
+    async def take_stock(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
+        """Read a mind's numbers, with the strength of every keyword, and count what it holds beside its memories."""
+        return await carry.take_stock(mind.access.parts, mind.access.scope)
+
+    async def read_vectors(
+        self, mind: Mind, space: EmbeddingSpace, ids: Sequence[UUID]
+    ) -> dict[UUID, NDArray[np.float32]]:
+        """Read vectors of a mind's memories, exactly as a space holds them; what has none is absent."""
+        return await spaces.read_vectors(mind.access.parts.database, mind.access.scope, space, ids)
+
+    @property
+    def imports(self) -> ImportDesk:
+        """Give the place where other systems' things arrive."""
+        return ImportDesk(self.recollect.parts, self.recollect.owner_address())
+
+    async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
+        """List the conversations that are due to move on, and unless it is a dry run move them on."""
+        parts, rules = self.recollect.parts, usual_rules(self.recollect.settings)
+        return await retain_now(parts.database, rules, report, dry_run=dry_run, rederive=parts.chat is not None)
+
+    async def settle(self, mind: Mind, report: Callable[[int], None]) -> None:
+        """Bring a mind's memories where the states of its conversations want them, now and not by a worker."""
+        place, rederive = (
+            await scopes.locate(mind.access.parts.database, mind.access.scope),
+            mind.access.parts.chat is not None,
+        )
+        await settle_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
+
+    async def scrub(self, report: scrub.Report, *, dry_run: bool = False) -> scrub.Scrubbed:
+        """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
+        return await scrub.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
+
+    async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
+        """Give a mind's memories the vectors they wait for, now and not by a worker; return how many."""
+        embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedder_batch
+        if embedder is None:
+            raise EmbedderError("No embedder is configured: set RECOLLECT_EMBEDDER.", lasting=True)
+        place = await mind.access.locate()
+        if place.scope_id is None:
+            return 0
+        return await embed_pending(mind.access.parts.database, embedder, batch, place.scope_id, report)
+
+
+def join_reflection(parts: Parts) -> Reflecting | None:
+    """Give the worker the verb it may not know; without a chat model there is nothing to give."""
+    if parts.chat is None:
+        return None
+
+    async def reflecting(caller: Caller, scope: Scope, count: int, key: str, now: datetime | None) -> Reflection:
+        return await reflect(parts, caller, scope, Occasion(count=count, now=now, key=key))
+
+    return reflecting
