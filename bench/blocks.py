@@ -33,7 +33,7 @@ from recollect import Cue, Kind, Mind, NewMemory
 from recollect.core.terms import indexed_text
 from recollect.llm.embedder import Embedder
 from recollect.llm.minilm import load_minilm
-from recollect.models import Block, Level
+from recollect.models.blocks import Block, Level
 from recollect.store.cluster import Cluster
 
 BUDGETS = (500, 1_000, 2_000, 4_000)

@@ -23,7 +23,8 @@ from rich.table import Table
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from recollect import Cue, Mind, Recollect
-from recollect.models import NewMessage, Role, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import Role
 from recollect.store.accesses import fold
 from recollect.store.cluster import Cluster
 

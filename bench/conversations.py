@@ -38,7 +38,9 @@ from recollect.core.messages import count_tokens
 from recollect.core.threads import MOST_FETCHED, Node, walk
 from recollect.doors.http.app import create_app
 from recollect.llm.tokens import Tokenizer, load_tokenizers
-from recollect.models import NewMessage, Right, Role, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import Role
+from recollect.models.service import Right
 from recollect.store.cluster import Cluster
 from recollect.store.conversations import QUERIES
 from recollect.wiring import connected

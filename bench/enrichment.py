@@ -45,8 +45,9 @@ from recollect.llm.configured import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeChatModel
 from recollect.mind.service import Addresses
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Ending, Turn
+from recollect.models.memories import Role
 from recollect.store import scopes, segments
 from recollect.store.cluster import Cluster
 from recollect.store.ownership import ensure_database

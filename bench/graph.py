@@ -22,8 +22,8 @@ from rich.table import Table
 
 from ground import OUT, alternate, open_folder, running
 from recollect import Cue, Recollect
-from recollect.models import Times
-from recollect.models.graph import GraphFormat
+from recollect.models.knowledge import GraphFormat
+from recollect.models.recall import Times
 from recollect.store import graph
 from recollect.store.cluster import Cluster
 from recollect.store.graph import Bounds

@@ -21,8 +21,9 @@ from rich.table import Table
 from ground import OUT, open_folder, running
 from recollect import Recollect
 from recollect.doors.importers.files import read_documents
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.imports import FileImport, Format
+from recollect.models.memories import Role
 from recollect.store.cluster import Cluster
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))

@@ -27,7 +27,7 @@ from quality import open_embedder
 from recollect.core.fusion import rate
 from recollect.core.weights import LEARNED
 from recollect.llm.embedder import Embedder
-from recollect.models import Lineup, Script
+from recollect.models.recall import Lineup, Script
 from recollect.store import recalls
 from stored import serving, store
 

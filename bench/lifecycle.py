@@ -24,7 +24,8 @@ from rich.table import Table
 
 from ground import DIMENSIONS, OUT, open_folder, running
 from recollect import Mind
-from recollect.models import ConversationState, Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import ConversationState, NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.store import lifecycle
 from recollect.store.cluster import Cluster
 from recollect.store.lifecycle import Change

@@ -28,8 +28,9 @@ from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_fold
 from recollect import Cue, Mind, NewMemory, Recollect
 from recollect.client.bodies import to_cue_body
 from recollect.core.weights import EVERY_CHANNEL
-from recollect.models import Right, Triple
 from recollect.models.knowledge import NewFact
+from recollect.models.memories import Triple
+from recollect.models.service import Right
 from recollect.store.cluster import Cluster
 from speed import serving
 

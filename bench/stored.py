@@ -23,7 +23,10 @@ from recollect import Mind, Recollect, Settings
 from recollect.core.terms import embedded_text, script_of, utterance_before
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Profile, Role
+from recollect.models.agents import Profile
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.store.cluster import Cluster
 from recollect.store.ownership import ensure_database
 from recollect.verbs import remember

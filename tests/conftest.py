@@ -20,7 +20,7 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.door import KnownKeys
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
-from recollect.models import Right
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
 from recollect.wiring import connected, prepare

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from programs import COMMAND
 from recollect.doors.http.app import create_app
-from recollect.models import Bounds, Right
+from recollect.models.service import Bounds, Right
 
 
 @asynccontextmanager

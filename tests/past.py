@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from recollect.models import Kind, NewMemory
+from recollect.models.memories import Kind, NewMemory
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

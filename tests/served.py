@@ -20,7 +20,7 @@ from ports import free_port
 from programs import COMMAND, plain_environment
 from recollect.llm.configured import build_embedder
 from recollect.mind.service import Addresses
-from recollect.models import Right
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
 from recollect.wiring import connected, prepare

@@ -8,7 +8,7 @@ from uuid import UUID
 from recollect.channels.topic import TopicChannel
 from recollect.core.cues import read
 from recollect.core.spreading import make_reach
-from recollect.models import Cue
+from recollect.models.recall import Cue
 from recollect.models.topics import TopicLink
 from recollect.store.scopes import locate
 

@@ -18,49 +18,39 @@ if TYPE_CHECKING:
     from recollect.mind.memories import FadingView
     from recollect.mind.recall import BlockView, RecallsView
     from recollect.mind.service import Recollect
-    from recollect.models import (
-        Context,
-        Conversation,
-        Cue,
-        Entity,
-        EntityType,
-        Fact,
-        FadingRules,
-        History,
-        Hit,
-        Kind,
-        Memory,
-        Message,
-        Mode,
-        NewFact,
-        NewMemory,
-        NewMessage,
-        Profile,
-        Receipt,
-        Recollection,
-        Role,
-        Shares,
-        Span,
-        Triple,
-        Weighing,
-        Window,
-    )
+    from recollect.models.agents import Profile
+    from recollect.models.conversations import Context, Conversation, History, Message, NewMessage, Shares, Window
+    from recollect.models.knowledge import Entity, EntityType, Fact, NewFact, Span
+    from recollect.models.memories import FadingRules, Kind, Memory, NewMemory, Receipt, Role, Triple
+    from recollect.models.recall import Cue, Hit, Mode, Recollection, Weighing
     from recollect.settings import Settings
     from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` reads as it is meant
 
 HOMES = {
-    "BlockView": "recollect.mind.recall",
-    "ConversationView": "recollect.mind.conversations",
-    "FadingView": "recollect.mind.memories",
-    "KnowledgeView": "recollect.mind.knowledge",
-    "Mind": "recollect.mind.mind",
-    "RecallsView": "recollect.mind.recall",
-    "Recollect": "recollect.mind.service",
-    "RecollectError": "recollect.errors",
-    "Settings": "recollect.settings",
-    "open": "recollect.wiring",
+    "recollect.errors": ("RecollectError",),
+    "recollect.mind.conversations": ("ConversationView",),
+    "recollect.mind.knowledge": ("KnowledgeView",),
+    "recollect.mind.memories": ("FadingView",),
+    "recollect.mind.mind": ("Mind",),
+    "recollect.mind.recall": ("BlockView", "RecallsView"),
+    "recollect.mind.service": ("Recollect",),
+    "recollect.models.agents": ("Profile",),
+    "recollect.models.conversations": (
+        "Context",
+        "Conversation",
+        "History",
+        "Message",
+        "NewMessage",
+        "Shares",
+        "Window",
+    ),
+    "recollect.models.knowledge": ("Entity", "EntityType", "Fact", "NewFact", "Span"),
+    "recollect.models.memories": ("FadingRules", "Kind", "Memory", "NewMemory", "Receipt", "Role", "Triple"),
+    "recollect.models.recall": ("Cue", "Hit", "Mode", "Recollection", "Weighing"),
+    "recollect.settings": ("Settings",),
+    "recollect.wiring": ("open_recollect",),
 }
-"""Where the names live that are no nouns of `recollect.models`."""
+"""Which module has which names."""
 
 __all__ = [
     "BlockView",
@@ -102,10 +92,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(
-        load(HOMES.get(name, "recollect.models"), "engine"), "open_recollect" if name == "open" else name
-    )
-    globals()[name] = value
-    return value
+    wanted = "open_recollect" if name == "open" else name
+    for home, names in HOMES.items():
+        if wanted in names:
+            globals()[name] = getattr(load(home, "engine"), wanted)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

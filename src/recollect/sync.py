@@ -21,8 +21,10 @@ from recollect.client.recalls import RemoteRecalls
 from recollect.client.topics import RemoteTopics
 from recollect.client.transport import BlockingLine
 from recollect.loading import load
-from recollect.models import Ledger, Receipt, Recollection
-from recollect.models.graph import GraphFormat
+from recollect.models.knowledge import GraphFormat
+from recollect.models.memories import Receipt
+from recollect.models.recall import Recollection
+from recollect.models.service import Ledger
 
 if TYPE_CHECKING:
     from recollect.settings import Settings

@@ -6,7 +6,8 @@ import pytest
 
 from recollect.llm.configured import has_minilm
 from recollect.llm.minilm import load_minilm
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.store.ownership import switch_space
 from recollect.wiring import connected, prepare

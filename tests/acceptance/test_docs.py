@@ -31,7 +31,7 @@ from recollect.doors.jsonl import Line
 from recollect.llm.configured import has_minilm
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
-from recollect.models import Attachment, Part, PurgeReceipt, Spending
+from recollect.models.conversations import Attachment, Part, PurgeReceipt, Spending
 from recollect.settings import Settings
 from recollect.store.account import find_programs
 from recollect.store.cluster import Cluster

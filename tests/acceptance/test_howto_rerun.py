@@ -9,7 +9,8 @@ from pathlib import Path
 
 from command_line import call, settings_of
 from integration.scripted_chat import chatting
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 from recollect.verbs.enrich import enrich
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "rerun-enrichment.md"

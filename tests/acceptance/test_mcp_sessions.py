@@ -10,7 +10,8 @@ import pytest
 
 from command_line import settings_of
 from mcp_doors import bound_key, listening, over_http, over_stdio
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.wiring import connected
 from sizes import Sizes

@@ -17,8 +17,9 @@ from recollect.core.resolution import Candidate, Doubt, Way, choose, read_matche
 from recollect.errors import ChatModelError
 from recollect.llm.chat import Said, Usage
 from recollect.llm.fake import FakeChatModel
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Entity, EntityType, Mention, NewFact
+from recollect.models.memories import Role
 from recollect.verbs.enrich import enrich
 from sizes import Sizes
 

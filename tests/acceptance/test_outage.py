@@ -8,7 +8,7 @@ import pytest
 
 from integration.embedding_server import DIMENSIONS, MODEL, serving
 from recollect.llm.openai import Endpoint, OpenAIEmbedder
-from recollect.models import MemoryState
+from recollect.models.memories import MemoryState
 from recollect.settings import Settings
 from recollect.wiring import connected, prepare
 from sizes import Sizes

@@ -16,7 +16,9 @@ from integration.test_client import serving
 from recollect.doors.http.app import create_app
 from recollect.llm.configured import build_chat_model
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import NewMessage, Role, Script
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
+from recollect.models.recall import Script
 from recollect.settings import Settings
 from recollect.wiring import connected
 

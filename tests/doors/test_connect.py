@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from recollect.errors import UnauthenticatedError, UnavailableError
-from recollect.models import NewFact, NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import NewFact
+from recollect.models.memories import Role
 from recollect.sync import connect
 
 

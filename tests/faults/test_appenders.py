@@ -12,7 +12,8 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import NewMessage, Role, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.wiring import connected
 from sizes import Sizes

@@ -21,7 +21,10 @@ from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
-from recollect.models import Cue, DropItem, FindItems, NewMemory, NewMessage, PutItem, Role, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.items import DropItem, FindItems, PutItem
+from recollect.models.memories import NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store import db
 from recollect.store.probe import Probe

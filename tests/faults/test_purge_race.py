@@ -8,7 +8,8 @@ from contextlib import suppress
 import pytest
 
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
-from recollect.models import Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.store import lifecycle, memories
 from sizes import Sizes
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, NewMemory
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.accesses import FOLD_AT
 from recollect.wiring import connected

@@ -34,7 +34,7 @@ LOADED = {
     "recollect.store.cluster": "an extra",
     "recollect.wiring": "`sync.open`, without which the SDK needs no engine",
 }
-"""All that is imported late, and why; `recollect.__getattr__` alone may load what a variable names."""
+"""All that is imported late, and why; the `__getattr__` of a package alone may load what a variable names."""
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}
 
@@ -155,11 +155,10 @@ def check_cycles(root: Path) -> list[str]:
 
 def check_loads(root: Path) -> list[str]:
     """What is imported late is listed, and nothing else is."""
-    first = PACKAGE / "__init__.py"
     loading = [path for path in _files(root, "src") if "recollect.loading.load" in _learn(path).named]
     loads = {(path, name) for path in loading for name in _learn(path).loaded}
     found = [f"{_name(root, path)}: loads {name}" for path, name in loads if name not in LOADED | {"": ""}]
-    found += [f"{_name(root, path)}: loads a variable" for path, name in loads if not name and path != root / first]
+    found += [f"{_name(root, path)}: loads a variable" for path, name in loads if not name and path.stem != "__init__"]
     return found + [f"nobody loads {name}" for name in sorted(LOADED.keys() - {name for _, name in loads})]
 
 

@@ -12,7 +12,9 @@ import pytest
 from accesses import with_access
 from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, Kind, Mode, NewMemory, Profile, Status, Triple, Weighing
+from recollect.models.agents import Profile
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Cue, Mode, Status, Weighing
 from recollect.settings import Settings
 from recollect.store import accesses, memories
 from recollect.wiring import connected

@@ -9,19 +9,10 @@ import pytest
 from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models import (
-    Association,
-    Cue,
-    Kind,
-    Mode,
-    NewMemory,
-    Overview,
-    Profile,
-    Right,
-    Strength,
-    Triple,
-    Weighing,
-)
+from recollect.models.agents import Overview, Profile, Strength
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Association, Cue, Mode, Weighing
+from recollect.models.service import Right
 from recollect.store.agents import fetch
 
 CHOSEN = Profile(

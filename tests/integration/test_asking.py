@@ -19,7 +19,8 @@ from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.cues import read
 from recollect.errors import UnavailableError
-from recollect.models import Candidate, Cue, NewMemory, Status
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Candidate, Cue, Status
 from recollect.settings import Settings
 from recollect.store.scopes import locate
 from recollect.verbs import asking

@@ -10,7 +10,7 @@ import pytest
 
 from generative_agents import read_golden, read_mind
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, NewMemory, Triple
+from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.store.keywords import QUERIES
 
 

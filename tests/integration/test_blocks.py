@@ -12,7 +12,11 @@ from accesses import with_access
 from recollect.core.block import HEADING
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.worker import SHOWINGS_KEPT
-from recollect.models import Cue, Kind, Level, NewMemory, NewMessage, Right, Role
+from recollect.models.blocks import Level
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 from recollect.store import showings
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)

@@ -15,7 +15,7 @@ from recollect import Kind, NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import NotFoundError
-from recollect.models import Cue
+from recollect.models.recall import Cue
 
 SCOPE = {"agent": "ada", "user": "li"}
 CUE = "Which train to Ghent is late?"

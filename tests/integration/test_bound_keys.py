@@ -15,7 +15,9 @@ from conftest import http_client
 from recollect.doors.cli import app as command_line
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, UnauthenticatedError
-from recollect.models import Bounds, NewMessage, Right, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
+from recollect.models.service import Bounds, Right
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 # What is said to anybody, without a key, and nothing of what is remembered.

@@ -13,7 +13,9 @@ from integration import scripted_chat
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
 from recollect.mind.conversations import ConversationView
-from recollect.models import NewMessage, Right, Role, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import Role
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.verbs.converse import Utterance
 from recollect.wiring import connected

@@ -16,7 +16,10 @@ from recollect import Cue, Kind, NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
-from recollect.models import Association, Profile, Right, Triple
+from recollect.models.agents import Profile
+from recollect.models.memories import Triple
+from recollect.models.recall import Association
+from recollect.models.service import Right
 
 
 @asynccontextmanager

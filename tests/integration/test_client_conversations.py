@@ -18,20 +18,20 @@ from recollect.client.bodies import to_message_body, to_window_body
 from recollect.doors.http.app import create_app
 from recollect.doors.http.conversation_bodies import ContextBody, HistoryBody, MessageBody
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import (
+from recollect.models.conversations import (
     LEGACY,
     Attachment,
     ConversationState,
-    Cue,
     MessageStatus,
     NewMessage,
     Oversized,
     Part,
     PartType,
-    Role,
     Shares,
     Window,
 )
+from recollect.models.memories import Role
+from recollect.models.recall import Cue
 
 NAMED = ("Li", "Ada")
 FULL = NewMessage(

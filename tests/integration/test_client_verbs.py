@@ -31,7 +31,11 @@ from recollect.errors import (
     UnavailableError,
 )
 from recollect.llm.fake import FakeChatModel
-from recollect.models import Bounds, Kind, NewMemory, Profile, Reflection, Right, Weighing, Window
+from recollect.models.agents import Profile, Reflection
+from recollect.models.conversations import Window
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Weighing
+from recollect.models.service import Bounds, Right
 from recollect.settings import Settings
 from recollect.verbs.converse import Utterance
 from recollect.wiring import connected

@@ -18,8 +18,10 @@ from folders import open_folder
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Triple
+from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store import ownership
 from recollect.store.cluster import Cluster

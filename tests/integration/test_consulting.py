@@ -15,7 +15,8 @@ from accesses import with_access
 from recollect.core.matches import Match, Matches
 from recollect.llm.chat import spend_unseen
 from recollect.llm.fake import FakeChatModel
-from recollect.models import Cue, NewMemory
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.verbs import judging
 from recollect.verbs.consulting import DEADLINE_SHARE, write_question

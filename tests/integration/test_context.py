@@ -15,23 +15,21 @@ import pytest
 from recollect.core.block import HEADING
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.mind.conversations import ConversationView
-from recollect.models import (
+from recollect.models.agents import Profile
+from recollect.models.blocks import Level
+from recollect.models.conversations import (
     Attachment,
-    Cue,
-    Kind,
-    Level,
     MessageStatus,
-    NewMemory,
     NewMessage,
     Oversized,
     Part,
     PartType,
-    Profile,
-    Right,
-    Role,
     Shares,
     Window,
 )
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 from waiting import PATIENCE_SECONDS
 
 CUE = "What is the cat of Li called?"

@@ -15,24 +15,10 @@ from recollect.core.appends import LONGEST_MESSAGE
 from recollect.core.block import fold
 from recollect.core.messages import count_tokens
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import (
-    Cue,
-    Factors,
-    Feedback,
-    Hit,
-    Kind,
-    Mark,
-    Memory,
-    Message,
-    MessageStatus,
-    NewMemory,
-    NewMessage,
-    Oversized,
-    Role,
-    Shares,
-    Triple,
-    Window,
-)
+from recollect.models.agents import Feedback, Mark
+from recollect.models.conversations import Message, MessageStatus, NewMessage, Oversized, Shares, Window
+from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
+from recollect.models.recall import Cue, Factors, Hit
 from recollect.store import migrate as module
 from recollect.store.conversations import Read
 from recollect.store.migrate import migrate, own_migrations

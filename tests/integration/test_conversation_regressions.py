@@ -10,16 +10,16 @@ from uuid import uuid4
 import pytest
 
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import (
+from recollect.models.conversations import (
     Attachment,
     ConversationState,
     MessageStatus,
     NewMessage,
     Part,
     PartType,
-    Role,
     Window,
 )
+from recollect.models.memories import Role
 
 CALL = Part(PartType.TOOL_CALL, "{}", "weather", call_id="c")
 DANGLING = (

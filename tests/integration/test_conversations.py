@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import LEGACY, Kind, NewMessage, Part, PartType, Role, Window
+from recollect.models.conversations import LEGACY, NewMessage, Part, PartType, Window
+from recollect.models.memories import Kind, Role
 
 
 def user(content, **more):

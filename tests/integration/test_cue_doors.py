@@ -15,7 +15,9 @@ from recollect.client.bodies import to_cue_body
 from recollect.doors import cli, terminal
 from recollect.doors.http.bodies import CueBody
 from recollect.errors import ForbiddenError
-from recollect.models import Cue, Kind, Mode, NewMemory, Right, Weighing
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Cue, Mode, Weighing
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 

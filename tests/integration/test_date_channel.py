@@ -14,7 +14,9 @@ from recollect.channels.date import EVERY_KIND, QUERIES, DateChannel, join_words
 from recollect.core.cues import read
 from recollect.core.dates import find_periods
 from recollect.core.dates_rating import MOST_PERIODS
-from recollect.models import Cue, Facets, Kind, NewMemory, NewMessage, Period, Role, Triple
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue, Facets, Period
 from recollect.store.scopes import locate
 from recollect.verbs.asking import Asked, ask_channels
 

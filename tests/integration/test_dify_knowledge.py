@@ -9,7 +9,10 @@ import pytest
 from conftest import http_client, new_key
 from recollect.doors.http.dify_conditions import Condition, MetadataCondition
 from recollect.doors.http.dify_knowledge import score_hits
-from recollect.models import Bounds, ChannelScore, Cue, Hit, Kind, NewMemory, NewMessage, Right, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import ChannelScore, Cue, Hit
+from recollect.models.service import Bounds, Right
 
 DAY = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -6,7 +6,8 @@ import pytest
 
 import command_line
 from recollect.errors import InvalidInputError
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 
 SCOPE = {"agent": "ada", "user": "li"}
 BLANK = ["", " ", "\n\t", "\u3000"]

@@ -15,8 +15,10 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ChatModelError, LeaseLostError, UnavailableError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models import MemoryState, NewMessage, Profile, Role
+from recollect.models.agents import Profile
+from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Ending, SegmentState
+from recollect.models.memories import MemoryState, Role
 from recollect.settings import Settings
 from recollect.store.leases import Lease
 from recollect.verbs import enrich as verb

@@ -11,7 +11,7 @@ from integration.test_enrich import ROWING, TAXES, digest, fall_silent, plain, r
 from recollect.errors import ChatModelError, UnavailableError
 from recollect.jobs.enrich import close_silent
 from recollect.jobs.worker import IDLE, Tasks
-from recollect.models import ConversationState
+from recollect.models.conversations import ConversationState
 from recollect.models.knowledge import Ending, SegmentState
 from recollect.store import lifecycle, segments
 from recollect.store.lifecycle import Change

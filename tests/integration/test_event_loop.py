@@ -21,7 +21,7 @@ from recollect.core.checks import (
     MOST_MEMORIES,
 )
 from recollect.doors.http.middleware import LARGEST_BODY
-from recollect.models import NewMemory
+from recollect.models.memories import NewMemory
 from recollect.verbs import recall
 
 LONGEST_HOLD_SECONDS = 0.05

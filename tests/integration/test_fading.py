@@ -17,8 +17,11 @@ from generative_agents import read_golden
 from past import LONG_AGO, amend, moment, state, year
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError
 from recollect.jobs.fade import Pass, defer_passes
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Profile, Right, Role, Triple
-from recollect.models.fading import FadingRules, Grounds
+from recollect.models.agents import Profile
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import FadingRules, Grounds, Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 from recollect.store import fading
 from recollect.store.leases import Lease
 from recollect.store.memories import BEGINNING

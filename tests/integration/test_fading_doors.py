@@ -19,7 +19,7 @@ from recollect import FadingRules, Kind, NewMemory, Profile, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.doors.jsonl import export_lines, import_lines
-from recollect.models import Right
+from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}
 

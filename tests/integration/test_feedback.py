@@ -10,7 +10,10 @@ import pytest
 from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Factors, Feedback, Kind, Mark, NewMemory, Profile, Right, Weighing
+from recollect.models.agents import Feedback, Mark, Profile
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Cue, Factors, Weighing
+from recollect.models.service import Right
 
 STREAM = Cue("apple", channels=("stream",), touch=False)
 ROWS = "select recall_id, memory_id, useful, rank, relevance, importance, candidates from feedback"

@@ -9,7 +9,9 @@ from generative_agents import MINDS, read_mind
 from recollect.doors.importers.generative_agents.folder import read_folder
 from recollect.doors.importers.generative_agents.journey import MODEL, export_folder, import_folder
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, NewMemory, Profile, Weighing
+from recollect.models.agents import Profile
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Weighing
 from recollect.wiring import connected
 from saved_folder import SCRATCH, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
 

@@ -9,7 +9,9 @@ import pytest
 
 from integration.fact_rows import LONG_AGO, NOW, open_facts
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import NewMessage, Role, Times
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
+from recollect.models.recall import Times
 from recollect.store.graph import Bounds
 from recollect.verbs import graph
 

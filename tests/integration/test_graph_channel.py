@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from integration.fact_rows import NOW, open_facts
-from recollect.models import Cue, Kind, NewMessage, Role, Status
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, Role
+from recollect.models.recall import Cue, Status
 
 MAY = datetime(2025, 5, 1, tzinfo=UTC)
 

@@ -18,9 +18,10 @@ from recollect.client import Client
 from recollect.doors.cli import app
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import NewMessage, Right, Role
-from recollect.models.graph import GraphFormat
-from recollect.models.knowledge import NewFact
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import GraphFormat, NewFact
+from recollect.models.memories import Role
+from recollect.models.service import Right
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SCOPE = {"agent": "ada", "user": "li"}

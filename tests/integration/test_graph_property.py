@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from integration.fact_rows import open_facts
 from recollect.core.graph import FAN, Step
-from recollect.models import Times
+from recollect.models.recall import Times
 from recollect.store.graph import Bounds, walk
 from sizes import Sizes
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from conftest import http_client, new_key
 from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import LARGEST_BODY
-from recollect.models import Right
+from recollect.models.service import Right
 from recollect.settings import Settings
 from waiting import hurry
 

@@ -9,7 +9,8 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.doors.http.middleware import LARGEST_BODY
-from recollect.models import LEGACY, Right
+from recollect.models.conversations import LEGACY
+from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}
 TALK = SCOPE | {"conversation": "c-1"}

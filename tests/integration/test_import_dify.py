@@ -14,8 +14,9 @@ from command_line import settings_of
 from dify_database import ACCOUNT, APP, BEGINNING, NIL, TENANT, YEARS, fill_quickly, identify, made_dify
 from recollect.core import import_dify as dify_words
 from recollect.errors import NotFoundError, SetupError
-from recollect.models import LEGACY, MessageStatus, Role, Window
+from recollect.models.conversations import LEGACY, MessageStatus, Window
 from recollect.models.imports import DifyImport, UserBy
+from recollect.models.memories import Role
 from recollect.store.import_dify import open_source
 from sizes import Sizes
 

@@ -40,8 +40,10 @@ from programs import COMMAND
 from recollect.core.import_harvest import MALFORMED, TWICE
 from recollect.core.import_text import RENAMED
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Kind, Window
+from recollect.models.conversations import Window
 from recollect.models.imports import Document, FileImport, Format, UserField
+from recollect.models.memories import Kind
+from recollect.models.recall import Cue
 from recollect.verbs.import_errand import OWNERLESS
 from recollect.verbs.import_memories import CHANGED, EARLIER, OTHERWISE
 from recollect.verbs.import_talks import CLOSED_HERE

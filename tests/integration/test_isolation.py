@@ -16,8 +16,10 @@ from recollect.core.cues import read
 from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Window
+from recollect.models.conversations import NewMessage, Window
 from recollect.models.knowledge import NewFact
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store import db, memories
 from recollect.store.accesses import FOLD_AT

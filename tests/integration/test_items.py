@@ -9,8 +9,10 @@ import pytest
 
 from conftest import new_key
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
-from recollect.models import Cue, NewMemory, Right
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from recollect.models import Scope
 from recollect.models.items import FindItems
+from recollect.models.service import Scope
 from recollect.store.items import QUERIES, narrow, spell
 from recollect.store.memories import names
 

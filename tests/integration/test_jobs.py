@@ -18,7 +18,8 @@ from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError, 
 from recollect.jobs import progress
 from recollect.jobs.worker import MOST_ATTEMPTS, build_app
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import JobState, MemoryState, Right
+from recollect.models.memories import MemoryState
+from recollect.models.service import JobState, Right
 from recollect.settings import Settings
 from recollect.store import jobs
 from recollect.store.leases import Lease, claim_effect, forget_effects, hold_lease

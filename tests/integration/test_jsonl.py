@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import command_line
 from recollect.doors.jsonl import export_lines, import_lines
-from recollect.models import NewMemory
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
+from recollect.models.memories import NewMemory
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,8 @@ import pytest
 
 from recollect.llm.chat import spend_unseen
 from recollect.llm.fake import FakeChatModel
-from recollect.models import Cue, Kind, NewMemory
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.scopes import locate
 from recollect.verbs.judging import Verdict, judge, look_over, write_question

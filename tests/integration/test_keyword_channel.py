@@ -15,7 +15,8 @@ from accesses import with_access
 from recollect.channels import keyword as channel
 from recollect.channels.keyword import KeywordChannel
 from recollect.core.cues import read
-from recollect.models import Cue, Facets, Kind, NewMemory, Triple
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Cue, Facets
 from recollect.store.scopes import locate
 from recollect.verbs.asking import Asked, ask_channels
 

@@ -13,8 +13,8 @@ from recollect import sync
 from recollect.client import Client
 from recollect.doors import cli, terminal
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import Right
 from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 

@@ -27,7 +27,7 @@ from recollect.errors import BudgetError, ChatModelError, ForbiddenError, Invali
 from recollect.jobs.worker import SPREAD_SECONDS, Patience, build_app, keep_reason, run_worker
 from recollect.llm.chat import Said, Usage
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models import DailyBudget, Right
+from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
 from recollect.store import jobs
 from recollect.store.ledger import Entry, enter

@@ -11,18 +11,11 @@ from conftest import http_client, new_key
 from recollect.core.retention import Rules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.jobs.worker import Duties, build_app
-from recollect.models import (
-    ConversationState,
-    Cue,
-    Kind,
-    NewMemory,
-    NewMessage,
-    Profile,
-    Right,
-    Role,
-    Triple,
-    Weighing,
-)
+from recollect.models.agents import Profile
+from recollect.models.conversations import ConversationState, NewMessage
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue, Weighing
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store import lifecycle, ownership
 from recollect.store.lifecycle import Change

@@ -8,7 +8,8 @@ import pytest
 
 import command_line
 from command_line import settings_of
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 
 SCOPE = ("--agent", "ada", "--user", "li")
 

@@ -9,8 +9,9 @@ from scripted_digests import Script, entity, fact
 
 from recollect.core.resolution import AnyMatches
 from recollect.llm.fake import FakeChatModel
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.verbs.enrich import enrich
 from recollect.wiring import connected

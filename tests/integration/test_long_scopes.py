@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.wiring import connected
 from sizes import Sizes

@@ -16,7 +16,10 @@ from recollect.doors.mcp.arguments import KindName, take_list
 from recollect.doors.mcp.minds import choose_names
 from recollect.doors.mcp.server import build_server
 from recollect.errors import ForbiddenError, UnavailableError
-from recollect.models import Bounds, Kind, NewFact, NewMemory, NewMessage, Role, Triple
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import NewFact
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.service import Bounds
 
 TOOLS = ["remember", "recall", "associate", "history", "context", "forget"]
 MODES = ["auto", "legacy"]

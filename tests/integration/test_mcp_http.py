@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from conftest import http_client, new_key
 from mcp_doors import bound_key, listening, over_http
 from recollect.doors.http import middleware
-from recollect.models import Right
+from recollect.models.service import Right
 from waiting import hurry
 
 MODES = ["auto", "legacy", "2026-07-28"]

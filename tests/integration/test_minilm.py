@@ -14,7 +14,7 @@ from recollect.llm import minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.minilm import MiniLM, find_weights, load_minilm
 from recollect.llm.wordpiece import WordPiece
-from recollect.models import Script
+from recollect.models.recall import Script
 from waiting import heartbeat, until
 
 pytestmark = [

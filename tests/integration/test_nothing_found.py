@@ -8,7 +8,9 @@ import pytest
 
 import command_line
 from conftest import http_client, new_key
-from recollect.models import Bounds, Cue, Kind, Right
+from recollect.models.memories import Kind
+from recollect.models.recall import Cue
+from recollect.models.service import Bounds, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 

@@ -21,7 +21,7 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.line import read_retry_after
 from recollect.llm.minilm import WHEEL, load_minilm
 from recollect.llm.openai import Endpoint, OpenAIEmbedder
-from recollect.models import Script
+from recollect.models.recall import Script
 from waiting import until
 
 pytest_plugins = ("integration.embedding_server",)

@@ -9,7 +9,9 @@ from past import LONG_AGO, amend, end, moment, scope_of, state, year
 from recollect.core.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
-from recollect.models import Cue, Kind, MemoryState, NewMemory, NewMessage, Role, Triple, Weighing, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import Kind, MemoryState, NewMemory, Role, Triple
+from recollect.models.recall import Cue, Weighing
 from recollect.store import memories, past
 
 HOT = ("memory_terms", "vectors_1", "memory_keywords", "pending_embeddings")

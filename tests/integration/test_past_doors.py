@@ -9,7 +9,9 @@ from conftest import new_key
 from past import amend, moment, state, year
 from recollect.client import Client
 from recollect.doors.http.app import create_app
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Triple, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue
 
 SCOPE = {"agent": "ada", "user": "li"}
 

@@ -6,7 +6,9 @@ import pytest
 
 from past import amend, end, moment, scope_of, state, year
 from recollect.errors import NotFoundError
-from recollect.models import ConversationState, Cue, Kind, NewMessage, Role
+from recollect.models.conversations import ConversationState, NewMessage
+from recollect.models.memories import Kind, Role
+from recollect.models.recall import Cue
 from recollect.store import lifecycle
 from recollect.store.lifecycle import Change
 

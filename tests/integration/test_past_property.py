@@ -10,7 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from past import amend, moment, scope_of, state, year
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=4, long=400)

@@ -14,18 +14,9 @@ from folders import open_folder
 from recollect.core.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models import (
-    Attachment,
-    ConversationState,
-    Cue,
-    Kind,
-    NewMemory,
-    NewMessage,
-    Part,
-    PartType,
-    Role,
-    Triple,
-)
+from recollect.models.conversations import Attachment, ConversationState, NewMessage, Part, PartType
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store import lifecycle, scrub, spaces
 from recollect.store.account import find_programs

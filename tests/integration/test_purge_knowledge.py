@@ -16,8 +16,9 @@ from folders import open_folder
 from recollect.errors import NotFoundError
 from recollect.jobs.enrich import close_silent
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models import Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.settings import Settings
 from recollect.store.cluster import Cluster
 from recollect.verbs.enrich import enrich

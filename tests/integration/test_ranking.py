@@ -9,7 +9,10 @@ import psycopg
 import pytest
 
 from accesses import with_access
-from recollect.models import Asks, Cue, Kind, NewMemory, NewMessage, Profile, Role
+from recollect.models.agents import Profile
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Asks, Cue
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 

@@ -12,7 +12,8 @@ import pytest
 
 from recollect.core.terms import analyse, analyse_cue, average_length, inverse_frequency, weigh
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Kind, NewMemory
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Cue
 from recollect.store.scopes import locate
 
 WORDS = [

@@ -18,7 +18,7 @@ from integration.test_recalls_kept import APPLES, KEPT, hits_of, of
 from recollect import Cue, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
-from recollect.models import Right
+from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}
 

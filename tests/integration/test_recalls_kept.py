@@ -23,19 +23,11 @@ from recollect.core.retention import Rules
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.retain import prune_recalls, retain
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import (
-    Candidate,
-    Cue,
-    Facets,
-    Kind,
-    Lineup,
-    NewMemory,
-    NewMessage,
-    Right,
-    Role,
-    Status,
-)
-from recollect.models.explanations import Fate
+from recollect.models.conversations import NewMessage
+from recollect.models.kept import Fate
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Candidate, Cue, Facets, Lineup, Status
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store import recalls
 from recollect.store.scopes import locate

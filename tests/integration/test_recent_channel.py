@@ -11,7 +11,9 @@ import pytest
 from accesses import with_access
 from recollect.channels.recent import EVERY_KIND, QUERIES, RecentChannel
 from recollect.core.cues import read
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Role, Triple
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue
 from recollect.store.scopes import locate
 from recollect.verbs.asking import Asked, ask_channels
 

@@ -14,7 +14,10 @@ from conftest import http_client, new_key
 from recollect.core.insights import Insight, Insights, Questions
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, UnavailableError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models import Cue, Kind, NewMemory, Reflection, Right, Triple
+from recollect.models.agents import Reflection
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store import reflections
 from recollect.verbs.reflect import Occasion, reflect

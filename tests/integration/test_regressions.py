@@ -25,7 +25,7 @@ from recollect.errors import RecollectError, UnavailableError
 from recollect.jobs import worker
 from recollect.jobs.worker import build_app
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import NewMemory
+from recollect.models.memories import NewMemory
 from recollect.store import scopes
 from recollect.store.ownership import drop_space, ensure_space
 from recollect.verbs.load import Load

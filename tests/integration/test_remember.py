@@ -11,7 +11,9 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
-from recollect.models import Cue, Kind, MemoryState, NewMemory, Right
+from recollect.models.memories import Kind, MemoryState, NewMemory
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 
 ZHANG_WEI = "张伟是一位资深软件工程师，在腾讯工作了五年"
 

@@ -14,8 +14,9 @@ from recollect.core.digests import AnyDigest
 from recollect.core.resolution import AnyMatches
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
-from recollect.models import Kind, NewMessage, Rerun, Role
-from recollect.models.knowledge import NewFact, Span
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import NewFact, Rerun, Span
+from recollect.models.memories import Kind, Role
 from recollect.settings import Settings
 from recollect.verbs import rerun as verb
 from recollect.verbs.enrich import enrich

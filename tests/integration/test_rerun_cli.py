@@ -11,7 +11,8 @@ import command_line
 from command_line import settings_of
 from integration.scripted_chat import chatting
 from integration.test_rerun import ANN, NOON, OSLO, digest, fact
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 from recollect.verbs.enrich import enrich
 
 ANSWER = digest("They speak of Ann.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")])

@@ -28,7 +28,9 @@ from integration.test_rerun import (
     texts_of,
 )
 from recollect.errors import ChatModelError
-from recollect.models import NewMessage, Rerun, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import Rerun
+from recollect.models.memories import Role
 
 __all__ = ["mind", "new", "old", "running"]
 TABLES = (

@@ -12,7 +12,7 @@ import pytest
 from conftest import PATIENT, http_client, new_key
 from faults.proxy import Proxy
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Right
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 

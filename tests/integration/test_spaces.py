@@ -15,7 +15,8 @@ from conftest import addresses_of, execute
 from recollect.errors import NotFoundError
 from recollect.jobs.worker import Patience, build_app
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, MemoryState, NewMemory
+from recollect.models.memories import MemoryState, NewMemory
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.ownership import ensure_space
 from recollect.wiring import connected, prepare

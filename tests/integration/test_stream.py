@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from generative_agents import read_golden, read_mind
 from recollect.core.scoring import Considered, score, settle
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, Kind, Mode, NewMemory, Status, Triple, Weighing
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Cue, Mode, Status, Weighing
 from recollect.store import accesses
 from recollect.store.ownership import ensure_space, switch_space
 from sizes import Sizes

@@ -14,7 +14,9 @@ from recollect.core.insights import Insight, Insights, Questions
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.jobs.embed import active_space, fill_space
 from recollect.llm.fake import FakeChatModel
-from recollect.models import Cue, Kind, Mode, NewMemory, Right, Status, Weighing
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.recall import Cue, Mode, Status, Weighing
+from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.accesses import LONGEST_LOG
 from recollect.wiring import connected

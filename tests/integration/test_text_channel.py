@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from recollect.models import Cue, NewMemory
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
 
 WORDS = [f"word{number}" for number in range(400)]
 RECORD = "the gastroscopy shows a mild inflammation of the stomach"

@@ -9,7 +9,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 from recollect.store import memories
 from recollect.store.conversations import QUERIES
 

@@ -19,7 +19,7 @@ from recollect.core.messages import count_tokens
 from recollect.core.threads import NIL, Node, walk
 from recollect.core.tokens import ESTIMATE, estimate
 from recollect.llm.tokens import Estimate
-from recollect.models import (
+from recollect.models.conversations import (
     LEGACY,
     Appended,
     Attachment,
@@ -29,9 +29,9 @@ from recollect.models import (
     Oversized,
     Part,
     PartType,
-    Role,
     Window,
 )
+from recollect.models.memories import Role
 from sizes import Sizes
 
 TREES = Sizes("trees", ci=30, long=1_000)

@@ -14,7 +14,8 @@ from recollect.client import Client
 from recollect.doors.cli import app
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, NotFoundError
-from recollect.models import NewMemory, Right
+from recollect.models.memories import NewMemory
+from recollect.models.service import Right
 from recollect.models.topics import Filing, Reach
 
 SCOPE = {"agent": "ada", "user": "li"}

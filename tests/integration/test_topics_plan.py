@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from recollect.channels.topic import MOST_LINKS, QUERIES
-from recollect.models import NewMemory
+from recollect.models.memories import NewMemory
 
 TOPICS, LINKS = 2_000, 3_000
 TABLES = ("topics", "topic_links", "related_topics", "memories")

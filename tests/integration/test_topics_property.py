@@ -15,7 +15,7 @@ from recollect.core.spreading import collect, relink
 from recollect.core.topics import encode, parse_topic, prefixes, show_topic
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.mind import Mind
-from recollect.models import NewMemory
+from recollect.models.memories import NewMemory
 from recollect.models.topics import Filing, Reach, TopicLink
 from sizes import Sizes
 from topic_cases import propose

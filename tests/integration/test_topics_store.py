@@ -11,7 +11,10 @@ import pytest
 from accesses import with_access
 from generative_agents import read_golden
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
-from recollect.models import Cue, Kind, NewMemory, NewMessage, Right, Role, Status
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue, Status
+from recollect.models.service import Right
 from recollect.models.topics import Filing, Reach, Topic
 from topic_cases import at, links_of, propose, references
 

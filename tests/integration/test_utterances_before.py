@@ -13,8 +13,10 @@ from dify_database import made_dify
 from recollect.core.terms import BEFORE, embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Cue, NewMemory, NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.imports import DifyImport
+from recollect.models.memories import NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.store import lifecycle, spaces
 from recollect.store.memories import BEGINNING
 from waiting import until_blocked

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recollect.core.associations import read_as_original, read_triple
 from recollect.core.keywords import keywords_of
-from recollect.models import Kind, Triple
+from recollect.models.memories import Kind, Triple
 
 TRIPLES = st.builds(Triple, *[st.text(max_size=20)] * 3)
 

@@ -32,7 +32,8 @@ from recollect.core.block import (
 from recollect.core.budget import ELLIPSIS
 from recollect.core.excerpts import Quote
 from recollect.llm.tokens import load_tokenizers
-from recollect.models import Kind, Level, Memory, Role, Triple
+from recollect.models.blocks import Level
+from recollect.models.memories import Kind, Memory, Role, Triple
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)

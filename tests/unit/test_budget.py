@@ -30,7 +30,8 @@ from recollect.core.budget import (
 from recollect.core.messages import count_tokens, to_prompt, written
 from recollect.core.threads import Node, walk
 from recollect.errors import InvalidInputError
-from recollect.models import Attachment, Message, MessageStatus, Part, PartType, Role, Shares
+from recollect.models.conversations import Attachment, Message, MessageStatus, Part, PartType, Shares
+from recollect.models.memories import Role
 from sizes import Sizes
 
 TREES = Sizes("trees", fast=300, ci=800, long=10_000)

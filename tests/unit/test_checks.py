@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from recollect.core import checks, vectors
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Mode, NewMemory, Weighing
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue, Mode, Weighing
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recollect.core.checks import check_cue, check_weights
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
-from recollect.models import Cue
+from recollect.models.recall import Cue
 
 MAY, JUNE = datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)
 

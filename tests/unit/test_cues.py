@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.core.asking import find_asked
 from recollect.core.cues import LONGEST_QUESTION, find_keywords, find_paths, find_terms, read
-from recollect.models import Asks, Cue, Script
+from recollect.models.recall import Asks, Cue, Script
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from recollect.core.dates_en_words import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SH
 from recollect.core.dates_feasts import CHINESE_FEASTS, ENGLISH_FEASTS, LUNAR
 from recollect.core.dates_rating import MOST_PERIODS, choose, rate, rate_moment
 from recollect.core.dates_zh_rules import YEAR_PARTS, read_number
-from recollect.models import Period
+from recollect.models.recall import Period
 from unit.date_phrases import NOW, find, read_phrases, read_span
 
 NEW_YORK, SHANGHAI = ZoneInfo("America/New_York"), ZoneInfo("Asia/Shanghai")

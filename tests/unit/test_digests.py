@@ -33,8 +33,8 @@ from recollect.core.digests import (
 )
 from recollect.core.names import normalise_name
 from recollect.core.sieve import read_moment
-from recollect.models import Kind, NewMemory, Triple
 from recollect.models.knowledge import EntityType, Mention, Salvaged, Span, Statement
+from recollect.models.memories import Kind, NewMemory, Triple
 from sizes import Sizes
 
 GOOD = {

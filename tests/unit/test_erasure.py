@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.erasure import Erasure, Restatement, decide, restate
-from recollect.models import Kind, Triple
+from recollect.models.memories import Kind, Triple
 
 
 def number(value):

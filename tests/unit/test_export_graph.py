@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.export_graph import ADD_ENTITIES, ADD_FACTS, UNWRITABLE, CypherText, GraphmlText
-from recollect.models.graph import Relation
-from recollect.models.knowledge import Entity, EntityType
+from recollect.models.knowledge import Entity, EntityType, Relation
 
 MAY = datetime(2025, 5, 1, 12, tzinfo=UTC)
 MARKUP = "{http://graphml.graphdrawing.org/xmlns}"

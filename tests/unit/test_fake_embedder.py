@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, check_vectors
 from recollect.llm.fake import FakeEmbedder
-from recollect.models import Script
+from recollect.models.recall import Script
 
 
 async def test_vectors_are_stable_and_of_unit_length():

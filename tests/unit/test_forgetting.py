@@ -23,7 +23,8 @@ from recollect.core.forgetting import (
     score_event,
     score_working,
 )
-from recollect.models import FadingRules, Grounds, Kind, Profile
+from recollect.models.agents import Profile
+from recollect.models.memories import FadingRules, Grounds, Kind
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 INSTANT = timedelta(microseconds=1)

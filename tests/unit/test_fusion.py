@@ -13,7 +13,7 @@ from recollect.core import fusion
 from recollect.core.fusion import FLOORS, Floor
 from recollect.core.joining import join
 from recollect.core.weights import usual_weights
-from recollect.models import Candidate, ChannelScore, Facets, Lineup, Script
+from recollect.models.recall import Candidate, ChannelScore, Facets, Lineup, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}
 

@@ -24,7 +24,9 @@ from recollect.doors.importers.generative_agents.nodes import (
 )
 from recollect.doors.importers.generative_agents.scratch import to_profile, to_scratch
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, Memory, Overview, Profile, Triple, Weighing
+from recollect.models.agents import Overview, Profile
+from recollect.models.memories import Kind, Memory, Triple
+from recollect.models.recall import Weighing
 from saved_folder import LINES, SCRATCH, STRENGTHS, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

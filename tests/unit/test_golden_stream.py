@@ -16,7 +16,9 @@ from generative_agents import MINDS, SavedMind, read_golden, read_mind
 from recollect.core.keywords import file_under, keywords_of, normalise_keyword
 from recollect.core.reflection import gather
 from recollect.core.scoring import Considered, score, settle
-from recollect.models import Caller, Candidate, Kind, Mode, NewMemory, Scope, Tally, Triple, Weighing
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Candidate, Mode, Tally, Weighing
+from recollect.models.service import Caller, Scope
 from recollect.store.scopes import Opening
 from recollect.verbs.remember import Write, assign, prepare_all
 

@@ -11,7 +11,8 @@ from generative_agents import read_golden
 from recollect.core.budget import fit, fit_upstream, prune_upstream
 from recollect.core.messages import to_prompt
 from recollect.core.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
-from recollect.models import Message, MessageStatus, Role
+from recollect.models.conversations import Message, MessageStatus
+from recollect.models.memories import Role
 
 
 @pytest.fixture

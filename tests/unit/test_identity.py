@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.identity import LARGEST_BATCH, fingerprint, first_id_after, memory_id
-from recollect.models import Kind, NewMemory
+from recollect.models.memories import Kind, NewMemory
 
 moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001 - bounds
     lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)

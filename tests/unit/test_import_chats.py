@@ -20,8 +20,9 @@ from recollect.core import import_chatgpt as chatgpt
 from recollect.core import import_claude as claude
 from recollect.core.import_harvest import MALFORMED, REFUSED, SILENT, TWICE
 from recollect.core.import_text import CLEANED, LARGE, LONG, TIMELESS
-from recollect.models import Attachment, Kind, Part, PartType, Role
+from recollect.models.conversations import Attachment, Part, PartType
 from recollect.models.imports import UserField
+from recollect.models.memories import Kind, Role
 
 
 def told(talk):

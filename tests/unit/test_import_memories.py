@@ -33,9 +33,10 @@ from recollect.core import import_zep as zep
 from recollect.core.import_harvest import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
 from recollect.core.import_text import LARGE, TIMELESS, digest, to_identifier, to_moment
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, Part, PartType, Triple
+from recollect.models.conversations import Part, PartType
 from recollect.models.imports import FileImport, Format, UserField
 from recollect.models.knowledge import EntityType
+from recollect.models.memories import Kind, Triple
 
 
 def remarks(harvest):

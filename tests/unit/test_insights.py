@@ -23,7 +23,8 @@ from recollect.core.insights import (
     to_thoughts,
 )
 from recollect.llm.prompt import fill_prompt
-from recollect.models import Cue, Kind, Memory, Triple
+from recollect.models.memories import Kind, Memory, Triple
+from recollect.models.recall import Cue
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 NUMBERS = st.lists(st.integers(), max_size=9)

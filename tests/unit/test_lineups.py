@@ -24,13 +24,14 @@ from recollect.core.lineups import (
     to_cue,
 )
 from recollect.errors import InvalidInputError
-from recollect.models import (
+from recollect.models.kept import Fate, KeptHit
+from recollect.models.memories import Kind
+from recollect.models.recall import (
     Asks,
     Candidate,
     Cue,
     Facets,
     Factors,
-    Kind,
     Lineup,
     Mode,
     Period,
@@ -39,7 +40,6 @@ from recollect.models import (
     Trait,
     Weighing,
 )
-from recollect.models.explanations import Fate, KeptHit
 from sizes import Sizes
 
 EXAMPLES = Sizes("lineups", fast=10, ci=30, long=1_000)

@@ -10,18 +10,9 @@ import pytest
 
 from recollect.core.feedback import check_feedback, judge
 from recollect.errors import InvalidInputError
-from recollect.models import (
-    ChannelScore,
-    Factors,
-    Feedback,
-    Hit,
-    Kind,
-    Mark,
-    Memory,
-    Recollection,
-    Tally,
-    Triple,
-)
+from recollect.models.agents import Feedback, Mark
+from recollect.models.memories import Kind, Memory, Triple
+from recollect.models.recall import ChannelScore, Factors, Hit, Recollection, Tally
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IDS = [UUID(int=number) for number in range(1, 5)]

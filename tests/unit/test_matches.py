@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recollect.core.cues import read
 from recollect.core.matches import MOST_FOUND, MOST_SHOWN, Match, Matches, choose_shown, describe, extend, read_day
 from recollect.core.zones import find_zone
-from recollect.models import Cue
+from recollect.models.recall import Cue
 from recollect.models.topics import Topic
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)

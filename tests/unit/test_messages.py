@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from recollect.core.messages import count_images, count_tokens, said, to_prompt, to_text, written
-from recollect.models import Attachment, Message, NewMessage, Part, PartType, Role
+from recollect.models.conversations import Attachment, Message, NewMessage, Part, PartType
+from recollect.models.memories import Role
 
 URL = "https://example.org/a.png"
 TEXT = Part(PartType.TEXT, text="look")

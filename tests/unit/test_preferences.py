@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from recollect.core.fusion import fuse, rate
 from recollect.core.weights import NAMES, usual_weights
-from recollect.models import Asks, Candidate, Facets, Kind, Lineup, Period, Script, Trait
+from recollect.models.memories import Kind
+from recollect.models.recall import Asks, Candidate, Facets, Lineup, Period, Script, Trait
 
 DAY = datetime(2024, 5, 7, tzinfo=UTC)
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from recollect.core.checks import check_profile
 from recollect.core.profiles import from_profile, to_profile
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, Mode, Profile, Weighing
+from recollect.models.agents import Profile
+from recollect.models.memories import Kind
+from recollect.models.recall import Mode, Weighing
 
 WEIGHTS = st.none() | st.floats(0, 1000)
 WEIGHINGS = st.builds(

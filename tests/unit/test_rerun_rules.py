@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from recollect.core.rerun import TYPICAL_COMPLETION, Past, Telling, expect, keep_apart, name_statement, tell
-from recollect.models.knowledge import Fact, Mention, Salvaged, Span, Statement
-from recollect.models.reruns import Cost
+from recollect.models.knowledge import Cost, Fact, Mention, Salvaged, Span, Statement
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)

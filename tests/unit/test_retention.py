@@ -9,7 +9,8 @@ import pytest
 from recollect.core.checks import check_profile
 from recollect.core.retention import Rules, Standing, find_due, move, rules_for, usual_rules
 from recollect.errors import ConflictError, InvalidInputError
-from recollect.models import ConversationState, Profile
+from recollect.models.agents import Profile
+from recollect.models.conversations import ConversationState
 from recollect.settings import Settings
 
 ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState

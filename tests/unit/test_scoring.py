@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.scoring import FARTHEST, NEGLIGIBLE, Considered, Settled, horizon, scale, score, settle
-from recollect.models import Kind, Mode, Tally, Weighing
+from recollect.models.memories import Kind
+from recollect.models.recall import Mode, Tally, Weighing
 from sizes import Sizes
 
 LONG = Sizes("memories", ci=20_000, long=200_000)

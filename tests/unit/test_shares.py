@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.doors.recalled import SMALLEST_SHARE, share_out, to_table
-from recollect.models import ChannelScore, Hit, Memory, Recollection
+from recollect.models.memories import Memory
+from recollect.models.recall import ChannelScore, Hit, Recollection
 
 NAMES = st.text("abcdefgh", min_size=1, max_size=4)
 SHARES = st.dictionaries(NAMES, st.floats(-1, 1, allow_nan=False), max_size=12)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.showing import Showing, displace, fade, level_of, reckon, register
-from recollect.models import Level
+from recollect.models.blocks import Level
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 ONE, OTHER = UUID(int=1), UUID(int=2)

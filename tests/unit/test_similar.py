@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from recollect.core.similar import collapse
-from recollect.models import Ranked
+from recollect.models.recall import Ranked
 
 
 def ranking(*texts):

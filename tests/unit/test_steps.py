@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.errors import SetupError
-from recollect.models import Profile
+from recollect.models.agents import Profile
 from recollect.settings import Settings
 from recollect.verbs.steps import STEPS, choose_steps
 from recollect.verbs.steps.draft import Stage

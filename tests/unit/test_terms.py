@@ -27,7 +27,7 @@ from recollect.core.terms import (
     slot_of,
     weigh,
 )
-from recollect.models import Script
+from recollect.models.recall import Script
 
 
 def finds(cue: str, text: str) -> bool:

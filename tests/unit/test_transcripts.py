@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.transcripts import find_names, fit_facts, write_facts, write_transcript
-from recollect.models import Message, MessageStatus, Role
+from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import Fact, Span
+from recollect.models.memories import Role
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NAMES = ("Li", "Ada")

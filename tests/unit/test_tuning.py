@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.core import scoring, tuning
 from recollect.errors import InvalidInputError
-from recollect.models import Mode, Weighing
+from recollect.models.recall import Mode, Weighing
 
 SKEWED = Weighing(recency=5.0, relevance=0.1, importance=0.1)
 

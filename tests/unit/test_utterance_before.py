@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from recollect.core.appends import Linked, compare_heard, find_before, quote_before, to_memory
 from recollect.core.terms import BEFORE, embedded_text, utterance_before
-from recollect.models import LEGACY, NewMemory, NewMessage, Role
+from recollect.models.conversations import LEGACY, NewMessage
+from recollect.models.memories import NewMemory, Role
 
 
 def user(content, **more):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from recollect.core.weights import CHOSEN, EVERY_CHANNEL, LEARNED, NAMES, USUAL_CHANNELS, usual_weights
-from recollect.models import Script
+from recollect.models.recall import Script
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "recall.md"
 ROW = re.compile(r"^\| `(\w+)` \| (-?[\d.]+) \| (-?[\d.]+) \| (.+) \|$", re.MULTILINE)

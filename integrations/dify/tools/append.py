@@ -2,7 +2,8 @@
 
 import memory_tool
 
-from recollect.models import NewMessage, Role
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
 
 
 class Append(memory_tool.MemoryTool):

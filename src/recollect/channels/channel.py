@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from recollect.core.cues import Reading
-from recollect.models import Candidate, Tally
+from recollect.models.recall import Candidate, Tally
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 

@@ -12,7 +12,8 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.core.dates_rating import choose, rate
 from recollect.core.terms import slot_of
-from recollect.models import Candidate, Kind
+from recollect.models.memories import Kind
+from recollect.models.recall import Candidate
 from recollect.store.db import Connection
 from recollect.store.memories import SLOTS
 from recollect.store.scopes import Place

@@ -14,7 +14,7 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.core.terms import hash_term, slot_of
-from recollect.models import Candidate
+from recollect.models.recall import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 from recollect.store.spaces import to_vector, vector_type

@@ -9,7 +9,8 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal
 from recollect.core.cues import Reading
-from recollect.models import Candidate, Kind
+from recollect.models.memories import Kind
+from recollect.models.recall import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 from recollect.store.sql import load_queries

@@ -10,7 +10,8 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.core.scoring import Settled, horizon, settle
-from recollect.models import Candidate, Factors, Kind, Mode, Tally
+from recollect.models.memories import Kind
+from recollect.models.recall import Candidate, Factors, Mode, Tally
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 from recollect.store.spaces import to_vector, vector_type

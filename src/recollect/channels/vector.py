@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.cues import Reading
-from recollect.models import Candidate
+from recollect.models.recall import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 from recollect.store.spaces import to_vector, vector_type, vectors_table

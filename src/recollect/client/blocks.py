@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from recollect.client.bodies import Shape, to_cue_body, to_parameters
 from recollect.client.fading import Sender
-from recollect.models import Cue
 from recollect.models.blocks import Block, Resolved
+from recollect.models.recall import Cue
 
 BLOCK, RESOLVED = Shape(Block), Shape(Resolved)
 

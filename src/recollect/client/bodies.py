@@ -15,7 +15,9 @@ from pydantic import TypeAdapter
 
 from recollect import errors
 from recollect.core.checks import count_characters
-from recollect.models import Cue, NewMemory, NewMessage, Window
+from recollect.models.conversations import NewMessage, Window
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
 
 LONGEST_WAIT_SECONDS = 8.0
 MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 1_500_000, 250_000

@@ -29,29 +29,11 @@ from recollect.client.recalls import RemoteRecalls
 from recollect.client.topics import RemoteTopics
 from recollect.client.transport import Line
 from recollect.core.feedback import judge
-from recollect.models import (
-    JSON,
-    Association,
-    Conversations,
-    ConversationState,
-    Cue,
-    Feedback,
-    Job,
-    Jobs,
-    JobState,
-    Ledger,
-    Memory,
-    NewMemory,
-    Overview,
-    Page,
-    Profile,
-    Receipt,
-    Recollection,
-    Reflection,
-    ReflectionProgress,
-    Triple,
-    Tuning,
-)
+from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+from recollect.models.conversations import Conversations, ConversationState
+from recollect.models.memories import JSON, Memory, NewMemory, Page, Receipt, Triple
+from recollect.models.recall import Association, Cue, Recollection
+from recollect.models.service import Job, Jobs, JobState, Ledger
 
 MEMORY, PAGE, RECOLLECTION = Shape(Memory), Shape(Page), Shape(Recollection)
 JOB, JOBS, LEDGER = Shape(Job), Shape(Jobs), Shape(Ledger)

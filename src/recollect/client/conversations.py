@@ -11,12 +11,10 @@ from uuid import uuid4
 from recollect.client.bodies import Shape, to_cue_body, to_message_body, to_window_body
 from recollect.client.fading import Sender
 from recollect.core.messages import Utterance, as_messages
-from recollect.models import (
-    JSON,
+from recollect.models.conversations import (
     Appended,
     Context,
     Conversation,
-    Cue,
     History,
     Leaf,
     PurgeReceipt,
@@ -25,6 +23,8 @@ from recollect.models import (
     Window,
 )
 from recollect.models.knowledge import StoredSegment
+from recollect.models.memories import JSON
+from recollect.models.recall import Cue
 
 CONVERSATION, CONTEXT, HISTORY = Shape(Conversation), Shape(Context), Shape(History)
 RECEIPT, REPLY = Shape(PurgeReceipt), Shape(Reply)

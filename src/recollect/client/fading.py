@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from recollect.client.bodies import Shape, to_parameters
-from recollect.models.fading import FadedPage, Fading, FadingRules, Judgement
+from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement
 
 FADING, FADED = Shape(Fading), Shape(FadedPage)
 JUDGEMENTS, RESTORED = Shape(dict[str, list[Judgement]]), Shape(dict[str, list[UUID]])

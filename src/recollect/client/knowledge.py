@@ -10,8 +10,18 @@ from uuid import UUID, uuid4
 
 from recollect.client.bodies import Shape, to_parameters
 from recollect.client.fading import Sender
-from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
-from recollect.models.knowledge import Entities, Entity, EntityType, Fact, Facts, NewFact
+from recollect.models.knowledge import (
+    Entities,
+    Entity,
+    EntityType,
+    Fact,
+    FactPath,
+    Facts,
+    GraphFormat,
+    Neighbourhood,
+    NewFact,
+    Timeline,
+)
 
 FACT, FACTS, STATED = Shape(Fact), Shape(Facts), Shape(dict[str, list[Fact]])
 ENTITY, ENTITIES, NEW_FACT = Shape(Entity), Shape(Entities), Shape(NewFact)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.client.bodies import Shape, to_parameters
 from recollect.client.fading import Sender
-from recollect.models.explanations import Explanation, KeptRecalls, Replay
+from recollect.models.kept import Explanation, KeptRecalls, Replay
 
 EXPLANATION, RECALLS, REPLAY = Shape(Explanation), Shape(KeptRecalls), Shape(Replay)
 

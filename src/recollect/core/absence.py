@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.models import Cue, Scope
+from recollect.models.recall import Cue
+from recollect.models.service import Scope
 
 MOST_USERS = 5
 RESTRICTIONS = ("kinds", "min_trust", "as_of", "at", "channels", "topics", "since", "until")

@@ -21,7 +21,8 @@ from recollect.core.checks import (
 from recollect.core.messages import said
 from recollect.core.terms import utterance_before
 from recollect.errors import ConflictError, InvalidInputError
-from recollect.models import LEGACY, ConversationState, Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import LEGACY, ConversationState, NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
 
 LONGEST_MESSAGE = 200_000
 MOST_WITH_PARTS = 1_000_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from recollect.models import Asks
+from recollect.models.recall import Asks
 
 _TOLD = r"(?:has|have|had|does|do|did|are|were|was|is|can|could|would|will|might|help|make|made)"
 PATTERNS: Mapping[Asks, re.Pattern[str]] = MappingProxyType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from recollect.core.keywords import file_under
-from recollect.models import Triple
+from recollect.models.memories import Triple
 
 
 def read_triple(triple: Triple) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.core.checks import check_scope
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models import Bounds, Caller, Right
+from recollect.models.service import Bounds, Caller, Right
 
 # One text whether or not the scope exists: a bound key learns nothing of others.
 OUT_OF_BOUNDS = "This API key is bound: leave agent and user empty, or name those that it was made for."

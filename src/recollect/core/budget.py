@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from recollect.core.messages import count_images, count_tokens, is_own, said
 from recollect.errors import InvalidInputError
-from recollect.models import Message, MessageStatus, PartType, Role, Shares, Window
+from recollect.models.conversations import Message, MessageStatus, PartType, Shares, Window
+from recollect.models.memories import Role
 
 ELLIPSIS = "…"
 ROUNDING = 1e-6

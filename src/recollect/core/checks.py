@@ -13,7 +13,9 @@ from recollect.core.topics import check_filing, read_topic
 from recollect.core.weights import EVERY_CHANNEL, NAMES
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, NewMemory, Profile, Times, Weighing
+from recollect.models.agents import Profile
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue, Times, Weighing
 
 MOST_MEMORIES = 1_000
 LONGEST_CONTENT = 32_000

@@ -19,7 +19,7 @@ from recollect.core.keywords import normalise_keyword
 from recollect.core.stopwords import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
 from recollect.core.terms import UNSPACED, analyse_cue, script_of
 from recollect.core.zones import find_zone
-from recollect.models import Cue, Facets, Period, Script, Times, Weighing
+from recollect.models.recall import Cue, Facets, Period, Script, Times, Weighing
 
 MOST_KEYWORDS = 64
 LONGEST_KEYWORD = 3

@@ -14,7 +14,7 @@ from recollect.core.dates_en import ENGLISH
 from recollect.core.dates_grammar import Grammar, Rule, Seen
 from recollect.core.dates_marks import Change, Mark, lend, merge, modify, resolve, resolve_after
 from recollect.core.dates_zh import CHINESE
-from recollect.models import Period
+from recollect.models.recall import Period
 
 T = TypeVar("T")
 REACH = 48

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from math import log2
 
-from recollect.models import Period
+from recollect.models.recall import Period
 
 DAY = timedelta(days=1)
 ECHO = 2 * DAY

@@ -22,8 +22,9 @@ from recollect.core.keywords import file_under
 from recollect.core.names import normalise_name, normalise_predicate
 from recollect.core.sieve import Sieve
 from recollect.core.terms import script_of
-from recollect.models import JSON, Script
 from recollect.models.knowledge import EntityType, Mention, Salvaged, Statement
+from recollect.models.memories import JSON
+from recollect.models.recall import Script
 
 LONGEST_SUMMARY, LONGEST_LABEL, LONGEST_DESCRIPTION, LONGEST_STATEMENT = 2_000, 60, 500, 500
 LONGEST_PREDICATE, LONGEST_KEYWORD, LONGEST_END = 100, 64, 100

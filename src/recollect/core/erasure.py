@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.checks import LONGEST_NAME
 from recollect.core.insights import LONGEST_INSIGHT, Shape, tidy
-from recollect.models import Kind, NewMemory, Triple
+from recollect.models.memories import Kind, NewMemory, Triple
 
 
 @dataclass(frozen=True, slots=True)

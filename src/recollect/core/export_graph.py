@@ -14,8 +14,7 @@ from typing import Protocol
 from uuid import UUID
 from xml.sax.saxutils import escape, quoteattr
 
-from recollect.models.graph import Relation
-from recollect.models.knowledge import Entity
+from recollect.models.knowledge import Entity, Relation
 
 ENTITY_FIELDS = ("name", "type")
 FACT_FIELDS = ("fact_id", "version", "predicate", "text", "valid_at", "invalid_at", "created_at", "superseded_at")

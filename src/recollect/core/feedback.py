@@ -7,7 +7,8 @@ from uuid import UUID
 
 from recollect.core.checks import MOST_HITS
 from recollect.errors import InvalidInputError
-from recollect.models import Factors, Feedback, Mark, Recollection
+from recollect.models.agents import Feedback, Mark
+from recollect.models.recall import Factors, Recollection
 
 STREAM = "stream"
 MOST_CANDIDATES = 2**31 - 1

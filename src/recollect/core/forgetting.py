@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from recollect.core.checks import MOST_DAYS
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, Profile
-from recollect.models.fading import FadingRules, Grounds
+from recollect.models.agents import Profile
+from recollect.models.memories import FadingRules, Grounds, Kind
 
 DAY = timedelta(days=1)
 PLACES = 9

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.core.dates_rating import rate_moment
 from recollect.core.preferences import DIVERSITY, Bench, prefer
-from recollect.models import Asks, Candidate, ChannelScore, Lineup, Ranked
+from recollect.models.recall import Asks, Candidate, ChannelScore, Lineup, Ranked
 
 Scores = NDArray[np.float64]
 

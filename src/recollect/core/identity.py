@@ -9,7 +9,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.models import NewMemory
+from recollect.models.memories import NewMemory
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)

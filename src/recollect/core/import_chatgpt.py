@@ -19,7 +19,8 @@ from recollect.core.import_harvest import (
     take_talk,
 )
 from recollect.core.import_text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
-from recollect.models import JSON, Attachment, NewMessage, Part, PartType, Role
+from recollect.models.conversations import Attachment, NewMessage, Part, PartType
+from recollect.models.memories import JSON, Role
 
 OURS = "chatgpt"
 EXPECTED = (

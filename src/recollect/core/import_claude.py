@@ -20,8 +20,9 @@ from recollect.core.import_harvest import (
     take_talk,
 )
 from recollect.core.import_text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
-from recollect.models import JSON, Attachment, Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import Attachment, NewMessage
 from recollect.models.imports import UserField
+from recollect.models.memories import JSON, Kind, NewMemory, Role
 
 OURS = "claude"
 EXPECTED = (

@@ -14,8 +14,9 @@ from recollect.core.checks import IDENTIFIER, UNSTORABLE, check_metadata
 from recollect.core.import_text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.threads import NIL, Node, settle
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, LEGACY, Attachment, MessageStatus, NewMessage, Role
+from recollect.models.conversations import LEGACY, Attachment, MessageStatus, NewMessage
 from recollect.models.imports import UserBy
+from recollect.models.memories import JSON, Role
 
 OURS = "dify"
 """Under which metadata keep what has no word here."""

@@ -9,8 +9,8 @@ from recollect.core import import_chatgpt, import_claude, import_graphiti, impor
 from recollect.core.import_harvest import Harvest
 from recollect.core.import_text import to_fields, to_list
 from recollect.errors import InvalidInputError
-from recollect.models import JSON
 from recollect.models.imports import FileImport, Format, UserField
+from recollect.models.memories import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from recollect.core.checks import LONGEST_CONTENT, LONGEST_PART
 from recollect.core.import_harvest import FACTS, MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, Harvest, Owner
 from recollect.core.import_text import cut, note, to_fields, to_line, to_list, to_moment, to_text
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Kind, NewMemory, Triple
 from recollect.models.imports import UserField
 from recollect.models.knowledge import EntityType, NewFact
+from recollect.models.memories import JSON, Kind, NewMemory, Triple
 
 OURS = "graphiti"
 EXPECTED = (

@@ -15,9 +15,10 @@ from recollect.core.new_facts import check_new_fact
 from recollect.core.new_facts import to_memory as word_fact
 from recollect.core.threads import NIL, Node, settle
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, NewMemory, NewMessage
+from recollect.models.conversations import NewMessage
 from recollect.models.imports import UserField
 from recollect.models.knowledge import NewFact
+from recollect.models.memories import JSON, NewMemory
 
 CONVERSATIONS, MESSAGES, MEMORIES, FACTS = "conversations", "messages", "memories", "facts"
 MALFORMED = "entries that are not of the format: skipped"

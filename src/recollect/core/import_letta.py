@@ -21,7 +21,8 @@ from recollect.core.import_harvest import (
 from recollect.core.import_mem0 import to_keywords
 from recollect.core.import_text import cut, digest, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Kind, NewMemory, NewMessage, Part, PartType, Role
+from recollect.models.conversations import NewMessage, Part, PartType
+from recollect.models.memories import JSON, Kind, NewMemory, Role
 
 OURS = "letta"
 EXPECTED = (

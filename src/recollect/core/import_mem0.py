@@ -10,9 +10,9 @@ from recollect.core.checks import LONGEST_PART, MOST_KEYWORDS
 from recollect.core.import_harvest import MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, Harvest, Owner
 from recollect.core.import_text import digest, note, to_fields, to_line, to_list, to_moment, to_text
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Kind, NewMemory, Triple
 from recollect.models.imports import UserField
 from recollect.models.knowledge import NewFact
+from recollect.models.memories import JSON, Kind, NewMemory, Triple
 
 OURS = "mem0"
 EXPECTED = (

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from recollect.core.checks import EARLIEST, IDENTIFIER, LATEST, LONGEST_NAME, UNSTORABLE, check_metadata
 from recollect.core.names import CONTROL
 from recollect.errors import InvalidInputError
-from recollect.models import JSON
+from recollect.models.memories import JSON
 
 UNREADABLE = "\ufffd"
 MILLISECONDS = 100_000_000_000

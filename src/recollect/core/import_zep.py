@@ -27,8 +27,9 @@ from recollect.core.import_harvest import (
 )
 from recollect.core.import_text import cut, digest, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Kind, NewMemory, NewMessage, Role
+from recollect.models.conversations import NewMessage
 from recollect.models.imports import UserField
+from recollect.models.memories import JSON, Kind, NewMemory, Role
 
 OURS = "zep"
 EXPECTED = (

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.core.checks import LONGEST_NAME
 from recollect.core.names import CONTROL
-from recollect.models import Kind, Memory, NewMemory, Triple
+from recollect.models.memories import Kind, Memory, NewMemory, Triple
 
 MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10
 FEWEST_NOTES, MOST_NOTES = 1, 100

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict, Unpack, cast
 
-from recollect.models import JSON, Embedding
 from recollect.models.items import (
     DropItem,
     FindItems,
@@ -20,6 +19,7 @@ from recollect.models.items import (
     Path,
     PutItem,
 )
+from recollect.models.memories import JSON, Embedding
 
 
 class Putting(TypedDict, total=False):

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from uuid import UUID
 
 from recollect.errors import ConflictError
-from recollect.models import JSON, NewMemory
 from recollect.models.items import DropItem, Item, ItemOperation, ItemWrite, Path, PutItem
+from recollect.models.memories import JSON, NewMemory
 
 Name: TypeAlias = tuple[Path, str]
 

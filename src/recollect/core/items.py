@@ -16,7 +16,6 @@ from recollect.core.checks import (
     check_text,
 )
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Embedding
 from recollect.models.items import (
     DropItem,
     FindItems,
@@ -27,6 +26,7 @@ from recollect.models.items import (
     Path,
     PutItem,
 )
+from recollect.models.memories import JSON, Embedding
 
 MOST_OPERATIONS = 1_000
 MOST_SEGMENTS = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.models import Candidate
+from recollect.models.recall import Candidate
 
 
 def join(

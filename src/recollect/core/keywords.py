@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from recollect.models import Kind, Triple
+from recollect.models.memories import Kind, Triple
 
 LONGEST_KEYWORD = 500
 """More would not fit an index page in every script."""

@@ -16,8 +16,9 @@ from pydantic import TypeAdapter
 from recollect.core.fusion import fuse
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Cue, Lineup, Period, Ranked, Recollection, Status, Tally
-from recollect.models.explanations import Fate, KeptHit, Placing
+from recollect.models.kept import Fate, KeptHit, Placing
+from recollect.models.memories import JSON
+from recollect.models.recall import Cue, Lineup, Period, Ranked, Recollection, Status, Tally
 
 VERSION = b"1"
 """Stands before what is written; a lineup that a later version writes otherwise begins with another."""

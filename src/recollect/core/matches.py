@@ -14,7 +14,7 @@ from recollect.core.cues import Reading
 from recollect.core.insights import Shape, counted
 from recollect.core.topics import encode, find_topics, parse_topic, show_topic
 from recollect.core.zones import find_zone
-from recollect.models import Cue, Period
+from recollect.models.recall import Cue, Period
 from recollect.models.topics import Topic
 
 TOPIC, DATE = "topic", "date"

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Attachment, Message, NewMessage, Part, PartType, PromptMessage, Role
+from recollect.models.conversations import Attachment, Message, NewMessage, Part, PartType, PromptMessage
+from recollect.models.memories import JSON, Role
 
 IMAGE = "[image]"
 

@@ -13,8 +13,9 @@ from recollect.core.facts import check_span
 from recollect.core.names import normalise_name, normalise_predicate
 from recollect.core.terms import script_of
 from recollect.errors import InvalidInputError
-from recollect.models import Kind, NewMemory, Script, Triple
 from recollect.models.knowledge import FactEnd, NewFact, Span
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Script
 
 MOST_FACTS, MOST_REPLACED = 200, 64
 UNKNOWN_END = "subject and object must be names, or ids of entities of the same scope"

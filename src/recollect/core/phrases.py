@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from recollect.core.fillers import CHINESE_FILLERS, ENGLISH_FILLERS, LOOSE_END, LOOSE_FRONT, NAME_JOINTS, TITLES
 from recollect.core.keywords import file_under
 from recollect.core.terms import analyse, script_of
-from recollect.models import Script
+from recollect.models.recall import Script
 
 FEWEST_LABEL_WORDS, MOST_LABEL_WORDS, MOST_PHRASE_WORDS = 2, 4, 3
 FEWEST_CHARACTERS, MOST_LABEL_CHARACTERS, LONGEST_LATIN, MOST_WEIGHED = 2, 8, 16, 5

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.dates_rating import DAY
-from recollect.models import Asks, Facets, Kind, Lineup, Period, Script, Trait
+from recollect.models.memories import Kind
+from recollect.models.recall import Asks, Facets, Lineup, Period, Script, Trait
 
 Scores = NDArray[np.float64]
 COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"

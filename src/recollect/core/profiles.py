@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter
 
-from recollect.models import JSON, Profile
+from recollect.models.agents import Profile
+from recollect.models.memories import JSON
 
 PROFILE = TypeAdapter(Profile)
 

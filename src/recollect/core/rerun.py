@@ -9,8 +9,7 @@ from uuid import UUID, uuid5
 
 from recollect.core.facts import assume_start, identify, overlap
 from recollect.core.names import normalise_name
-from recollect.models.knowledge import Fact, FactEnd, Salvaged, Span
-from recollect.models.reruns import Cost
+from recollect.models.knowledge import Cost, Fact, FactEnd, Salvaged, Span
 
 TYPICAL_COMPLETION = 400
 """Tokens of an answer about one segment, where the ledger has none to go by."""

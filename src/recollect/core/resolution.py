@@ -14,8 +14,9 @@ from recollect.core.insights import BRACKETS, Shape, counted
 from recollect.core.sieve import Sieve
 from recollect.core.terms import script_of
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Script
 from recollect.models.knowledge import Entity, EntityType, Mention
+from recollect.models.memories import JSON
+from recollect.models.recall import Script
 
 LEAST_ALIKE, LEAST_ALIKE_CJK = 0.6, 0.3
 """A Chinese name has few trigrams: one that goes on where another ends shares a third of them."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.errors import ConflictError
-from recollect.models import ConversationState, Profile
+from recollect.models.agents import Profile
+from recollect.models.conversations import ConversationState
 from recollect.settings import Settings
 
 ACTIVE, ARCHIVED, DELETED, PURGING = (

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.models import Candidate, Factors, Kind, Mode, Tally, Weighing
+from recollect.models.memories import Kind
+from recollect.models.recall import Candidate, Factors, Mode, Tally, Weighing
 
 USUAL = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
 USUAL_OF_PAPER = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)

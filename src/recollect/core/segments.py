@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from recollect.core.phrases import telling_terms
 from recollect.errors import InvalidInputError
-from recollect.models import Embedding
 from recollect.models.knowledge import Ending, Segment, Turn
+from recollect.models.memories import Embedding
 
 SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e18
 

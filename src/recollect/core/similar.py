@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from recollect.core.terms import analyse
-from recollect.models import Ranked
+from recollect.models.recall import Ranked
 
 NEARLY = 0.9
 """Of all terms of two memories, so many must be in both."""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.core.topics import encode, find_topics, parse_topic, prefixes, show_topic
-from recollect.models import Candidate
+from recollect.models.recall import Candidate
 from recollect.models.topics import USUAL_REACH, Reach, TopicLink, TopicSource
 
 PARENT_TAKEN = RELATED_TAKEN = 2

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import Stemmer
 
 from recollect.core.stopwords import QUESTION_PHRASES, QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
-from recollect.models import Script
+from recollect.models.recall import Script
 
 K1 = 1.2
 """How soon repeating a term stops to count."""

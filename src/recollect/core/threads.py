@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import LEGACY
+from recollect.models.conversations import LEGACY
 
 NIL = str(LEGACY)
 MOST_FETCHED = 500

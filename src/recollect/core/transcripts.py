@@ -9,8 +9,9 @@ from itertools import chain
 from recollect.core.insights import BRACKETS, tidy
 from recollect.core.messages import said
 from recollect.core.names import normalise_name
-from recollect.models import Message, MessageStatus, Role
+from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import Fact, Span
+from recollect.models.memories import Role
 
 SHORTEST_LINE, LONGEST_LINE, LONGEST_FACT = 60, 4_000, 300
 LONGEST_NAME_WORDS, MOST_NAMES = 4, 50_000

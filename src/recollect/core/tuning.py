@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from recollect.core.scoring import USUAL, Settled, settle
 from recollect.errors import InvalidInputError
-from recollect.models import Fit, Mode, Tuning, Weighing
+from recollect.models.agents import Fit, Tuning
+from recollect.models.recall import Mode, Weighing
 
 Numbers = NDArray[np.float64]
 

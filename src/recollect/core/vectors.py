@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import InvalidInputError
-from recollect.models import Embedding
+from recollect.models.memories import Embedding
 
 ROUNDING = 1e-6
 

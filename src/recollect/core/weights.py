@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from recollect.models import Script
+from recollect.models.recall import Script
 
 USUAL_CHANNELS = ("text", "vector", "keyword", "graph", "topic", "date")
 """Asked where a cue names no channels."""

@@ -12,7 +12,9 @@ from rich.table import Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
 from recollect.mind.mind import Mind
-from recollect.models import Fit, Mode, Profile, Triple, Weighing
+from recollect.models.agents import Fit, Profile
+from recollect.models.memories import Triple
+from recollect.models.recall import Mode, Weighing
 
 Perceived = Annotated[
     tuple[str, str, str],

@@ -12,8 +12,9 @@ from rich.table import Column, Table
 from recollect.doors.recall import OPTIONS, read_options
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
 from recollect.errors import UnavailableError
-from recollect.models import Cue, Memory, Status
 from recollect.models.blocks import Block, Resolved
+from recollect.models.memories import Memory
+from recollect.models.recall import Cue, Status
 
 BLOCK = TypeAdapter(Block)
 

@@ -17,7 +17,9 @@ from recollect.doors import recalled
 from recollect.doors.terminal import Agent, Tenant, User, err, out
 from recollect.errors import ConflictError, NotFoundError, RecollectError
 from recollect.mind.conversations import ConversationView
-from recollect.models import Context, ConversationState, NewMessage, Recollection, Role, Window
+from recollect.models.conversations import Context, ConversationState, NewMessage, Window
+from recollect.models.memories import Role
+from recollect.models.recall import Recollection
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 

@@ -42,7 +42,8 @@ from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mi
 from recollect.errors import RecollectError
 from recollect.loading import load
 from recollect.mind.service import Recollect
-from recollect.models import ApiKey, Bounds, Kind, NewMemory, Right
+from recollect.models.memories import Kind, NewMemory
+from recollect.models.service import ApiKey, Bounds, Right
 from recollect.settings import Settings, find_misspelt
 from recollect.wiring import set_up
 

@@ -17,7 +17,7 @@ from recollect.errors import UnavailableError
 from recollect.mind.conversations import ConversationView
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
-from recollect.models import Conversation, ConversationState, PurgeReceipt
+from recollect.models.conversations import Conversation, ConversationState, PurgeReceipt
 from recollect.models.knowledge import StoredSegment
 
 app = typer.Typer(help="Look after conversations, from the first word to the last.", no_args_is_help=True)

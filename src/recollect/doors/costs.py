@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from recollect.doors.terminal import Tenant, User, out, run
 from recollect.mind.service import Recollect
-from recollect.models import DailyBudget
+from recollect.models.service import DailyBudget
 
 tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
 Agent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 
 from recollect.doors.terminal import Steps, Tenant, err, out, run, with_options
 from recollect.mind.service import Recollect
-from recollect.models import Cost, Reread, Rerun, RerunPlan
+from recollect.models.knowledge import Cost, Reread, Rerun, RerunPlan
 
 Agent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
 User = Annotated[str | None, typer.Option(help="Whom it is about or with.", show_default="all of the agent's")]

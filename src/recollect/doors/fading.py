@@ -13,7 +13,7 @@ from rich.table import Column, Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
 from recollect.mind.mind import Mind
-from recollect.models.fading import Faded, Fading, FadingRules, Judgement
+from recollect.models.memories import Faded, Fading, FadingRules, Judgement
 
 PAGE = 200
 EVERYTHING = "all"

@@ -17,7 +17,7 @@ from recollect.doors.knowledge import tell
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Relation, Timeline
+from recollect.models.knowledge import FactPath, GraphFormat, Neighbourhood, Relation, Timeline
 
 app = typer.Typer(help="Follow facts from entity to entity.", no_args_is_help=True)
 Whom = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name, or its id.")]

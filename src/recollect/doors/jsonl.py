@@ -13,7 +13,7 @@ from recollect.doors.http.bodies import MemoryBody
 from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.errors import InvalidInputError
 from recollect.mind.mind import Mind
-from recollect.models import Memory, NewMemory, Triple
+from recollect.models.memories import Memory, NewMemory, Triple
 
 CHUNK = 20_000
 LEFT_OUT = {

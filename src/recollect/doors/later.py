@@ -12,7 +12,8 @@ from rich.table import Table
 
 from recollect.doors.terminal import Agent, Tenant, User, err, out, run, with_mind
 from recollect.mind.mind import Mind
-from recollect.models import Memory, Reflection
+from recollect.models.agents import Reflection
+from recollect.models.memories import Memory
 
 jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
 

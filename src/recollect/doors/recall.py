@@ -11,7 +11,8 @@ from rich.markup import escape
 from recollect.doors import recalled
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
 from recollect.errors import InvalidInputError, UnavailableError
-from recollect.models import Cue, Kind, Status
+from recollect.models.memories import Kind
+from recollect.models.recall import Cue, Status
 
 MOMENTS = ("now", "as_of", "at", "since", "until")
 """What is given without an offset, and means UTC."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
-from recollect.models import ChannelScore, Hit, Recollection
+from recollect.models.recall import ChannelScore, Hit, Recollection
 
 DIGITS = 3
 SMALLEST_SHARE = 0.01

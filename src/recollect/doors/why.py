@@ -13,8 +13,8 @@ from rich.table import Column, Table
 
 from recollect.doors.recall import read_weight
 from recollect.doors.terminal import Agent, Tenant, User, err, out, with_mind, with_options
-from recollect.models import ChannelScore, Period
-from recollect.models.explanations import Explanation, Fate, KeptRecalls, Placing, Replay
+from recollect.models.kept import Explanation, Fate, KeptRecalls, Placing, Replay
+from recollect.models.recall import ChannelScore, Period
 
 LONGEST_LINE = 80
 RecallId = Annotated[UUID, typer.Argument(metavar="RECALL_ID", help="The id that the recall was kept by.")]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recollect.core.terms import embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, serves
-from recollect.models import EmbeddingSpace
+from recollect.models.service import EmbeddingSpace
 from recollect.store import scopes, spaces
 from recollect.store.db import Database
 from recollect.store.memories import BEGINNING

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from recollect.errors import ChatModelError
-from recollect.models import Caller, Reflection, Right, Scope
+from recollect.models.agents import Reflection
+from recollect.models.service import Caller, Right, Scope
 from recollect.store import reflections
 from recollect.store.db import Database
 

@@ -11,7 +11,8 @@ from recollect.core.identity import first_id_after
 from recollect.core.retention import Rules
 from recollect.errors import ConflictError
 from recollect.jobs.settle import settle_scope
-from recollect.models import Due, Scope
+from recollect.models.conversations import Due
+from recollect.models.service import Scope
 from recollect.store import ledger, lifecycle, recalls, scopes
 from recollect.store.db import Database
 from recollect.store.lifecycle import Change

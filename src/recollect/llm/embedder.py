@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recollect.errors import EmbedderError
-from recollect.models import EmbeddingSpace, Script
+from recollect.models.recall import Script
+from recollect.models.service import EmbeddingSpace
 
 SHORTEST, LONGEST = 1e-6, 1e18
 """A norm outside of these bounds means no direction, or one that float32 cannot hold."""

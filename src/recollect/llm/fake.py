@@ -17,7 +17,7 @@ from recollect.errors import ChatModelError, EmbedderError
 from recollect.llm.chat import Answer, Said, Spent, Usage, spend_unseen
 from recollect.llm.embedder import check_vectors
 from recollect.llm.reply import UnusableError, count_missing, read_value
-from recollect.models import Script
+from recollect.models.recall import Script
 
 WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5
 LONG = 2_000

@@ -26,7 +26,7 @@ from recollect.llm.bert import BertShape, build_graph, read_safetensors
 from recollect.llm.embedder import check_vectors
 from recollect.llm.wordpiece import WordPiece
 from recollect.loading import load
-from recollect.models import Script
+from recollect.models.recall import Script
 
 MODEL = "all-MiniLM-L6-v2@1"
 DIMENSIONS = 384

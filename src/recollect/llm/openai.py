@@ -15,7 +15,7 @@ from recollect.errors import EmbedderError, SetupError
 from recollect.llm.answer import most_bytes, read_vectors
 from recollect.llm.breaker import Breaker
 from recollect.llm.line import AwayError, Line, Reach, RefusedError
-from recollect.models import Script
+from recollect.models.recall import Script
 
 ADVICE = {
     400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",

@@ -10,7 +10,8 @@ from typing import Self
 
 from recollect.core.bounds import check_all_users, check_right
 from recollect.errors import UnavailableError
-from recollect.models import Caller, Cue, Right, Scope
+from recollect.models.recall import Cue
+from recollect.models.service import Caller, Right, Scope
 from recollect.store.scopes import Place, locate
 from recollect.verbs.parts import Parts
 

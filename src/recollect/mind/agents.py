@@ -8,21 +8,10 @@ from uuid import UUID
 
 from recollect.core.feedback import judge
 from recollect.mind.access import Access, within
-from recollect.models import (
-    JSON,
-    Association,
-    Feedback,
-    Memory,
-    Overview,
-    Profile,
-    Recollection,
-    Reflection,
-    ReflectionProgress,
-    Right,
-    Times,
-    Triple,
-    Tuning,
-)
+from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+from recollect.models.memories import JSON, Memory, Triple
+from recollect.models.recall import Association, Recollection, Times
+from recollect.models.service import Right
 from recollect.verbs.associate import associate, last_chat
 from recollect.verbs.feedback import feedback
 from recollect.verbs.overview import overview

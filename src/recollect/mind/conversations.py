@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from recollect.core.messages import Utterance, as_messages
 from recollect.mind.access import Access, right_for, within
-from recollect.models import (
-    JSON,
+from recollect.models.conversations import (
     Appended,
     Context,
     Conversation,
     ConversationState,
-    Cue,
     History,
     Leaf,
     PurgeReceipt,
     Reply,
-    Right,
     Shares,
     Window,
 )
 from recollect.models.knowledge import StoredSegment
+from recollect.models.memories import JSON
+from recollect.models.recall import Cue
+from recollect.models.service import Right
 from recollect.verbs.append import append
 from recollect.verbs.context import context
 from recollect.verbs.conversations import describe, get_conversation, list_leaves

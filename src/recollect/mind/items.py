@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from recollect.core.item_verbs import ItemVerbs
 from recollect.core.items import is_write
 from recollect.mind.access import Access
-from recollect.models import Right
 from recollect.models.items import ItemOperation, ItemResult
+from recollect.models.service import Right
 from recollect.verbs.items import batch
 
 

@@ -8,9 +8,20 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access
-from recollect.models import Right, Times
-from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
-from recollect.models.knowledge import Entities, Entity, EntityType, Fact, Facts, NewFact
+from recollect.models.knowledge import (
+    Entities,
+    Entity,
+    EntityType,
+    Fact,
+    FactPath,
+    Facts,
+    GraphFormat,
+    Neighbourhood,
+    NewFact,
+    Timeline,
+)
+from recollect.models.recall import Times
+from recollect.models.service import Right
 from recollect.store.facts import Bounds
 from recollect.store.graph import Bounds as Walk
 from recollect.verbs.graph import export, neighbours, paths, timeline

@@ -8,8 +8,9 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access
-from recollect.models import Memory, NewMemory, Page, Receipt, Right, Times
-from recollect.models.fading import FadedPage, Fading, FadingRules, Judgement
+from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
+from recollect.models.recall import Times
+from recollect.models.service import Right
 from recollect.verbs.browse import browse, get
 from recollect.verbs.fade import explain, fade, list_faded, restore
 from recollect.verbs.forget import forget

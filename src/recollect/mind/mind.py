@@ -12,7 +12,8 @@ from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import FadingView, MemoryVerbs
 from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
-from recollect.models import Conversations, ConversationState, Right
+from recollect.models.conversations import Conversations, ConversationState
+from recollect.models.service import Right
 from recollect.verbs.conversations import list_conversations
 
 

@@ -8,9 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access, right_for
-from recollect.models import Cue, Recollection, Right
 from recollect.models.blocks import Block, Resolved
-from recollect.models.explanations import Explanation, KeptRecalls, Replay
+from recollect.models.kept import Explanation, KeptRecalls, Replay
+from recollect.models.recall import Cue, Recollection
+from recollect.models.service import Right
 from recollect.verbs.absence import recall_for
 from recollect.verbs.block import Asked, block, resolve
 from recollect.verbs.recalls import list_recalls

@@ -24,7 +24,9 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.configured import build_chat_model
 from recollect.mind.access import Access, within
 from recollect.mind.mind import Mind
-from recollect.models import ApiKey, Bounds, Caller, Due, EmbeddingSpace, Overview, Reflection, Right, SavedMind, Scope
+from recollect.models.agents import Overview, Reflection, SavedMind
+from recollect.models.conversations import Due
+from recollect.models.service import ApiKey, Bounds, Caller, EmbeddingSpace, Right, Scope
 from recollect.settings import Settings
 from recollect.store import keys, ownership, scopes, scrub, spaces
 from recollect.store.jobs import Backlog, list_unfinished, nothing_ready

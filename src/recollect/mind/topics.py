@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.mind.access import Access
-from recollect.models import Right
+from recollect.models.service import Right
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.verbs.topics import link, list_links, merge, move, related, rename, tree, unlink
 

@@ -1,115 +1,145 @@
-"""The nouns of Recollect: frozen values, one per glossary word, without behaviour of their own."""
+"""The nouns of Recollect: frozen values, one per glossary word, without behaviour of their own.
+
+Each room has its own module; this package gives all of their names, and loads them when it is asked for one.
+"""
 
 from __future__ import annotations
 
-from recollect.models.agents import (
-    Feedback,
-    Fit,
-    Mark,
-    Overview,
-    Profile,
-    Reflection,
-    ReflectionProgress,
-    SavedMind,
-    Strength,
-    Tuning,
-)
-from recollect.models.blocks import Block, Level, Line, Resolved
-from recollect.models.conversations import (
-    LEGACY,
-    Appended,
-    Attachment,
-    Context,
-    Conversation,
-    Conversations,
-    ConversationState,
-    Due,
-    History,
-    Leaf,
-    Message,
-    MessageStatus,
-    NewMessage,
-    Oversized,
-    Part,
-    PartType,
-    PromptMessage,
-    PurgeReceipt,
-    Reply,
-    Shares,
-    Spending,
-    Window,
-)
-from recollect.models.fading import Faded, FadedPage, Fading, FadingRules, Grounds, Judgement
-from recollect.models.graph import FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
-from recollect.models.items import (
-    DropItem,
-    FindItems,
-    FoundItem,
-    GetItem,
-    Item,
-    ItemOperation,
-    ItemRead,
-    ItemResult,
-    ItemWrite,
-    ListPaths,
-    Path,
-    PutItem,
-)
-from recollect.models.jobs import Job, Jobs, JobState
-from recollect.models.knowledge import (
-    Ending,
-    Entities,
-    Entity,
-    EntityType,
-    Fact,
-    Facts,
-    NewFact,
-    SegmentState,
-    Span,
-    StoredSegment,
-)
-from recollect.models.ledger import DailyBudget, Ledger, LedgerSum
-from recollect.models.memories import (
-    JSON,
-    Embedding,
-    Kind,
-    Memory,
-    MemoryState,
-    NewMemory,
-    Page,
-    Receipt,
-    Role,
-    Triple,
-)
-from recollect.models.recalls import (
-    Asks,
-    Association,
-    Candidate,
-    ChannelScore,
-    Cue,
-    Facets,
-    Factors,
-    Hit,
-    Lineup,
-    Mode,
-    Period,
-    Ranked,
-    Recollection,
-    Script,
-    Status,
-    Tally,
-    Times,
-    Trait,
-    Weighing,
-)
-from recollect.models.reruns import Cost, Reread, Rerun, RerunPlan
-from recollect.models.scopes import (
-    ApiKey,
-    Bounds,
-    Caller,
-    EmbeddingSpace,
-    Right,
-    Scope,
+from typing import TYPE_CHECKING
+
+from recollect.loading import load
+
+if TYPE_CHECKING:
+    from recollect.models.agents import (
+        Feedback,
+        Fit,
+        Mark,
+        Overview,
+        Profile,
+        Reflection,
+        ReflectionProgress,
+        SavedMind,
+        Strength,
+        Tuning,
+    )
+    from recollect.models.blocks import Block, Level, Line, Resolved
+    from recollect.models.conversations import (
+        LEGACY,
+        Appended,
+        Attachment,
+        Context,
+        Conversation,
+        Conversations,
+        ConversationState,
+        Due,
+        History,
+        Leaf,
+        Message,
+        MessageStatus,
+        NewMessage,
+        Oversized,
+        Part,
+        PartType,
+        PromptMessage,
+        PurgeReceipt,
+        Reply,
+        Shares,
+        Spending,
+        Window,
+    )
+    from recollect.models.items import (
+        DropItem,
+        FindItems,
+        FoundItem,
+        GetItem,
+        Item,
+        ItemOperation,
+        ItemRead,
+        ItemResult,
+        ItemWrite,
+        ListPaths,
+        Path,
+        PutItem,
+    )
+    from recollect.models.knowledge import (
+        Cost,
+        Ending,
+        Entities,
+        Entity,
+        EntityType,
+        Fact,
+        FactPath,
+        Facts,
+        GraphFormat,
+        Neighbour,
+        Neighbourhood,
+        NewFact,
+        Relation,
+        Reread,
+        Rerun,
+        RerunPlan,
+        SegmentState,
+        Span,
+        StoredSegment,
+        Timeline,
+    )
+    from recollect.models.memories import (
+        JSON,
+        Embedding,
+        Faded,
+        FadedPage,
+        Fading,
+        FadingRules,
+        Grounds,
+        Judgement,
+        Kind,
+        Memory,
+        MemoryState,
+        NewMemory,
+        Page,
+        Receipt,
+        Role,
+        Triple,
+    )
+    from recollect.models.recall import (
+        Asks,
+        Association,
+        Candidate,
+        ChannelScore,
+        Cue,
+        Facets,
+        Factors,
+        Hit,
+        Lineup,
+        Mode,
+        Period,
+        Ranked,
+        Recollection,
+        Script,
+        Status,
+        Tally,
+        Times,
+        Trait,
+        Weighing,
+    )
+    from recollect.models.service import (
+        ApiKey,
+        Bounds,
+        Caller,
+        DailyBudget,
+        EmbeddingSpace,
+        Job,
+        Jobs,
+        JobState,
+        Ledger,
+        LedgerSum,
+        Right,
+        Scope,
+    )
+
+ROOMS = (
+    *("memories", "recall", "conversations", "knowledge", "topics", "agents", "items", "kept", "blocks"),
+    *("imports", "service"),
 )
 
 __all__ = [
@@ -229,3 +259,11 @@ __all__ = [
     "Weighing",
     "Window",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for room in ROOMS:
+            globals().update({key: value for key, value in vars(load(f"{__name__}.{room}")).items() if key in __all__})
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from recollect.models.jobs import JobState
 from recollect.models.memories import JSON, Kind, NewMemory, Receipt
-from recollect.models.recalls import Factors, Weighing
-from recollect.models.scopes import EmbeddingSpace
+from recollect.models.recall import Factors, Weighing
+from recollect.models.service import EmbeddingSpace, JobState
 
 
 @dataclass(frozen=True, slots=True)

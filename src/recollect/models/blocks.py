@@ -9,7 +9,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from recollect.models.memories import JSON, Kind, Memory
-from recollect.models.recalls import Status
+from recollect.models.recall import Status
 
 
 class Level(StrEnum):

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.models.blocks import Line
 from recollect.models.memories import JSON, Embedding, Memory, Role
-from recollect.models.recalls import Hit
+from recollect.models.recall import Hit
 
 LEGACY = UUID(int=0)
 """The parent of messages from before there were branches: each follows the one of its sort before it."""

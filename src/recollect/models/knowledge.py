@@ -1,4 +1,4 @@
-"""The nouns of what is learned from talk: entities, facts in two times, segments, and what a digest says of one."""
+"""What is known: entities, facts in two times, the graph that they make, and runs over history."""
 
 from __future__ import annotations
 
@@ -212,3 +212,128 @@ class Salvaged:
     keywords: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     """How often something could not be used, by what it was."""
+
+
+class GraphFormat(StrEnum):
+    """How a graph is written down for other programs."""
+
+    GRAPHML = "graphml"
+    """XML, as graph editors and libraries read it."""
+    CYPHER = "cypher"
+    """Statements with parameters, as graph databases run them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One version of a fact together with the two entities that it joins."""
+
+    memory_id: UUID
+    """The version's own."""
+    fact_id: UUID
+    """The fact's, the same for all of its versions."""
+    version: int
+    subject: Entity
+    predicate: str
+    object: Entity
+    text: str
+    valid_at: datetime | None
+    invalid_at: datetime | None
+    created_at: datetime
+    superseded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entity that facts lead to."""
+
+    entity: Entity
+    depth: int
+    """How many facts lie between it and the beginning."""
+    led_by: UUID
+    """The newest fact that led here from one hop nearer, by the id of its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """What lies around an entity, nearest first."""
+
+    entity: Entity
+    neighbours: tuple[Neighbour, ...]
+    relations: tuple[Relation, ...]
+    """Every fact that was followed, once; also those that led nowhere new."""
+    whole: bool
+    """True if nothing within so many hops was left out for being too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactPath:
+    """A way from one entity to another along facts that meets no entity twice."""
+
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    """One less than entities: of several facts between two entities the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One page of all versions of the facts about an entity, in the order of the world."""
+
+    relations: tuple[Relation, ...]
+    next_cursor: str = ""
+    """Where the next page begins; empty on the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Which history is to be read anew, and by which model."""
+
+    agent: str = ""
+    """Empty for all scopes of the tenant."""
+    user: str | None = None
+    """None for all scopes of the agent."""
+    since: datetime | None = None
+    """Only segments in which something was said at this moment or after it."""
+    model: str = ""
+    """Empty for the configured one; else another one of the same endpoint."""
+    ignore_budget: bool = False
+    """Whether to go on although the tokens of the day are used up."""
+    tenant: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How often a model is asked, and what that comes to."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    price: float | None = None
+    """None where the model has no price."""
+
+
+@dataclass(frozen=True, slots=True)
+class RerunPlan:
+    """What it takes to read one scope's history anew, as far as that can be said before."""
+
+    agent: str
+    user: str
+    segments: int
+    messages: int
+    cost: Cost
+    """Of what is still to be asked: what an unfinished run has been answered is not asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """What came of reading one scope's history anew."""
+
+    agent: str
+    user: str
+    segments: int
+    """How many go by the new reading now."""
+    left: int
+    """How many stay as they were: nothing could be made of them, or they were changed meanwhile."""
+    replaced: int
+    """How many believed facts gave place."""
+    cost: Cost
+    """As the ledger has it, since this reading was begun or resumed."""

@@ -10,7 +10,9 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.profiles import from_profile, to_profile
-from recollect.models import JSON, Profile, Scope
+from recollect.models.agents import Profile
+from recollect.models.memories import JSON
+from recollect.models.service import Scope
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 

@@ -9,7 +9,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from recollect.models import JSON, LEGACY, ConversationState, Scope
+from recollect.models.conversations import LEGACY, ConversationState
+from recollect.models.memories import JSON
+from recollect.models.service import Scope
 from recollect.store.db import Database
 from recollect.store.memories import names
 from recollect.store.sql import load_queries

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from recollect.models import EmbeddingSpace
+from recollect.models.service import EmbeddingSpace
 from recollect.store import copyformat
 from recollect.store.db import Connection
 from recollect.store.memories import SLOTS, Row, hash_terms

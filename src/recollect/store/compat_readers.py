@@ -7,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow
 
 from recollect.errors import ConflictError, NotFoundError, SetupError
-from recollect.models.readers import Reader
+from recollect.models.service import Reader
 from recollect.store.ownership import owning
 from recollect.store.sql import load_queries
 

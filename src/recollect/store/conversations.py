@@ -17,8 +17,7 @@ from recollect.core.appends import Anchor, Linked, Opened
 from recollect.core.budget import price_image
 from recollect.core.messages import count_images
 from recollect.core.tokens import ESTIMATE
-from recollect.models import (
-    JSON,
+from recollect.models.conversations import (
     Attachment,
     Conversation,
     ConversationState,
@@ -27,11 +26,11 @@ from recollect.models import (
     MessageStatus,
     Part,
     PartType,
-    Role,
-    Scope,
-    Times,
     Window,
 )
+from recollect.models.memories import JSON, Role
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store import memories
 from recollect.store.db import Connection, Database
 from recollect.store.memories import names

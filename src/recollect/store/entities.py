@@ -11,8 +11,8 @@ from psycopg.rows import DictRow
 
 from recollect.core.names import normalise_name
 from recollect.core.resolution import Candidate, Way, least_alike
-from recollect.models import Scope
 from recollect.models.knowledge import Entity, EntityType
+from recollect.models.service import Scope
 from recollect.store.db import Connection, Database
 from recollect.store.memories import BEGINNING, names
 from recollect.store.sql import load_queries

@@ -10,8 +10,9 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from recollect.core.names import normalise_predicate
-from recollect.models import Kind, NewMemory, Scope, Triple
 from recollect.models.knowledge import Fact, Span
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.service import Scope
 from recollect.store import jobs, spaces
 from recollect.store.db import Connection, Database
 from recollect.store.memories import BEGINNING, Source, names

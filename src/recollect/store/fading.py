@@ -11,8 +11,7 @@ from psycopg.rows import DictRow
 
 from recollect.core.forgetting import Policy, Remembered, complete_rules, judge
 from recollect.core.profiles import to_profile
-from recollect.models import Kind
-from recollect.models.fading import Faded, FadingRules, Grounds, Judgement
+from recollect.models.memories import Faded, FadingRules, Grounds, Judgement, Kind
 from recollect.store import jobs
 from recollect.store.db import Connection, Database
 from recollect.store.leases import Lease, hold_lease

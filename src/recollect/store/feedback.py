@@ -11,7 +11,8 @@ from psycopg.rows import DictRow
 
 from recollect.core.tuning import Judged
 from recollect.errors import InvalidInputError
-from recollect.models import Feedback, Scope
+from recollect.models.agents import Feedback
+from recollect.models.service import Scope
 from recollect.store.db import Database
 from recollect.store.memories import names
 from recollect.store.sql import load_queries

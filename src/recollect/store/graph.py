@@ -11,9 +11,9 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.core.graph import Step
-from recollect.models import Scope, Times
-from recollect.models.graph import Relation
-from recollect.models.knowledge import Entity, EntityType
+from recollect.models.knowledge import Entity, EntityType, Relation
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store.db import Connection, Database
 from recollect.store.memories import BEGINNING, names
 from recollect.store.sql import load_queries

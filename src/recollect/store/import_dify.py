@@ -16,8 +16,8 @@ from recollect.core.appends import LONGEST_MESSAGE
 from recollect.core.import_dify import Exchange, File, Outline, Talk
 from recollect.core.threads import NIL
 from recollect.errors import SetupError, UnavailableError
-from recollect.models import Scope
 from recollect.models.imports import DifyImport
+from recollect.models.service import Scope
 from recollect.store.db import PATIENCE, Database, describe
 from recollect.store.memories import names
 from recollect.store.sql import load_queries

@@ -28,8 +28,9 @@ from recollect.core.items import (
 from recollect.core.terms import analyse_cue, hash_term, slot_of
 from recollect.core.vectors import unit_vector
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Embedding, Scope
 from recollect.models.items import FindItems, FoundItem, Item, ListPaths, Path
+from recollect.models.memories import JSON, Embedding
+from recollect.models.service import Scope
 from recollect.store.db import Connection
 from recollect.store.memories import forget_held, names
 from recollect.store.scopes import Place

@@ -9,7 +9,7 @@ from datetime import datetime
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.models import Job, JobState
+from recollect.models.service import Job, JobState
 from recollect.store.db import Connection, Database
 from recollect.store.leases import Lease
 from recollect.store.sql import load_queries

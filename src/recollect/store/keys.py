@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from recollect.errors import NotFoundError
-from recollect.models import ApiKey, Bounds, Right
+from recollect.models.service import ApiKey, Bounds, Right
 from recollect.store.db import Database
 from recollect.store.sql import load_queries
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from recollect.models import Kind, Scope, Times
+from recollect.models.memories import Kind
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store.db import Database
 from recollect.store.memories import bind, names
 from recollect.store.sql import load_queries

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.models import LedgerSum
+from recollect.models.service import LedgerSum
 from recollect.store.db import Database
 from recollect.store.spaces import tenant_of
 from recollect.store.sql import load_queries

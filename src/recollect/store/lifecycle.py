@@ -12,7 +12,8 @@ from psycopg.rows import DictRow
 from recollect.core.erasure import decide
 from recollect.core.profiles import to_profile
 from recollect.core.retention import Rules, Standing, find_due, move, rules_for
-from recollect.models import ConversationState, Due, PurgeReceipt, Scope
+from recollect.models.conversations import ConversationState, Due, PurgeReceipt
+from recollect.models.service import Scope
 from recollect.store import jobs, memories, segments
 from recollect.store.db import Connection, Database
 from recollect.store.memories import names

@@ -14,7 +14,9 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.identity import first_id_after
 from recollect.core.terms import slot, within_scope
-from recollect.models import Kind, Memory, MemoryState, NewMemory, Role, Scope, Times, Triple
+from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store import accesses, spaces
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries

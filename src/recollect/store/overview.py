@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.models import Kind, Overview, Scope, Strength
+from recollect.models.agents import Overview, Strength
+from recollect.models.memories import Kind
+from recollect.models.service import Scope
 from recollect.store import agents
 from recollect.store.db import Database
 from recollect.store.memories import names

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow, dict_row
 
 from recollect.errors import NotFoundError, SetupError
-from recollect.models import EmbeddingSpace
+from recollect.models.service import EmbeddingSpace
 from recollect.store.spaces import vector_type, vectors_table
 from recollect.store.sql import load_queries
 

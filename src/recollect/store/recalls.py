@@ -9,8 +9,9 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.lineups import HITS, TALLIES, Kept, decode, encode, from_cue, list_memories, to_cue
-from recollect.models import Scope, Status
-from recollect.models.explanations import KeptRecall
+from recollect.models.kept import KeptRecall
+from recollect.models.recall import Status
+from recollect.models.service import Scope
 from recollect.store.db import Database
 from recollect.store.memories import names
 from recollect.store.spaces import tenant_of

@@ -6,7 +6,9 @@ from datetime import datetime
 
 from recollect.core.reflection import Unreflected
 from recollect.errors import NotFoundError
-from recollect.models import Memory, MemoryState, Receipt, Reflection, Scope
+from recollect.models.agents import Reflection
+from recollect.models.memories import Memory, MemoryState, Receipt
+from recollect.models.service import Scope
 from recollect.store import memories, scopes
 from recollect.store.db import Database
 from recollect.store.memories import names

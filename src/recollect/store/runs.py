@@ -8,8 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.rerun import Past
-from recollect.models.knowledge import Span
-from recollect.models.reruns import Cost
+from recollect.models.knowledge import Cost, Span
 from recollect.store import segments
 from recollect.store.db import Connection, Database
 from recollect.store.segments import Closed, Closing, Spoken, Unsegmented

@@ -12,7 +12,8 @@ from psycopg.rows import DictRow
 from recollect.core.bounds import OUT_OF_BOUNDS
 from recollect.core.profiles import to_profile
 from recollect.errors import ForbiddenError, UnauthenticatedError
-from recollect.models import Bounds, Caller, EmbeddingSpace, Profile, Right, Scope
+from recollect.models.agents import Profile
+from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.sql import load_queries
 

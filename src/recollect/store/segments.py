@@ -13,8 +13,10 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.tokens import ESTIMATE
-from recollect.models import Embedding, EmbeddingSpace, Message, Scope
+from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
+from recollect.models.memories import Embedding
+from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.conversations import to_read
 from recollect.store.db import Connection, Database
 from recollect.store.jobs import defer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.core.showing import Showing
-from recollect.models import ConversationState
+from recollect.models.conversations import ConversationState
 from recollect.store.db import Connection, Database
 from recollect.store.spaces import tenant_of
 from recollect.store.sql import load_queries

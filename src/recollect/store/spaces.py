@@ -13,7 +13,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from recollect.core.terms import BEFORE, utterance_before
-from recollect.models import EmbeddingSpace, Scope
+from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.jobs import defer
 from recollect.store.sql import load_queries

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.models import Kind
+from recollect.models.memories import Kind
 from recollect.store import memories
 from recollect.store.db import Connection, Database
 from recollect.store.memories import Row

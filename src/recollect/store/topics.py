@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from recollect.core.topics import ARROW, Names, Node, encode, parse_topic, prefixes, show_topic
-from recollect.models import Scope
+from recollect.models.service import Scope
 from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
 from recollect.store.db import Connection, Database
 from recollect.store.memories import Row, names

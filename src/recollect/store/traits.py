@@ -15,7 +15,9 @@ from recollect.core.cues import Reading
 from recollect.core.names import normalise_name
 from recollect.core.terms import hash_term
 from recollect.core.traits import MOST_READ, QUESTION_MARKS, tells_number, tells_time, wishes
-from recollect.models import Asks, EmbeddingSpace, Kind, Role, Trait
+from recollect.models.memories import Kind, Role
+from recollect.models.recall import Asks, Trait
+from recollect.models.service import EmbeddingSpace
 from recollect.store.db import Database
 from recollect.store.scopes import Place
 from recollect.store.spaces import tenant_of, to_vector, vector_type, vectors_table

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from recollect.core.absence import MOST_USERS, tell_empty, tell_unmatched
 from recollect.errors import UnavailableError
-from recollect.models import Caller, Cue, Recollection, Scope, Status
+from recollect.models.recall import Cue, Recollection, Status
+from recollect.models.service import Caller, Scope
 from recollect.store import scopes
 from recollect.store.scopes import Place
 from recollect.verbs.parts import Parts

@@ -23,7 +23,8 @@ from recollect.core.appends import (
 from recollect.core.checks import check_idempotency_key
 from recollect.core.messages import count_tokens
 from recollect.llm.tokens import Tokenizer
-from recollect.models import LEGACY, Appended, Caller, ConversationState, NewMessage, Scope
+from recollect.models.conversations import LEGACY, Appended, ConversationState, NewMessage
+from recollect.models.service import Caller, Scope
 from recollect.store import conversations, lifecycle, segments
 from recollect.store.db import Connection
 from recollect.store.memories import Row

@@ -16,7 +16,7 @@ from typing import TypeVar
 from recollect.channels.channel import SKIPPED, Answer, Channel, Proposal, skipped
 from recollect.core.cues import Reading
 from recollect.errors import OverdueError
-from recollect.models import Cue
+from recollect.models.recall import Cue
 from recollect.store.db import read_answered
 from recollect.store.scopes import Place
 from recollect.store.spaces import tenant_of

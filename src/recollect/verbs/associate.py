@@ -9,7 +9,9 @@ from recollect.core.associations import read_as_original, read_triple
 from recollect.core.checks import LONGEST_PART, check_line, check_times
 from recollect.core.keywords import normalise_keyword
 from recollect.errors import InvalidInputError
-from recollect.models import Association, Kind, Memory, Scope, Times, Triple
+from recollect.models.memories import Kind, Memory, Triple
+from recollect.models.recall import Association, Times
+from recollect.models.service import Scope
 from recollect.store import keywords, memories
 from recollect.verbs.parts import Parts
 

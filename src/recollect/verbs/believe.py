@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from recollect.core.facts import assume_start, check_span
 from recollect.core.stating import Change, Plan, Stated, find_clashes, plan
 from recollect.errors import InvalidInputError
-from recollect.models import Caller, EmbeddingSpace, NewMemory, Scope
 from recollect.models.knowledge import Fact, FactEnd, Span
+from recollect.models.memories import NewMemory
+from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store import facts, memories, scopes
 from recollect.store.db import Connection
 from recollect.store.facts import FADED, Version, Wanted

@@ -19,8 +19,10 @@ from recollect.core.showing import Showing, level_of, reckon, register
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import Cue, Hit, Memory, Recollection, Role, Scope
 from recollect.models.blocks import Block, Line, Resolved
+from recollect.models.memories import Memory, Role
+from recollect.models.recall import Cue, Hit, Recollection
+from recollect.models.service import Scope
 from recollect.store import accesses, memories, showings
 from recollect.store.scopes import Place, locate
 from recollect.store.showings import Shown

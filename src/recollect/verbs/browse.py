@@ -6,7 +6,9 @@ from uuid import UUID
 
 from recollect.core.checks import check_limit, check_times
 from recollect.errors import NotFoundError
-from recollect.models import Memory, Page, Scope, Times
+from recollect.models.memories import Memory, Page
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store import memories
 from recollect.verbs.parts import Parts
 

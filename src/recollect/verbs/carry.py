@@ -6,7 +6,8 @@ from uuid import UUID
 
 from recollect.core.checks import check_profile
 from recollect.errors import InvalidInputError
-from recollect.models import Caller, Overview, SavedMind, Scope
+from recollect.models.agents import Overview, SavedMind
+from recollect.models.service import Caller, Scope
 from recollect.store import agents, overview, scopes
 from recollect.verbs.load import load_within
 from recollect.verbs.parts import Parts

@@ -15,7 +15,7 @@ from recollect.core.topics import grow
 from recollect.core.zones import find_zone
 from recollect.errors import RecollectError
 from recollect.llm.prompt import fill_prompt, version_of
-from recollect.models import Cue
+from recollect.models.recall import Cue
 from recollect.store.scopes import Place
 from recollect.store.topics import read_tree
 from recollect.verbs.asking import Asked

@@ -17,7 +17,10 @@ from recollect.core.excerpts import Quote
 from recollect.core.messages import count_tokens, said
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import Context, Cue, Hit, Memory, Message, Role, Scope
+from recollect.models.conversations import Context, Message
+from recollect.models.memories import Memory, Role
+from recollect.models.recall import Cue, Hit
+from recollect.models.service import Scope
 from recollect.store import accesses, conversations, memories
 from recollect.store.conversations import Read
 from recollect.store.scopes import Place, locate

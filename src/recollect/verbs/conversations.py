@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from recollect.core.appends import check_conversation
 from recollect.core.checks import check_limit, check_line, check_metadata
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import JSON, Conversation, Conversations, ConversationState, Leaf, Scope
+from recollect.models.conversations import Conversation, Conversations, ConversationState, Leaf
+from recollect.models.memories import JSON
+from recollect.models.service import Scope
 from recollect.store import conversations
 from recollect.verbs.history import UNKNOWN
 from recollect.verbs.parts import Parts

@@ -11,7 +11,9 @@ from recollect.core.insights import Shape
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
-from recollect.models import Caller, Context, NewMessage, Reply, Role, Scope
+from recollect.models.conversations import Context, NewMessage, Reply
+from recollect.models.memories import Role
+from recollect.models.service import Caller, Scope
 from recollect.store.scopes import locate, open_scope
 from recollect.verbs.append import append
 from recollect.verbs.context import context

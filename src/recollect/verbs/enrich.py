@@ -17,8 +17,9 @@ from recollect.core.appends import check_conversation
 from recollect.core.spreading import steady
 from recollect.core.topics import choose_paths, parse_topic
 from recollect.errors import NotFoundError, RecollectError, UnavailableError
-from recollect.models import JSON, Caller, Kind, NewMemory, Right, Role, Scope
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
+from recollect.models.memories import JSON, Kind, NewMemory, Role
+from recollect.models.service import Caller, Right, Scope
 from recollect.models.topics import Filing, Reach
 from recollect.store import conversations, leases, reflections, scopes, segments, topics
 from recollect.store.db import Connection

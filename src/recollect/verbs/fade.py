@@ -10,8 +10,8 @@ from uuid import UUID
 from recollect.core.checks import check_limit
 from recollect.core.forgetting import check_rules, complete_rules, policy_by
 from recollect.errors import InvalidInputError
-from recollect.models import Scope
-from recollect.models.fading import FadedPage, Fading, FadingRules, Grounds, Judgement
+from recollect.models.memories import FadedPage, Fading, FadingRules, Grounds, Judgement
+from recollect.models.service import Scope
 from recollect.store import fading
 from recollect.store.fading import Walk
 from recollect.store.memories import BEGINNING

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from recollect.core.checks import MOST_MEMORIES
 from recollect.errors import InvalidInputError
-from recollect.models import Scope
+from recollect.models.service import Scope
 from recollect.store import memories
 from recollect.verbs.parts import Parts
 

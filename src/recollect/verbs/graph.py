@@ -10,9 +10,9 @@ from recollect.core.checks import check_limit, check_moment
 from recollect.core.export_graph import CypherText, GraphmlText, GraphText
 from recollect.core.graph import find_leaders, find_paths, is_whole
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import Scope, Times
-from recollect.models.graph import FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
-from recollect.models.knowledge import Entity
+from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store import graph
 from recollect.store.graph import Bounds
 from recollect.store.memories import BEGINNING

@@ -14,7 +14,10 @@ from recollect.core.threads import Node, bound_fetch, walk_upstream
 from recollect.core.tokens import find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import LEGACY, Conversation, History, MessageStatus, Oversized, Role, Scope, Times, Window
+from recollect.models.conversations import LEGACY, Conversation, History, MessageStatus, Oversized, Window
+from recollect.models.memories import Role
+from recollect.models.recall import Times
+from recollect.models.service import Scope
 from recollect.store import conversations
 from recollect.store.conversations import EVERY_STATE, IN_SIGHT, Read
 from recollect.verbs.parts import Parts

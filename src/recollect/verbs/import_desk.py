@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recollect.core.checks import check_line
-from recollect.models import Caller, Right
 from recollect.models.imports import Arrival, DifyImport, Document, FileImport
+from recollect.models.service import Caller, Right
 from recollect.store import ownership
 from recollect.verbs.import_dify import bring
 from recollect.verbs.import_files import bring_file

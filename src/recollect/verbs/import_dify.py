@@ -11,8 +11,9 @@ from recollect.core import import_dify as dify
 from recollect.core.appends import CLOSED, check_conversation, check_messages
 from recollect.core.checks import check_scope
 from recollect.core.import_dify import Talk, Turn, answer_of, question_of
-from recollect.models import LEGACY, Caller, NewMessage, Scope
+from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.imports import Arrival, Brought, DifyImport
+from recollect.models.service import Caller, Scope
 from recollect.store.arrivals import Label, keep, read_standing
 from recollect.store.import_dify import Source, Totals, mark_answered, open_source
 from recollect.verbs.append import append

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from recollect.core.import_harvest import CONVERSATIONS, FACTS, MEMORIES, MESSAGES, Owner
 from recollect.core.import_text import RENAMED, to_identifier
-from recollect.models import Caller, Scope
 from recollect.models.imports import FileImport
+from recollect.models.service import Caller, Scope
 from recollect.store.arrivals import Arrived, read_arrived
 from recollect.verbs.import_ledger import Ledger, Progress
 from recollect.verbs.parts import Parts

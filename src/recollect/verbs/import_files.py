@@ -10,8 +10,9 @@ from recollect.core.checks import check_scope
 from recollect.core.import_formats import check_order, refuse
 from recollect.core.import_harvest import MALFORMED, MESSAGES, FoundTalk, Harvest
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, Caller, Scope
 from recollect.models.imports import Arrival, Brought, Document, FileImport
+from recollect.models.memories import JSON
+from recollect.models.service import Caller, Scope
 from recollect.verbs.import_errand import THINGS, Errand
 from recollect.verbs.import_ledger import SIDE_BY_SIDE, Progress, side_by_side
 from recollect.verbs.import_memories import bring_facts, bring_memories

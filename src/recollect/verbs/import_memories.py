@@ -20,8 +20,10 @@ from recollect.core.import_harvest import (
 from recollect.core.import_text import to_fields
 from recollect.core.new_facts import check_new_facts
 from recollect.errors import InvalidInputError
-from recollect.models import JSON, LEGACY, NewMemory, Scope
+from recollect.models.conversations import LEGACY
 from recollect.models.knowledge import Fact, NewFact
+from recollect.models.memories import JSON, NewMemory
+from recollect.models.service import Scope
 from recollect.store.arrivals import Arrived
 from recollect.verbs.import_errand import Errand, divide
 from recollect.verbs.knowledge import state

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from recollect.core.appends import CLOSED, check_conversation, check_messages, count_characters
 from recollect.core.import_harvest import CONVERSATIONS, MESSAGES, FoundMessage, FoundTalk
-from recollect.models import LEGACY, NewMessage, Scope
+from recollect.models.conversations import LEGACY, NewMessage
+from recollect.models.service import Scope
 from recollect.store.arrivals import Label, keep, read_standing
 from recollect.verbs.append import append
 from recollect.verbs.import_errand import Errand, divide

@@ -24,8 +24,10 @@ from recollect.core.item_writes import (
 )
 from recollect.core.items import check_operations, is_write, share_room
 from recollect.core.vectors import unit_vector
-from recollect.models import JSON, Caller, Cue, Embedding, NewMemory, Scope
 from recollect.models.items import FindItems, GetItem, ItemOperation, ItemResult, ListPaths, PutItem
+from recollect.models.memories import JSON, Embedding, NewMemory
+from recollect.models.recall import Cue
+from recollect.models.service import Caller, Scope
 from recollect.store import items
 from recollect.store.db import Connection
 from recollect.store.memories import Row

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from recollect.core.bounds import check_right, check_unbound
 from recollect.core.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
-from recollect.models import Caller, Job, Jobs, JobState, Right
+from recollect.models.service import Caller, Job, Jobs, JobState, Right
 from recollect.store import jobs, ownership
 from recollect.store.db import Database
 from recollect.store.jobs import Wanted

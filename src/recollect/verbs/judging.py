@@ -15,7 +15,8 @@ from recollect.core.insights import Shape
 from recollect.errors import RecollectError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
-from recollect.models import Cue, Hit, Kind, Memory
+from recollect.models.memories import Kind, Memory
+from recollect.models.recall import Cue, Hit
 from recollect.store.quotes import fetch_quotes
 from recollect.verbs.ledger import metered
 from recollect.verbs.parts import Parts

@@ -17,8 +17,9 @@ from recollect.core.new_facts import UNKNOWN_END, check_new_facts, fingerprint_f
 from recollect.core.resolution import choose_end
 from recollect.core.stating import Change, Plan
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import JSON, Caller, NewMemory, Scope
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, FactEnd, Facts, NewFact, Span
+from recollect.models.memories import JSON, NewMemory
+from recollect.models.service import Caller, Scope
 from recollect.store import entities, facts, memories
 from recollect.store.db import Connection
 from recollect.store.entities import Naming, NewEntity

@@ -16,7 +16,7 @@ from recollect.core.costs import choose_limit, reckon
 from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
 from recollect.llm.chat import Answer, ChatModel, Said, Spent, Usage, spend_unseen
 from recollect.llm.reply import UnusableError, read_value
-from recollect.models import Caller, DailyBudget, Ledger, Right
+from recollect.models.service import Caller, DailyBudget, Ledger, Right
 from recollect.store import ledger, ownership
 from recollect.store.ledger import Entry
 from recollect.verbs.jobs import require

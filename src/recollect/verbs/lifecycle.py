@@ -7,7 +7,8 @@ import time
 from recollect.core.appends import check_conversation
 from recollect.core.checks import check_limit
 from recollect.errors import NotFoundError
-from recollect.models import Caller, Conversation, ConversationState, PurgeReceipt, Scope
+from recollect.models.conversations import Conversation, ConversationState, PurgeReceipt
+from recollect.models.service import Caller, Scope
 from recollect.store import lifecycle
 from recollect.store.lifecycle import Change
 from recollect.verbs.conversations import get_conversation

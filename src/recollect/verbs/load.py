@@ -10,7 +10,8 @@ from uuid import UUID
 from recollect.core.checks import check_idempotency_key, check_new_memory
 from recollect.core.identity import MILLISECOND, fingerprint
 from recollect.errors import InvalidInputError
-from recollect.models import Caller, EmbeddingSpace, NewMemory, Scope
+from recollect.models.memories import NewMemory
+from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store import bulk, memories, scopes, spaces, topics
 from recollect.store.db import Connection
 from recollect.store.jobs import defer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.models import Overview, Scope
+from recollect.models.agents import Overview
+from recollect.models.service import Scope
 from recollect.store import overview as counters
 from recollect.verbs.parts import Parts
 

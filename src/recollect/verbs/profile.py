@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from recollect.core.checks import check_profile
-from recollect.models import JSON, Profile, Scope
+from recollect.models.agents import Profile
+from recollect.models.memories import JSON
+from recollect.models.service import Scope
 from recollect.store import agents
 from recollect.verbs.parts import Parts
 

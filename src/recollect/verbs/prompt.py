@@ -27,21 +27,10 @@ from recollect.core.messages import to_prompt
 from recollect.core.zones import find_zone
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens import Tokenizer
-from recollect.models import (
-    Context,
-    Cue,
-    History,
-    Hit,
-    Memory,
-    Message,
-    Oversized,
-    PromptMessage,
-    Role,
-    Shares,
-    Spending,
-    Window,
-)
 from recollect.models.blocks import Line
+from recollect.models.conversations import Context, History, Message, Oversized, PromptMessage, Shares, Spending, Window
+from recollect.models.memories import Memory, Role
+from recollect.models.recall import Cue, Hit
 from recollect.store.conversations import Read
 from recollect.verbs.history import choose, show
 

@@ -15,7 +15,7 @@ from recollect.core.similar import collapse
 from recollect.core.terms import analyse_cue
 from recollect.core.weights import usual_weights
 from recollect.errors import UnavailableError
-from recollect.models import Candidate, Lineup, Ranked, Trait
+from recollect.models.recall import Candidate, Lineup, Ranked, Trait
 from recollect.store.scopes import Place
 from recollect.store.traits import Survey, survey
 from recollect.verbs.asking import Asked

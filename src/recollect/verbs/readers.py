@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
-from recollect.models.readers import NewReader, Reader
+from recollect.models.service import NewReader, Reader
 from recollect.store import compat_readers, ownership
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")

@@ -23,7 +23,9 @@ from recollect.core.vectors import unit_vector
 from recollect.core.weights import USUAL_CHANNELS
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
-from recollect.models import Asks, Cue, Embedding, Hit, Memory, Recollection, Scope, Status, Times
+from recollect.models.memories import Embedding, Memory
+from recollect.models.recall import Asks, Cue, Hit, Recollection, Status, Times
+from recollect.models.service import Scope
 from recollect.store import memories
 from recollect.store.scopes import Place
 from recollect.verbs.asking import Asked, ask_channels

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from recollect.core.checks import check_limit
 from recollect.core.identity import RANDOM_BYTES, memory_id
 from recollect.core.lineups import Kept, to_hits
-from recollect.models import Cue, Lineup, Recollection, Scope
-from recollect.models.explanations import KeptRecalls
+from recollect.models.kept import KeptRecalls
+from recollect.models.recall import Cue, Lineup, Recollection
+from recollect.models.service import Scope
 from recollect.store import recalls
 from recollect.store.scopes import Place
 from recollect.verbs.parts import Parts

@@ -11,7 +11,8 @@ from recollect.core.terms import average_length, weigh
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
-from recollect.models import Caller, Memory, NewMemory, Scope
+from recollect.models.memories import Memory, NewMemory
+from recollect.models.service import Caller, Scope
 from recollect.store import memories, reflections, scopes, stale
 from recollect.store.memories import BEGINNING, Row
 from recollect.store.stale import Stale

@@ -21,18 +21,10 @@ from recollect.core.insights import (
 from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
-from recollect.models import (
-    Caller,
-    Cue,
-    JobState,
-    Kind,
-    Memory,
-    NewMemory,
-    Receipt,
-    Reflection,
-    ReflectionProgress,
-    Scope,
-)
+from recollect.models.agents import Reflection, ReflectionProgress
+from recollect.models.memories import Kind, Memory, NewMemory, Receipt
+from recollect.models.recall import Cue
+from recollect.models.service import Caller, JobState, Scope
 from recollect.store import reflections
 from recollect.store.jobs import Wanted, find_jobs
 from recollect.store.scopes import Place, locate

@@ -31,7 +31,9 @@ from recollect.core.terms import (
 from recollect.core.vectors import unit_vectors
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
-from recollect.models import Caller, EmbeddingSpace, Kind, MemoryState, NewMemory, Profile, Receipt, Scope
+from recollect.models.agents import Profile
+from recollect.models.memories import Kind, MemoryState, NewMemory, Receipt
+from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store import jobs, memories, scopes, spaces, topics
 from recollect.store.db import Connection
 from recollect.verbs.parts import Parts, spare_loop

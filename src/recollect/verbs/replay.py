@@ -10,8 +10,9 @@ from uuid import UUID
 from recollect.core.checks import check_times, check_weights
 from recollect.core.lineups import Kept, from_cue, is_same, rank_anew
 from recollect.errors import NotFoundError
-from recollect.models import Cue, Recollection, Scope, Times
-from recollect.models.explanations import Explanation, Fate, Placing, Replay
+from recollect.models.kept import Explanation, Fate, Placing, Replay
+from recollect.models.recall import Cue, Recollection, Times
+from recollect.models.service import Scope
 from recollect.store import memories, recalls
 from recollect.store.scopes import locate
 from recollect.verbs.parts import Parts

@@ -21,9 +21,8 @@ from recollect.core.transcripts import fit_facts
 from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import version_of
-from recollect.models import Scope
-from recollect.models.knowledge import Ending, Salvaged
-from recollect.models.reruns import Reread, Rerun, RerunPlan
+from recollect.models.knowledge import Ending, Reread, Rerun, RerunPlan, Salvaged
+from recollect.models.service import Scope
 from recollect.store import ownership, runs, segments
 from recollect.store.runs import Listed, Terms
 from recollect.store.segments import Closed, Unsegmented

@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.core.checks import MOST_MEMORIES, check_limit, check_moment
 from recollect.core.topics import LONGEST_LABELS, MOST_LEVELS, Names, check_filing, encode, grow, read_topic, show_topic
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models import Scope
+from recollect.models.service import Scope
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.store import topics
 from recollect.store.db import Connection

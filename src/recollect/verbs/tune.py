@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import replace
 
 from recollect.core.tuning import learn
-from recollect.models import Scope, Tuning
+from recollect.models.agents import Tuning
+from recollect.models.service import Scope
 from recollect.store import agents, feedback
 from recollect.verbs.parts import Parts
 from recollect.verbs.profile import set_profile

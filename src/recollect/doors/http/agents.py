@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from recollect.doors.http.bodies import AGENT, USER, Body, Integer, Name, Number, UserName, WeighingBody
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
-from recollect.models import Factors, Feedback, Kind, Mark, Overview, Profile, Tuning
+from recollect.models.agents import Feedback, Mark, Overview, Profile, Tuning
+from recollect.models.memories import Kind
+from recollect.models.recall import Factors
 
 JSON = "application/json"
 OVERVIEW, PROFILE, TUNING = TypeAdapter(Overview), TypeAdapter(Profile), TypeAdapter(Tuning)

@@ -12,7 +12,8 @@ from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
 from recollect.doors.http.times import AskedTimes
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import Association, Memory, Triple
+from recollect.models.memories import Memory, Triple
+from recollect.models.recall import Association
 
 JSON = "application/json"
 MEMORY = TypeAdapter(Memory)

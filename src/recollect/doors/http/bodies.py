@@ -9,20 +9,9 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from recollect.errors import InvalidInputError
-from recollect.models import (
-    JSON,
-    ApiKey,
-    Bounds,
-    Cue,
-    Kind,
-    Mode,
-    NewMemory,
-    Receipt,
-    Recollection,
-    Right,
-    Triple,
-    Weighing,
-)
+from recollect.models.memories import JSON, Kind, NewMemory, Receipt, Triple
+from recollect.models.recall import Cue, Mode, Recollection, Weighing
+from recollect.models.service import ApiKey, Bounds, Right
 from recollect.models.topics import Reach
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.doors.http.bodies import AGENT, USER, Body, CueBody, FullName, Integer, Moment, Name, Number, UserName
 from recollect.errors import InvalidInputError
-from recollect.models import (
-    JSON,
+from recollect.models.conversations import (
     LEGACY,
     Appended,
     Attachment,
@@ -22,10 +21,10 @@ from recollect.models import (
     Part,
     PartType,
     PurgeReceipt,
-    Role,
     Shares,
     Window,
 )
+from recollect.models.memories import JSON, Role
 
 CONVERSATION = "Your own name for the conversation; it begins with its first message."
 LONGEST_MESSAGE = 200_000

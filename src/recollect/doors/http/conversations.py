@@ -23,7 +23,15 @@ from recollect.doors.http.conversation_bodies import (
 from recollect.doors.http.door import Admission, admission, chat_time
 from recollect.doors.http.problems import describe
 from recollect.doors.http.reading import JsonRoute
-from recollect.models import Context, Conversation, Conversations, ConversationState, History, PurgeReceipt, Reply
+from recollect.models.conversations import (
+    Context,
+    Conversation,
+    Conversations,
+    ConversationState,
+    History,
+    PurgeReceipt,
+    Reply,
+)
 
 JSON = "application/json"
 CONVERSATION, CONVERSATIONS = TypeAdapter(Conversation), TypeAdapter(Conversations)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, Field
 
 from recollect.doors.http.bodies import Number
-from recollect.models import JSON
+from recollect.models.memories import JSON
 
 Operator: TypeAlias = Literal[
     "contains",

@@ -16,7 +16,8 @@ from recollect.doors.http.dify_conditions import MetadataCondition
 from recollect.doors.http.dify_problems import UNREADABLE, complain, describe_problems, refuse
 from recollect.doors.http.door import DOOR, Admission, admission, bearer, running
 from recollect.errors import NotFoundError, RecollectError
-from recollect.models import JSON, Cue, Hit, Memory
+from recollect.models.memories import JSON, Memory
+from recollect.models.recall import Cue, Hit
 
 MEDIA = "application/json"
 KNOWLEDGE = re.compile(r"([A-Za-z0-9._:@-]{1,128})(?:/([A-Za-z0-9._:@-]{0,128}))?")

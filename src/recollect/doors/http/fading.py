@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from recollect.doors.http.bodies import AGENT, USER, Body, Name, Number, UserName
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
-from recollect.models.fading import FadedPage, Fading, FadingRules, Judgement
+from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement
 
 JSON = "application/json"
 FADING, FADED = TypeAdapter(Fading), TypeAdapter(FadedPage)

@@ -15,7 +15,7 @@ from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
 from recollect.doors.http.times import AskedTimes
 from recollect.mind.mind import Mind
-from recollect.models.graph import FactPath, GraphFormat, Neighbourhood, Timeline
+from recollect.models.knowledge import FactPath, GraphFormat, Neighbourhood, Timeline
 
 JSON, XML = "application/json", "application/xml"
 NEIGHBOURHOOD, TIMELINE = TypeAdapter(Neighbourhood), TypeAdapter(Timeline)

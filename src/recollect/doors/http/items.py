@@ -11,7 +11,6 @@ from recollect.doors.http.bodies import AGENT, USER, Body, Integer, Moment, Name
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
 from recollect.doors.http.reading import JsonRoute
-from recollect.models import JSON
 from recollect.models.items import (
     DropItem,
     FindItems,
@@ -24,6 +23,7 @@ from recollect.models.items import (
     Path,
     PutItem,
 )
+from recollect.models.memories import JSON
 
 router = APIRouter(prefix="/v1", tags=["items"], route_class=JsonRoute)
 Admitted = Annotated[Admission, Depends(admission)]

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from recollect.doors.http.door import DOOR, running, secret
 from recollect.doors.http.problems import describe
 from recollect.mind.service import Recollect
-from recollect.models import Job, Jobs, JobState
+from recollect.models.service import Job, Jobs, JobState
 
 JSON = "application/json"
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)

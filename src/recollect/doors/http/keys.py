@@ -11,7 +11,7 @@ from recollect.doors.http.bodies import KeyBody, Keys, NewKey
 from recollect.doors.http.door import DOOR, running, secret
 from recollect.doors.http.problems import describe
 from recollect.mind.service import Recollect
-from recollect.models import ApiKey, Caller, Right
+from recollect.models.service import ApiKey, Caller, Right
 
 router = APIRouter(prefix="/v1", tags=["keys"])
 ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")

@@ -11,7 +11,7 @@ from recollect.doors.http.bodies import USER, UserName
 from recollect.doors.http.door import DOOR, running, secret
 from recollect.doors.http.problems import describe
 from recollect.mind.service import Recollect
-from recollect.models import Ledger
+from recollect.models.service import Ledger
 
 LEDGER = TypeAdapter(Ledger)
 router = APIRouter(prefix="/v1", tags=["ledger"])

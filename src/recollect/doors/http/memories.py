@@ -28,7 +28,8 @@ from recollect.doors.http.problems import describe
 from recollect.doors.http.reading import JsonRoute
 from recollect.doors.http.times import AskedTimes
 from recollect.errors import NotFoundError
-from recollect.models import Memory, Page, Recollection
+from recollect.models.memories import Memory, Page
+from recollect.models.recall import Recollection
 
 JSON = "application/json"
 MEMORY, PAGE, RECOLLECTION = TypeAdapter(Memory), TypeAdapter(Page), TypeAdapter(Recollection)

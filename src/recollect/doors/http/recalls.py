@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from recollect.doors.http.bodies import AGENT, USER, Body, Moment, Name, UserName, Weight
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.problems import describe
-from recollect.models.explanations import Explanation, KeptRecalls, Replay
+from recollect.models.kept import Explanation, KeptRecalls, Replay
 
 JSON = "application/json"
 EXPLANATION, RECALLS, REPLAY = TypeAdapter(Explanation), TypeAdapter(KeptRecalls), TypeAdapter(Replay)

@@ -11,7 +11,7 @@ from recollect.doors.http.bodies import AGENT, USER, Body, Moment, Name, UserNam
 from recollect.doors.http.door import Admission, admission
 from recollect.doors.http.jobs import JobId
 from recollect.doors.http.problems import describe
-from recollect.models import ReflectionProgress
+from recollect.models.agents import ReflectionProgress
 
 JSON = "application/json"
 PROGRESS = TypeAdapter(ReflectionProgress)

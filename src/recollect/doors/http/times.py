@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Query
 
 from recollect.doors.http.bodies import AS_OF, AT, Moment
-from recollect.models import Times
+from recollect.models.recall import Times
 
 
 async def read_times(

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from recollect.errors import InvalidInputError
-from recollect.models import JSON
 from recollect.models.imports import Document, Format
+from recollect.models.memories import JSON
 
 CHUNK = 1 << 20
 LISTED = {Format.CHATGPT, Format.CLAUDE}

@@ -7,8 +7,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from recollect.models import Association, Context, History, Hit, Memory, Receipt, Recollection
 from recollect.models.blocks import Block
+from recollect.models.conversations import Context, History
+from recollect.models.memories import Memory, Receipt
+from recollect.models.recall import Association, Hit, Recollection
 
 NOTHING = "Nothing comes to mind."
 OTHERS = "; users with memories"

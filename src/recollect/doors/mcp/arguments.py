@@ -13,7 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import InvalidInputError
-from recollect.models import Cue, Kind, NewMemory, Triple
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Cue
 
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
 KINDS = "message, event, chat, thought, fact, summary"

@@ -11,7 +11,7 @@ import typer
 from recollect.doors.terminal import Tenant
 from recollect.errors import SetupError
 from recollect.loading import load
-from recollect.models import Bounds
+from recollect.models.service import Bounds
 from recollect.settings import Settings
 
 

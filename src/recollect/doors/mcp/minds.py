@@ -10,7 +10,7 @@ from mcp.server.context import ServerRequestContext
 from recollect.client import RemoteMind
 from recollect.errors import ForbiddenError
 from recollect.mind.mind import Mind
-from recollect.models import Bounds
+from recollect.models.service import Bounds
 
 AnyMind: TypeAlias = Mind | RemoteMind
 Asked: TypeAlias = ServerRequestContext[Any, Any]

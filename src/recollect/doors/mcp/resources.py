@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 from recollect.doors.mcp.answers import tell_hit
 from recollect.doors.mcp.minds import AnyMind
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models import Cue, Memory
 from recollect.models.knowledge import Entities, Entity, Fact
+from recollect.models.memories import Memory
+from recollect.models.recall import Cue
 
 JSON, TEXT = "application/json", "text/plain"
 SCHEME = "memory"

@@ -9,8 +9,10 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.models import Caller, Embedding, Message, Scope
+from recollect.models.conversations import Message
 from recollect.models.knowledge import Entity, Fact, Mention, Salvaged, Segment, Statement
+from recollect.models.memories import Embedding
+from recollect.models.service import Caller, Scope
 from recollect.store.db import Connection
 from recollect.store.scopes import Place
 from recollect.store.segments import NO_RUN

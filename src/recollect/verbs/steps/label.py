@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from recollect.core import phrases
 from recollect.core.messages import said
-from recollect.models import Role
+from recollect.models.memories import Role
 from recollect.verbs.steps.draft import Desk, Draft
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from recollect.core.names import normalise_name
 from recollect.core.rerun import name_statement
-from recollect.models import Kind, NewMemory, Role, Triple
 from recollect.models.knowledge import EntityType, Mention, Statement
+from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.store import entities, facts
 from recollect.store.db import Connection
 from recollect.store.entities import Naming, NewEntity

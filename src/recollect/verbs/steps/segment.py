@@ -14,8 +14,10 @@ from recollect.core.segments import USUAL, Rules, to_turn
 from recollect.core.terms import indexed_text, script_of
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
-from recollect.models import Embedding, Message, Profile, Role
+from recollect.models.agents import Profile
+from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, Segment
+from recollect.models.memories import Embedding, Role
 from recollect.verbs.steps.draft import Desk, Draft
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from recollect.core import phrases
 from recollect.core.messages import said
-from recollect.models import Message, MessageStatus, Role
+from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import Salvaged
+from recollect.models.memories import Role
 from recollect.verbs.steps.draft import Desk, Draft
 
 SPEAKING = frozenset({Role.USER, Role.ASSISTANT})

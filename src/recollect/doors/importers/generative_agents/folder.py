@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from recollect.errors import InvalidInputError
-from recollect.models import JSON
+from recollect.models.memories import JSON
 
 MOMENT = "%Y-%m-%d %H:%M:%S"
 MOST_DIMENSIONS = 4_096

@@ -25,7 +25,8 @@ from recollect.doors.importers.generative_agents.scratch import to_profile, to_s
 from recollect.errors import EmbedderError, InvalidInputError
 from recollect.mind.mind import Mind
 from recollect.mind.service import Operator, Recollect
-from recollect.models import JSON, Kind, Memory, NewMemory, SavedMind, Strength
+from recollect.models.agents import SavedMind, Strength
+from recollect.models.memories import JSON, Kind, Memory, NewMemory
 
 MODEL = "text-embedding-ada-002"
 PAGE = 200

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from recollect.doors.importers.generative_agents.folder import MOMENT, Node, Strengths, Vectors
-from recollect.models import JSON, Kind, Memory, NewMemory, Triple
+from recollect.models.memories import JSON, Kind, Memory, NewMemory, Triple
 
 OURS = "generative_agents"
 """The key of what is kept in the metadata of memories and agents."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from recollect.doors.importers.generative_agents.folder import Scratch
 from recollect.doors.importers.generative_agents.nodes import to_number
-from recollect.models import JSON, Overview, Profile, Weighing
+from recollect.models.agents import Overview, Profile
+from recollect.models.memories import JSON
+from recollect.models.recall import Weighing
 
 USUAL = {"recency_w": 1, "relevance_w": 1, "importance_w": 1, "recency_decay": 0.99, "importance_trigger_max": 150}
 """What the original has where nobody says anything else."""

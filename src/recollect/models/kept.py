@@ -9,7 +9,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from recollect.models.memories import JSON, Memory
-from recollect.models.recalls import Candidate, ChannelScore, Facets, Status, Tally, Trait
+from recollect.models.recall import Candidate, ChannelScore, Facets, Status, Tally, Trait
 
 
 class Fate(StrEnum):

@@ -1,0 +1,174 @@
+"""Tenants, keys and scopes; jobs, costs and readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from uuid import UUID
+
+
+class Right(StrEnum):
+    """What an API key may do."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memory it is: the unit of isolation, order and placement."""
+
+    tenant_id: int
+    agent: str
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which scopes a key may name: those of one agent, or of one agent and one user; None means any."""
+
+    agent: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as the service established it from the key and the door."""
+
+    tenant_id: int
+    rights: frozenset[Right]
+    origin: str
+    trust: int
+    bounds: Bounds = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as it can be shown after its creation: never the secret."""
+
+    id: UUID
+    name: str
+    rights: frozenset[Right]
+    trust: int
+    created_at: datetime
+    revoked_at: datetime | None
+    agent: str | None = None
+    """The only agent that it may name; any if None."""
+    user: str | None = None
+    """The only user of that agent that it may name; any if None, the agent alone if empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """One embedding model's vectors: where they lie and whether recall reads them."""
+
+    id: int
+    model: str
+    dimensions: int
+    state: str
+    precision: str = "half"
+    """How exactly it holds numbers: `half` (2 bytes) or `single` (4 bytes)."""
+
+
+class JobState(StrEnum):
+    """Where a job stands; a failed one stays in quarantine until somebody has it tried again."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FAILED = "failed"
+    SUCCEEDED = "succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work that was put off."""
+
+    id: int
+    task: str
+    agent: str
+    user: str
+    state: JobState
+    attempts: int
+    """How often it was tried and did not succeed."""
+    reason: str
+    """Why it failed the last time, if it did."""
+    deferred_at: datetime
+    scheduled_at: datetime | None
+    """When it is tried again, if that is not at once."""
+    started_at: datetime | None
+    lag_seconds: float | None
+    """For how long it has been waiting."""
+    done: int | None
+    """How far it is, if it takes more than a moment."""
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """One page of jobs, the newest first, and where the next one begins."""
+
+    jobs: tuple[Job, ...]
+    next_cursor: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSum:
+    """What one step cost on one day with one model."""
+
+    day: date
+    """By UTC."""
+    step: str
+    """What it was done for, such as `reflect` or `extract`."""
+    model: str
+    """Empty where no model was asked."""
+    calls: int
+    """How often the model was asked, or the step was taken without one."""
+    failed: int
+    """How many of these came to nothing."""
+    salvaged: int
+    """Of how many only some could be used."""
+    prompt_tokens: int
+    completion_tokens: int
+    price: float | None
+    """Of those calls whose model had a price; None if none had."""
+    milliseconds: float
+    """All of them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class DailyBudget:
+    """How many tokens a tenant may use on a day, by UTC, before its enrichment waits."""
+
+    limit: int | None
+    """None where there is no limit."""
+    used: int
+    """By all of the tenant's scopes and for any purpose, since the day began."""
+    waits_until: datetime | None
+    """When enrichment goes on, if it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What calls of models cost, the latest day first, and what is left of today's budget."""
+
+    sums: tuple[LedgerSum, ...]
+    budget: DailyBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A role of the database server that may read one tenant's views, and nothing else."""
+
+    name: str
+    tenant: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewReader:
+    """A fresh reader, with the address that it logs in by; the password in it is shown this once."""
+
+    reader: Reader
+    dsn: str = field(repr=False)
