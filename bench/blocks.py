@@ -30,7 +30,7 @@ import filler
 from datasets import Conversation, load
 from ground import OUT, open_folder, running
 from recollect import Cue, Kind, Mind, NewMemory
-from recollect.core.terms import indexed_text
+from recollect.core.text.terms import indexed_text
 from recollect.llm.embedder import Embedder
 from recollect.llm.minilm import load_minilm
 from recollect.models.blocks import Block, Level

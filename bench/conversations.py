@@ -34,8 +34,8 @@ from rich.table import Table
 
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from recollect import Mind, Recollect, Settings
-from recollect.core.messages import count_tokens
-from recollect.core.threads import MOST_FETCHED, Node, walk
+from recollect.core.conversations.messages import count_tokens
+from recollect.core.conversations.threads import MOST_FETCHED, Node, walk
 from recollect.doors.http.app import create_app
 from recollect.llm.tokens import Tokenizer, load_tokenizers
 from recollect.models.conversations import NewMessage, Window

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from datasets import DATA, Conversation, load
-from recollect.core.dates import find_periods
-from recollect.core.dates_rating import rate_moment
+from recollect.core.dates.find import find_periods
+from recollect.core.dates.periods import rate_moment
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from unit.date_phrases import NOW, ZONES, Spans, find, read_phrases

@@ -38,9 +38,9 @@ from rich.table import Table
 from datasets import DATA, FILES, load
 from ground import OUT, open_folder
 from recollect import Recollect, Settings
-from recollect.core.phrases import find_keywords
-from recollect.core.segments import USUAL, Rules, segment, to_turn
-from recollect.core.terms import script_of
+from recollect.core.knowledge.segments import USUAL, Rules, segment, to_turn
+from recollect.core.text.phrases import find_keywords
+from recollect.core.text.terms import script_of
 from recollect.llm.configured import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeChatModel

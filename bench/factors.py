@@ -25,7 +25,7 @@ from rich.console import Console
 
 from ground import open_folder
 from recollect import Cue, Hit, Mode, Settings, Weighing
-from recollect.core.scoring import settle
+from recollect.core.agents.scoring import settle
 from recollect.doors.importers.generative_agents.journey import import_folder
 from recollect.llm.configured import has_minilm
 from recollect.wiring import open_recollect

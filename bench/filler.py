@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from recollect import Mind, NewMemory, Recollect
 from recollect.channels.channel import Channel, Proposal
-from recollect.core.cues import Reading
+from recollect.core.recall.cues import Reading
 from recollect.models.recall import Script, Weighing
 from recollect.store.scopes import Place, locate
 from recollect.store.spaces import tenant_of

@@ -4,8 +4,8 @@ uv run python bench/learn.py [--set locomo --set beam --set madial-en] [--questi
 
 Every question is asked with its recall kept; a kept recall holds all that its ranking was made from, so that any other
 weights can be tried on it. Learned is on one half of every set: the weights that make the evidence as likely as they
-can under a softmax over the candidates. core/weights.py has the tables, rounded; see bench/quality.py for what they
-are worth on the other half.
+can under a softmax over the candidates. core/recall/weights.py has the tables, rounded; see bench/quality.py for what
+they are worth on the other half.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rich.table import Table
 
 from datasets import FILES, in_training, load
 from quality import open_embedder
-from recollect.core.fusion import rate
-from recollect.core.weights import LEARNED
+from recollect.core.recall.fusion import rate
+from recollect.core.recall.weights import LEARNED
 from recollect.llm.embedder import Embedder
 from recollect.models.recall import Lineup, Script
 from recollect.store import recalls

@@ -2,8 +2,8 @@
 
 uv run python bench/quality.py [--set locomo --set madial-zh] [--questions 200]
 
-No model is asked but the local embedder. The weights are those of core/weights.py, which bench/learn.py learned on the
-half of every set that is called training here.
+No model is asked but the local embedder. The weights are those of core/recall/weights.py, which bench/learn.py learned
+on the half of every set that is called training here.
 """
 
 from __future__ import annotations

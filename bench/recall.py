@@ -27,7 +27,7 @@ import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_folder, running
 from recollect import Cue, Mind, NewMemory, Recollect
 from recollect.client.bodies import to_cue_body
-from recollect.core.weights import EVERY_CHANNEL
+from recollect.core.recall.weights import EVERY_CHANNEL
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Triple
 from recollect.models.service import Right

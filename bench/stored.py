@@ -20,7 +20,7 @@ from rich.progress import Progress
 from datasets import OWNERS, TALKS, Conversation, Question, Turn, read_moments
 from ground import OUT, open_folder
 from recollect import Mind, Recollect, Settings
-from recollect.core.terms import embedded_text, script_of, utterance_before
+from recollect.core.text.terms import embedded_text, script_of, utterance_before
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
 from recollect.models.agents import Profile

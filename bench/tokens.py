@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from recollect.core.tokens import TOKENIZERS
+from recollect.core.text.tokens import TOKENIZERS
 from recollect.llm.tokens import load_tokenizers
 
 ROOT = Path(__file__).parents[1]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from recollect.channels.topic import TopicChannel
-from recollect.core.cues import read
-from recollect.core.spreading import make_reach
+from recollect.core.recall.cues import read
+from recollect.core.topics.rating import make_reach
 from recollect.models.recall import Cue
 from recollect.models.topics import TopicLink
 from recollect.store.scopes import locate

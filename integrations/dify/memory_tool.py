@@ -16,8 +16,7 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from pydantic import TypeAdapter, ValidationError
 
 from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedError, UnavailableError
-from recollect.models.memories import Memory
-from recollect.models.recall import Cue
+from recollect.models import Cue, Memory
 from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
 
 Given = dict[str, Any]

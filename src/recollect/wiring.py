@@ -16,9 +16,9 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
-from recollect.core.costs import read_prices
-from recollect.core.retention import share_kept
-from recollect.core.tokens import ESTIMATE
+from recollect.core.conversations.retention import share_kept
+from recollect.core.service.costs import read_prices
+from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.configured import build_chat_model, build_embedder

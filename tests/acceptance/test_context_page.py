@@ -9,7 +9,7 @@ from pathlib import Path
 
 from folders import find_memory, open_folder
 from programs import plain_environment
-from recollect.core.block import HEADING
+from recollect.core.conversations.block import HEADING
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "context.md"
 

@@ -8,7 +8,7 @@ import pytest
 
 from dify_database import NIL, identify, made_dify
 from generative_agents import read_golden
-from recollect.core.import_dify import SILENT
+from recollect.core.imports.dify import SILENT
 from recollect.errors import NotFoundError
 from recollect.models.conversations import Window
 from recollect.models.imports import DifyImport

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 
 from acceptance.garbage import Garbage, draw
-from recollect.core import digests
-from recollect.core.digests import salvage
-from recollect.core.names import normalise_name
-from recollect.core.resolution import Candidate, Doubt, Way, choose, read_matches
+from recollect.core.knowledge import digests
+from recollect.core.knowledge.digests import salvage
+from recollect.core.knowledge.entities import Candidate, Doubt, Way, choose, read_matches
+from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import Said, Usage
 from recollect.llm.fake import FakeChatModel

@@ -17,7 +17,7 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from conftest import new_key
-from recollect.core.terms import analyse, hash_term, slot_of
+from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses

@@ -27,6 +27,7 @@ FILES = {"__init__", "errors", "loading", "settings", "wiring", "sync"}
 LOADED = {
     "onnx": "an extra",
     "onnxruntime": "an extra",
+    "tiktoken": "only who counts tokens needs it",
     "uvloop": "not made for every platform",
     "recollect.doors.mcp.stdio": "a sub-command",
     "recollect.doors.service": "a sub-command",
@@ -52,7 +53,7 @@ ANYWHERE = re.compile(rf"(?<![a-z])({'|'.join(LOST_WORDS)})(?![a-z])", re.IGNORE
 # These are also plain English, so they are banned only as (parts of) names.
 LOST_NAMES = {"persona", "personas", "namespace", "namespaces", "filling", "focal", "episode", "episodes"}
 # Where the words of other systems are translated into ours; the whole schema only repeats its migrations.
-TRANSLATORS = re.compile(r"/(importers?|(\d+_)?compat\w*)[/.]|/import_\w+\.|/schema\.sql$|^integrations/")
+TRANSLATORS = re.compile(r"/(imports?|importers?|(\d+_)?compat\w*)[/.]|/import_\w+\.|/schema\.sql$|^integrations/")
 
 GLOSSARY = (
     *("tenant", "agent", "user", "scope", "mind", "memory", "kind", "entity", "evidence"),

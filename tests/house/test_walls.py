@@ -45,8 +45,8 @@ IMPORTS = {
         "doors.planted_store -> recollect.store.cluster",
     ),
     "a door calls core": (
-        *("doors/http/planted_core.py", "from recollect.core import cues", DOORS),
-        "doors.http.planted_core -> recollect.core.cues",
+        *("doors/http/planted_core.py", "from recollect.core.recall import cues", DOORS),
+        "doors.http.planted_core -> recollect.core.recall.cues",
     ),
     "a channel knows another": (
         *("channels/text.py", "from recollect.channels import vector", CHANNELS),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from recollect.core.digests import AnyDigest
-from recollect.core.resolution import AnyMatches
+from recollect.core.knowledge.digests import AnyDigest
+from recollect.core.knowledge.entities import AnyMatches
 
 
 def entity(name, kind="person", *aliases, description=""):

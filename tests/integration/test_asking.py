@@ -17,7 +17,7 @@ from recollect.channels.past import PastChannel
 from recollect.channels.recent import RecentChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
-from recollect.core.cues import read
+from recollect.core.recall.cues import read
 from recollect.errors import UnavailableError
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Candidate, Cue, Status

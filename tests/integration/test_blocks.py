@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesses import with_access
-from recollect.core.block import HEADING
+from recollect.core.conversations.block import HEADING
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.worker import SHOWINGS_KEPT
 from recollect.models.blocks import Level

@@ -8,11 +8,11 @@ import re
 import pytest
 
 import command_line
+from accesses import with_access
 from command_line import settings_of
 from integration import scripted_chat
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
-from recollect.mind.conversations import ConversationView
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Role
 from recollect.models.service import Right
@@ -135,4 +135,4 @@ async def test_it_takes_a_model_and_the_right_to_write(mind):
         await mind.conversation("c").converse("hello")
     reader = type(mind.access.caller)(mind.access.caller.tenant_id, frozenset({Right.READ}), "test", 50)
     with pytest.raises(ForbiddenError):
-        await ConversationView(mind.access.parts, reader, mind.access.scope, 10, "c").converse("hello")
+        await with_access(mind, caller=reader).conversation("c").converse("hello")

@@ -18,7 +18,7 @@ from conftest import PATIENT, new_key
 from recollect import sync
 from recollect.client import Client, bodies
 from recollect.client.bodies import LARGEST_PART, LONGEST_PART, MOST_IN_PART, to_part
-from recollect.core.insights import Questions
+from recollect.core.agents.reflection import Questions
 from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.errors import (

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from accesses import with_access
-from recollect.core.matches import Match, Matches
+from recollect.core.recall.model_cues import Match, Matches
 from recollect.llm.chat import spend_unseen
 from recollect.llm.fake import FakeChatModel
 from recollect.models.memories import NewMemory

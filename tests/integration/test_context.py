@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.core.block import HEADING
+from accesses import with_access
+from recollect.core.conversations.block import HEADING
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.mind.conversations import ConversationView
 from recollect.models.agents import Profile
 from recollect.models.blocks import Level
 from recollect.models.conversations import (
@@ -380,7 +380,7 @@ async def test_only_what_is_shown_counts_as_accessed(mind, owner):
 
 async def test_the_right_is_that_of_a_recall(mind):
     reader = replace(mind.access.caller, rights=frozenset({Right.READ}))
-    talk = ConversationView(mind.access.parts, reader, mind.access.scope, 10, "c")
+    talk = with_access(mind, caller=reader).conversation("c")
     await talk.context("cat")
     with pytest.raises(ForbiddenError):
         await talk.context(Cue("cat", now=datetime(2026, 5, 4, tzinfo=UTC)))

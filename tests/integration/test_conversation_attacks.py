@@ -11,9 +11,9 @@ import pytest
 
 from clones import NUMBERS
 from conftest import execute
-from recollect.core.appends import LONGEST_MESSAGE
-from recollect.core.block import fold
-from recollect.core.messages import count_tokens
+from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.block import fold
+from recollect.core.conversations.messages import count_tokens
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.agents import Feedback, Mark
 from recollect.models.conversations import Message, MessageStatus, NewMessage, Oversized, Shares, Window

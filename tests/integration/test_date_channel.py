@@ -11,9 +11,9 @@ import pytest
 
 from accesses import with_access
 from recollect.channels.date import EVERY_KIND, QUERIES, DateChannel, join_words
-from recollect.core.cues import read
-from recollect.core.dates import find_periods
-from recollect.core.dates_rating import MOST_PERIODS
+from recollect.core.dates.find import find_periods
+from recollect.core.dates.periods import MOST_PERIODS
+from recollect.core.recall.cues import read
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Facets, Period

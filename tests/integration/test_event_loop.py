@@ -11,15 +11,9 @@ import pytest
 
 from conftest import http_client, new_key
 from loop_holds import watch_loop
-from recollect.core.appends import LONGEST_MESSAGE
-from recollect.core.checks import (
-    LONGEST_CONTENT,
-    LONGEST_CUE,
-    MOST_CHARACTERS,
-    MOST_DIMENSIONS,
-    MOST_HITS,
-    MOST_MEMORIES,
-)
+from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.memories.checks import LONGEST_CONTENT, MOST_CHARACTERS, MOST_DIMENSIONS, MOST_MEMORIES
+from recollect.core.text.checks import LONGEST_CUE, MOST_HITS
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.models.memories import NewMemory
 from recollect.verbs import recall

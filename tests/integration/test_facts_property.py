@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
-from recollect.core.facts import believed, overlap, true_at
+from recollect.core.knowledge.facts import believed, overlap, true_at
 from recollect.models.knowledge import NewFact, Span
 from recollect.settings import Settings
 from recollect.wiring import connected

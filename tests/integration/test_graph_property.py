@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integration.fact_rows import open_facts
-from recollect.core.graph import FAN, Step
+from recollect.core.knowledge.graph import FAN, Step
 from recollect.models.recall import Times
 from recollect.store.graph import Bounds, walk
 from sizes import Sizes

@@ -12,7 +12,7 @@ import pytest
 import command_line
 from command_line import settings_of
 from dify_database import ACCOUNT, APP, BEGINNING, NIL, TENANT, YEARS, fill_quickly, identify, made_dify
-from recollect.core import import_dify as dify_words
+from recollect.core.imports import dify as dify_words
 from recollect.errors import NotFoundError, SetupError
 from recollect.models.conversations import LEGACY, MessageStatus, Window
 from recollect.models.imports import DifyImport, UserBy

@@ -37,8 +37,8 @@ from foreign_exports import (
     zip_up,
 )
 from programs import COMMAND
-from recollect.core.import_harvest import MALFORMED, TWICE
-from recollect.core.import_text import RENAMED
+from recollect.core.imports.found import MALFORMED, TWICE
+from recollect.core.imports.text import RENAMED
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Window
 from recollect.models.imports import Document, FileImport, Format, UserField

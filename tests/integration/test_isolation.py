@@ -12,8 +12,8 @@ from psycopg import errors, sql
 from conftest import http_client, new_key
 from recollect.channels import vector
 from recollect.channels.vector import VectorChannel
-from recollect.core.cues import read
-from recollect.core.terms import analyse, hash_term, slot_of
+from recollect.core.recall.cues import read
+from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage, Window

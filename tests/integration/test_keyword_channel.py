@@ -14,7 +14,7 @@ import pytest
 from accesses import with_access
 from recollect.channels import keyword as channel
 from recollect.channels.keyword import KeywordChannel
-from recollect.core.cues import read
+from recollect.core.recall.cues import read
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Facets
 from recollect.store.scopes import locate

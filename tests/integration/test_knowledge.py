@@ -13,7 +13,7 @@ import pytest
 from psycopg import errors
 
 from conftest import new_key
-from recollect.core.names import similarity
+from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.store import entities, facts

@@ -19,9 +19,9 @@ from integration.scripted_chat import chatting
 from integration.test_client import serving
 from recollect import Kind, NewMemory, NewMessage, Role, sync
 from recollect.client import Client
-from recollect.core.erasure import Restatement
-from recollect.core.insights import Questions
-from recollect.core.tokens import estimate
+from recollect.core.agents.reflection import Questions
+from recollect.core.memories.erasure import Restatement
+from recollect.core.text.tokens import estimate
 from recollect.doors.http.app import create_app
 from recollect.errors import BudgetError, ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, SetupError
 from recollect.jobs.worker import SPREAD_SECONDS, Patience, build_app, keep_reason, run_worker

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.core.retention import Rules
+from recollect.core.conversations.retention import Rules
 from recollect.jobs.retain import tidy_ledger
 from recollect.store.ledger import Entry, enter, fold, read_sums
 

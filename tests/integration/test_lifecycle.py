@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from conftest import http_client, new_key
-from recollect.core.retention import Rules
+from recollect.core.conversations.retention import Rules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.jobs.worker import Duties, build_app
 from recollect.models.agents import Profile

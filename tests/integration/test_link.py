@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from scripted_digests import Script, entity, fact
 
-from recollect.core.resolution import AnyMatches
+from recollect.core.knowledge.entities import AnyMatches
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from past import LONG_AGO, amend, end, moment, scope_of, state, year
-from recollect.core.terms import analyse, hash_term, slot_of
+from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
 from recollect.models.conversations import NewMessage, Window

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import addresses_of, execute
 from folders import open_folder
-from recollect.core.erasure import Restatement
+from recollect.core.memories.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.conversations import Attachment, ConversationState, NewMessage, Part, PartType

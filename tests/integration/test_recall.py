@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect.core.terms import analyse, analyse_cue, average_length, inverse_frequency, weigh
+from recollect.core.text.terms import analyse, analyse_cue, average_length, inverse_frequency, weigh
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from accesses import with_access
 from conftest import new_key
 from past import moment as note_moment
-from recollect.core.identity import memory_id
-from recollect.core.lineups import Kept
-from recollect.core.retention import Rules
+from recollect.core.conversations.retention import Rules
+from recollect.core.memories.ids import memory_id
+from recollect.core.recall.kept import Kept
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.retain import prune_recalls, retain
 from recollect.llm.fake import FakeEmbedder
@@ -229,9 +230,8 @@ cues = st.builds(
 async def test_kept_recalls_are_replayed_to_the_last_bit(mind, owner):
     # Nothing is given up here because the machine has much else to do.
     mind.access.parts.database.deadline_seconds = 300
-    mind = replace(
-        mind, deadline_seconds=300, parts=replace(mind.access.parts, channel_seconds=60, embed_wait_seconds=60)
-    )
+    parts = replace(mind.access.parts, channel_seconds=60, embed_wait_seconds=60)
+    mind = with_access(mind, deadline_seconds=300, parts=parts)
     await mind.remember(
         [NewMemory(f"{WORDS[n % 9]} {WORDS[n % 7]} {n % 11}", importance=n % 9 + 1) for n in range(200)]
     )

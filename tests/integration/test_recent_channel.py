@@ -10,7 +10,7 @@ import pytest
 
 from accesses import with_access
 from recollect.channels.recent import EVERY_KIND, QUERIES, RecentChannel
-from recollect.core.cues import read
+from recollect.core.recall.cues import read
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue

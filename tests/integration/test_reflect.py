@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from conftest import http_client, new_key
-from recollect.core.insights import Insight, Insights, Questions
+from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, UnavailableError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.agents import Reflection

@@ -19,7 +19,7 @@ from accesses import with_access
 from command_line import settings_of
 from conftest import execute, http_client, new_key
 from recollect.client import Client, RemoteMind
-from recollect.core.terms import analyse
+from recollect.core.text.terms import analyse
 from recollect.doors import jsonl
 from recollect.errors import RecollectError, UnavailableError
 from recollect.jobs import worker

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from integration.scripted_digests import entity, fact
-from recollect.core.digests import AnyDigest
-from recollect.core.resolution import AnyMatches
+from recollect.core.knowledge.digests import AnyDigest
+from recollect.core.knowledge.entities import AnyMatches
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden, read_mind
-from recollect.core.scoring import Considered, score, settle
+from recollect.core.agents.scoring import Considered, score, settle
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, Weighing

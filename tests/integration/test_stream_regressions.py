@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from accesses import with_access
-from recollect.core.insights import Insight, Insights, Questions
+from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.jobs.embed import active_space, fill_space
 from recollect.llm.fake import FakeChatModel

@@ -14,10 +14,10 @@ import pytest
 import tiktoken
 
 import recollect
-from recollect.core.budget import fit
-from recollect.core.messages import count_tokens
-from recollect.core.threads import NIL, Node, walk
-from recollect.core.tokens import ESTIMATE, estimate
+from recollect.core.conversations.budget import fit
+from recollect.core.conversations.messages import count_tokens
+from recollect.core.conversations.threads import NIL, Node, walk
+from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.llm.tokens import Estimate
 from recollect.models.conversations import (
     LEGACY,

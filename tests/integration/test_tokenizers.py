@@ -21,7 +21,7 @@ import tiktoken_ext.openai_public as published
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.core.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
+from recollect.core.text.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
 from recollect.errors import SetupError
 from recollect.llm import tokens, vocabulary
 from recollect.llm.tokens import load_tokenizers

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from integration.test_enrich import NOON, ROWING, TAXES, dialogue, digest, plain, run, scripted, segments_of
-from recollect.core.spreading import steady
+from recollect.core.topics.rating import steady
 from recollect.models.agents import Profile
 from recollect.models.topics import Reach
 from recollect.verbs.steps import choose_steps

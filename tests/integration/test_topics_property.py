@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.core.spreading import collect, relink
-from recollect.core.topics import encode, parse_topic, prefixes, show_topic
+from recollect.core.topics.paths import encode, parse_topic, prefixes, show_topic
+from recollect.core.topics.rating import collect, relink
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.mind import Mind
 from recollect.models.memories import NewMemory

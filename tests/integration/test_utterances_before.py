@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dify_database import made_dify
-from recollect.core.terms import BEFORE, embedded_text
+from recollect.core.text.terms import BEFORE, embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage

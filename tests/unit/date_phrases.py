@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from recollect.core.dates import find_periods
+from recollect.core.dates.find import find_periods
 
 Spans = list[tuple[datetime, datetime]]
 """On the wall clock of whoever asks, and reckoned with as if in UTC."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.associations import read_as_original, read_triple
-from recollect.core.keywords import keywords_of
+from recollect.core.agents.reflection import read_as_original, read_triple
+from recollect.core.text.keywords import keywords_of
 from recollect.models.memories import Kind, Triple
 
 TRIPLES = st.builds(Triple, *[st.text(max_size=20)] * 3)

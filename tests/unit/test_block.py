@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.block import (
+from recollect.core.conversations.block import (
     CLOSING,
     GROUPS,
     HEADING,
@@ -29,8 +29,8 @@ from recollect.core.block import (
     write_line,
     write_summary,
 )
-from recollect.core.budget import ELLIPSIS
-from recollect.core.excerpts import Quote
+from recollect.core.conversations.budget import ELLIPSIS
+from recollect.core.text.similar import Quote
 from recollect.llm.tokens import load_tokenizers
 from recollect.models.blocks import Level
 from recollect.models.memories import Kind, Memory, Role, Triple

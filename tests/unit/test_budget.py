@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.budget import (
+from recollect.core.conversations.budget import (
     ELLIPSIS,
     Fitted,
     Portions,
@@ -27,8 +27,8 @@ from recollect.core.budget import (
     prune_upstream,
     shorten,
 )
-from recollect.core.messages import count_tokens, to_prompt, written
-from recollect.core.threads import Node, walk
+from recollect.core.conversations.messages import count_tokens, to_prompt, written
+from recollect.core.conversations.threads import Node, walk
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Attachment, Message, MessageStatus, Part, PartType, Shares
 from recollect.models.memories import Role

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core import checks, vectors
+from recollect.core.memories import checks, vectors
+from recollect.core.recall.checks import check_cue, check_weighing
+from recollect.core.text.checks import check_idempotency_key, check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue, Mode, Weighing
@@ -66,24 +68,24 @@ def test_a_call_holds_one_to_a_thousand_memories(count):
 )
 def test_scopes_that_could_look_like_others_are_refused(agent, user):
     with pytest.raises(InvalidInputError, match=r"agent|user"):
-        checks.check_scope(agent, user)
+        check_scope(agent, user)
 
 
 def test_plain_scopes_are_accepted():
-    checks.check_scope("Ada.L-1_x:y@z", "")
-    checks.check_scope("a", "b" * 128)
+    check_scope("Ada.L-1_x:y@z", "")
+    check_scope("a", "b" * 128)
 
 
 @pytest.mark.parametrize("key", ["x" * 256, "tab\there", "é", "\0"])
 def test_idempotency_keys_are_printable_ascii(key):
     with pytest.raises(InvalidInputError, match="Idempotency-Key"):
-        checks.check_idempotency_key(key)
+        check_idempotency_key(key)
 
 
 @pytest.mark.parametrize("cue", [Cue("x", min_trust=101), Cue("x", min_trust=-1), Cue("x" * 8_001), Cue("x", limit=-1)])
 def test_absurd_cues_are_refused(cue):
     with pytest.raises(InvalidInputError):
-        checks.check_cue(cue)
+        check_cue(cue)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3).filter(lambda row: np.linalg.norm(row) > 1e-5))
@@ -115,7 +117,7 @@ def test_embeddings_that_are_none_are_refused(row):
     ],
 )
 def test_weights_within_bounds_are_accepted(weighing):
-    checks.check_weighing(weighing)
+    check_weighing(weighing)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1_000.1, float("nan"), float("inf"), float("-inf")])
@@ -123,16 +125,16 @@ def test_weights_within_bounds_are_accepted(weighing):
 def test_weights_out_of_bounds_are_refused_by_name(field, value):
     weighing = Weighing(**{field: (1.0, value, 1.0) if field == "gains" else value})
     with pytest.raises(InvalidInputError, match=f"^{field} must be between 0 and 1000"):
-        checks.check_weighing(weighing)
+        check_weighing(weighing)
 
 
 @pytest.mark.parametrize("gains", [(), (1.0, 1.0), (1.0,) * 4])
 def test_gains_are_three(gains):
     with pytest.raises(InvalidInputError, match="three"):
-        checks.check_weighing(Weighing(gains=gains))
+        check_weighing(Weighing(gains=gains))
 
 
 @pytest.mark.parametrize("decay", [0.0, -0.5, 1.0000001, float("nan"), float("inf")])
 def test_a_decay_lets_something_fade_and_nothing_grow(decay):
     with pytest.raises(InvalidInputError, match="decay must be above 0 and at most 1"):
-        checks.check_weighing(Weighing(decay=decay))
+        check_weighing(Weighing(decay=decay))

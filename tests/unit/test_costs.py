@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from procrastinate.jobs import Job
 
-from recollect.core.costs import Price, choose_limit, read_prices, reckon
+from recollect.core.service.costs import Price, choose_limit, read_prices, reckon
 from recollect.errors import BudgetError, SetupError, UnavailableError
 from recollect.jobs.worker import LONGEST_WAIT_SECONDS, SPREAD_SECONDS, Patience
 

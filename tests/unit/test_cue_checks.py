@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.checks import check_cue, check_weights
-from recollect.core.zones import find_zone
+from recollect.core.dates.periods import find_zone
+from recollect.core.recall.checks import check_cue, check_weights
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Cue
 
@@ -69,7 +69,7 @@ def test_utc_is_known_without_any_database_of_zones(monkeypatch):
     def nowhere(name):
         raise KeyError(name)
 
-    monkeypatch.setattr("recollect.core.zones.ZoneInfo", nowhere)
+    monkeypatch.setattr("recollect.core.dates.periods.ZoneInfo", nowhere)
     assert find_zone("UTC") is UTC
     with pytest.raises(InvalidInputError, match="zone"):
         find_zone("Europe/Berlin")

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.asking import find_asked
-from recollect.core.cues import LONGEST_QUESTION, find_keywords, find_paths, find_terms, read
+from recollect.core.recall.cues import LONGEST_QUESTION, find_asked, find_keywords, find_paths, find_terms, read
 from recollect.models.recall import Asks, Cue, Script
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.dates import find_periods
-from recollect.core.dates_en_words import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SHIFTS, WEEKDAYS
-from recollect.core.dates_feasts import CHINESE_FEASTS, ENGLISH_FEASTS, LUNAR
-from recollect.core.dates_rating import MOST_PERIODS, choose, rate, rate_moment
-from recollect.core.dates_zh_rules import YEAR_PARTS, read_number
+from recollect.core.dates.chinese_rules import YEAR_PARTS, read_number
+from recollect.core.dates.english_rules import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SHIFTS, WEEKDAYS
+from recollect.core.dates.find import find_periods
+from recollect.core.dates.holidays import CHINESE_FEASTS, ENGLISH_FEASTS, LUNAR
+from recollect.core.dates.periods import MOST_PERIODS, choose, rate, rate_moment
 from recollect.models.recall import Period
 from unit.date_phrases import NOW, find, read_phrases, read_span
 

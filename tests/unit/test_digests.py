@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.checks import CONTROL, EARLIEST, LATEST, check_new_memory
-from recollect.core.digests import (
+from recollect.core.knowledge.digests import (
     LONGEST_DESCRIPTION,
     LONGEST_KEYWORD,
     LONGEST_LABEL,
@@ -31,8 +30,10 @@ from recollect.core.digests import (
     Digest,
     salvage,
 )
-from recollect.core.names import normalise_name
-from recollect.core.sieve import read_moment
+from recollect.core.memories.checks import check_new_memory
+from recollect.core.text.answers import read_moment
+from recollect.core.text.checks import EARLIEST, LATEST
+from recollect.core.text.names import CONTROL, normalise_name
 from recollect.models.knowledge import EntityType, Mention, Salvaged, Span, Statement
 from recollect.models.memories import Kind, NewMemory, Triple
 from sizes import Sizes

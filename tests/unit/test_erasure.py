@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.erasure import Erasure, Restatement, decide, restate
+from recollect.core.memories.erasure import Erasure, Restatement, decide, restate
 from recollect.models.memories import Kind, Triple
 
 

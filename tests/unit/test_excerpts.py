@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.excerpts import MOST_WHOLE, excerpt
+from recollect.core.text.similar import MOST_WHOLE, excerpt
 
 
 def split(run, *, compact=False):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.export_graph import ADD_ENTITIES, ADD_FACTS, UNWRITABLE, CypherText, GraphmlText
+from recollect.core.knowledge.graph_export import ADD_ENTITIES, ADD_FACTS, UNWRITABLE, CypherText, GraphmlText
 from recollect.models.knowledge import Entity, EntityType, Relation
 
 MAY = datetime(2025, 5, 1, 12, tzinfo=UTC)

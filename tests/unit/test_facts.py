@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.facts import (
+from recollect.core.knowledge.facts import (
     Amendment,
     amend,
     assume_start,

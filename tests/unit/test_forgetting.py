@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
-from recollect.core.forgetting import (
+from recollect.core.memories.fading import (
     Policy,
     Remembered,
     complete_rules,

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core import fusion
-from recollect.core.fusion import FLOORS, Floor
-from recollect.core.joining import join
-from recollect.core.weights import usual_weights
+from recollect.core.recall import fusion
+from recollect.core.recall.fusion import FLOORS, Floor, join
+from recollect.core.recall.weights import usual_weights
 from recollect.models.recall import Candidate, ChannelScore, Facets, Lineup, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}

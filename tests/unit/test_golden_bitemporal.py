@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from generative_agents import read_golden
-from recollect.core.facts import amend, believed, place
+from recollect.core.knowledge.facts import amend, believed, place
 from recollect.models.knowledge import Fact, Span
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from generative_agents import MINDS, SavedMind, read_golden, read_mind
-from recollect.core.keywords import file_under, keywords_of, normalise_keyword
-from recollect.core.reflection import gather
-from recollect.core.scoring import Considered, score, settle
+from recollect.core.agents.reflection import gather
+from recollect.core.agents.scoring import Considered, score, settle
+from recollect.core.text.keywords import file_under, keywords_of, normalise_keyword
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Candidate, Mode, Tally, Weighing
 from recollect.models.service import Caller, Scope

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from generative_agents import read_golden
-from recollect.core.budget import fit, fit_upstream, prune_upstream
-from recollect.core.messages import to_prompt
-from recollect.core.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
+from recollect.core.conversations.budget import fit, fit_upstream, prune_upstream
+from recollect.core.conversations.messages import to_prompt
+from recollect.core.conversations.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.memories import Role
 

@@ -8,8 +8,17 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core import graph
-from recollect.core.graph import MOST_PIECES, Step, find_leaders, find_paths, is_whole, measure_depths, rate, spot_names
+from recollect.core.knowledge import graph
+from recollect.core.knowledge.graph import (
+    MOST_PIECES,
+    Step,
+    find_leaders,
+    find_paths,
+    is_whole,
+    measure_depths,
+    rate,
+    spot_names,
+)
 
 
 def entity(number):

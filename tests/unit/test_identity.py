@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.identity import LARGEST_BATCH, fingerprint, first_id_after, memory_id
+from recollect.core.memories.ids import LARGEST_BATCH, fingerprint, first_id_after, memory_id
 from recollect.models.memories import Kind, NewMemory
 
 moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001 - bounds

@@ -16,10 +16,9 @@ from foreign_exports import (
     moment,
     name,
 )
-from recollect.core import import_chatgpt as chatgpt
-from recollect.core import import_claude as claude
-from recollect.core.import_harvest import MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.import_text import CLEANED, LARGE, LONG, TIMELESS
+from recollect.core.imports import chatgpt, claude
+from recollect.core.imports.found import MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.imports.text import CLEANED, LARGE, LONG, TIMELESS
 from recollect.models.conversations import Attachment, Part, PartType
 from recollect.models.imports import UserField
 from recollect.models.memories import Kind, Role

@@ -25,13 +25,9 @@ from foreign_exports import (
     zep_message,
     zep_thread,
 )
-from recollect.core import import_chatgpt, import_formats
-from recollect.core import import_graphiti as graphiti
-from recollect.core import import_letta as letta
-from recollect.core import import_mem0 as mem0
-from recollect.core import import_zep as zep
-from recollect.core.import_harvest import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.import_text import LARGE, TIMELESS, digest, to_identifier, to_moment
+from recollect.core.imports import chatgpt, formats, graphiti, letta, mem0, zep
+from recollect.core.imports.found import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.imports.text import LARGE, TIMELESS, digest, to_identifier, to_moment
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Part, PartType
 from recollect.models.imports import FileImport, Format, UserField
@@ -170,7 +166,7 @@ def test_a_letta_agent_is_read_as_it_spoke():
     assert harvest.memories[0].memory.metadata["letta"]["label"] == "human"
     assert remarks(harvest) == {
         letta.PROMPTS: 1, letta.REASONING: 2, letta.RECEIPTS: 1, letta.EVENTS: 1, letta.BLANK: 1,
-        import_chatgpt.EMPTY: 1, import_chatgpt.OTHER: 1,
+        chatgpt.EMPTY: 1, chatgpt.OTHER: 1,
     }  # fmt: skip
 
 
@@ -288,7 +284,7 @@ def test_threads_of_zep_with_a_graph_and_its_episodes():
     fact = harvest.facts[0]
     assert (fact.fact.subject, fact.fact.object, fact.fact.object_type) == ("Li", "tea", EntityType.THING)
     assert (fact.sources, fact.owner) == (("e2",), {UserField.USER_ID: "li"})
-    assert remarks(harvest) == {import_chatgpt.EMPTY: 1, zep.SAID_TWICE: 1}
+    assert remarks(harvest) == {chatgpt.EMPTY: 1, zep.SAID_TWICE: 1}
 
 
 def test_a_thread_of_zep_in_several_entries_is_one():
@@ -350,11 +346,11 @@ def test_another_file_is_refused_with_one_sentence_on_how_to_come_by_the_right_o
 
 
 def test_whose_export_a_file_is():
-    problem = import_formats.refuse(FileImport(Format.MEM0, "ada"), [{"chat_messages": []}])
+    problem = formats.refuse(FileImport(Format.MEM0, "ada"), [{"chat_messages": []}])
     assert "recollect import claude" in str(problem)
-    assert "recollect import" not in str(import_formats.refuse(FileImport(Format.MEM0, "ada"), [{"x": 1}]))
+    assert "recollect import" not in str(formats.refuse(FileImport(Format.MEM0, "ada"), [{"x": 1}]))
     with pytest.raises(InvalidInputError, match="user-id, agent-id, run-id"):
-        import_formats.check_order(FileImport(Format.MEM0, "ada", user_by=UserField.ACCOUNT))
+        formats.check_order(FileImport(Format.MEM0, "ada", user_by=UserField.ACCOUNT))
 
 
 @pytest.mark.parametrize(("value", "read"), [

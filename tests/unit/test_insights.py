@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.checks import check_cue, check_new_memory
-from recollect.core.insights import (
+from recollect.core.agents.reflection import (
     LONGEST_NOTE,
     Insight,
     Insights,
@@ -22,6 +21,8 @@ from recollect.core.insights import (
     number_notes,
     to_thoughts,
 )
+from recollect.core.memories.checks import check_new_memory
+from recollect.core.recall.checks import check_cue
 from recollect.llm.prompt import fill_prompt
 from recollect.models.memories import Kind, Memory, Triple
 from recollect.models.recall import Cue

@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.item_writes import (
-    Standing,
-    conclude,
-    find_remembered,
-    fingerprint_operations,
-    read_back,
-    write_down,
-)
-from recollect.core.items import (
+from recollect.core.items.rules import (
     Condition,
     before_gap,
     bound_paths,
@@ -28,6 +20,14 @@ from recollect.core.items import (
     match_suffix,
     match_under,
     prepare_where,
+)
+from recollect.core.items.writes import (
+    Standing,
+    conclude,
+    find_remembered,
+    fingerprint_operations,
+    read_back,
+    write_down,
 )
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.items import DropItem, GetItem, PutItem

@@ -12,17 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.core.fusion import fuse
-from recollect.core.lineups import (
-    Kept,
-    decode,
-    encode,
-    from_cue,
-    is_same,
-    list_memories,
-    rank_anew,
-    to_cue,
-)
+from recollect.core.recall.fusion import fuse
+from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_anew, to_cue
 from recollect.errors import InvalidInputError
 from recollect.models.kept import Fate, KeptHit
 from recollect.models.memories import Kind

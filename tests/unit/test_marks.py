@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.feedback import check_feedback, judge
+from recollect.core.agents.feedback import check_feedback, judge
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback, Mark
 from recollect.models.memories import Kind, Memory, Triple

@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.cues import read
-from recollect.core.matches import MOST_FOUND, MOST_SHOWN, Match, Matches, choose_shown, describe, extend, read_day
-from recollect.core.zones import find_zone
+from recollect.core.dates.periods import find_zone
+from recollect.core.recall.cues import read
+from recollect.core.recall.model_cues import (
+    MOST_FOUND,
+    MOST_SHOWN,
+    Match,
+    Matches,
+    choose_shown,
+    describe,
+    extend,
+    read_day,
+)
 from recollect.models.recall import Cue
 from recollect.models.topics import Topic
 

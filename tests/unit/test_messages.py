@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.messages import count_images, count_tokens, said, to_prompt, to_text, written
+from recollect.core.conversations.messages import count_images, count_tokens, said, to_prompt, to_text, written
 from recollect.models.conversations import Attachment, Message, NewMessage, Part, PartType
 from recollect.models.memories import Role
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.names import LONGEST_KEY, normalise_name, normalise_predicate, similarity, trigrams
+from recollect.core.text.names import LONGEST_KEY, normalise_name, normalise_predicate, similarity, trigrams
 
 TEXTS = st.text(st.characters(codec=None), max_size=40)
 

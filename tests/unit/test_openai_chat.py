@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import BaseModel, Field
 
-from recollect.core.tokens import estimate
+from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
 from recollect.llm.breaker import Breaker
 from recollect.llm.chat import ChatModel, Said, Usage

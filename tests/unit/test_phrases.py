@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generative_agents import read_json
-from recollect.core.checks import check_line, check_text
-from recollect.core.phrases import LONGEST_LABEL, find_keywords, label, split_sentences, summarise, telling_terms
+from recollect.core.text.checks import check_line, check_text
+from recollect.core.text.phrases import LONGEST_LABEL, find_keywords, label, split_sentences, summarise, telling_terms
 
 ENGLISH = [
     "Hi! My dog Rex is sick. The vet, Dr. Lee, said that it is an ear infection.",

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.fusion import fuse, rate
-from recollect.core.weights import NAMES, usual_weights
+from recollect.core.recall.fusion import fuse, rate
+from recollect.core.recall.weights import NAMES, usual_weights
 from recollect.models.memories import Kind
 from recollect.models.recall import Asks, Candidate, Facets, Lineup, Period, Script, Trait
 

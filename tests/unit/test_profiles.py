@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.checks import check_profile
-from recollect.core.profiles import from_profile, to_profile
+from recollect.core.agents.profiles import check_profile, from_profile, to_profile
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind

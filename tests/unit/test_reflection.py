@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.reflection import DEFAULT_THRESHOLD, Unreflected, gather
+from recollect.core.agents.reflection import DEFAULT_THRESHOLD, Unreflected, gather
 
 importances = st.lists(st.integers(1, 10).map(float), max_size=8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.core.rerun import TYPICAL_COMPLETION, Past, Telling, expect, keep_apart, name_statement, tell
+from recollect.core.knowledge.rerun import TYPICAL_COMPLETION, Past, Telling, expect, keep_apart, name_statement, tell
 from recollect.models.knowledge import Cost, Fact, Mention, Salvaged, Span, Statement
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.resolution import (
+from recollect.core.knowledge.entities import (
     AnyMatches,
     Candidate,
     Doubt,

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.core.checks import check_profile
-from recollect.core.retention import Rules, Standing, find_due, move, rules_for, usual_rules
+from recollect.core.agents.profiles import check_profile
+from recollect.core.conversations.retention import Rules, Standing, find_due, move, rules_for, usual_rules
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.conversations import ConversationState

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.scoring import FARTHEST, NEGLIGIBLE, Considered, Settled, horizon, scale, score, settle
+from recollect.core.agents.scoring import FARTHEST, NEGLIGIBLE, Considered, Settled, horizon, scale, score, settle
 from recollect.models.memories import Kind
 from recollect.models.recall import Mode, Tally, Weighing
 from sizes import Sizes

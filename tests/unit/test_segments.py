@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.segments import NOTHING, Rules, Running, finish, follow, lapse, segment, to_turn
+from recollect.core.knowledge.segments import NOTHING, Rules, Running, finish, follow, lapse, segment, to_turn
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Ending, Segment, Turn
 

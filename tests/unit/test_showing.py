@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.showing import Showing, displace, fade, level_of, reckon, register
+from recollect.core.conversations.shown import Showing, displace, fade, level_of, reckon, register
 from recollect.models.blocks import Level
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from recollect.core.similar import collapse
+from recollect.core.text.similar import collapse
 from recollect.models.recall import Ranked
 
 

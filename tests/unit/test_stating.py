@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.facts import restate
-from recollect.core.new_facts import check_new_facts, fingerprint_facts, tell, to_memory
-from recollect.core.stating import Stated, find_clashes, plan
+from recollect.core.knowledge.fact_plan import Stated, find_clashes, plan
+from recollect.core.knowledge.facts import restate
+from recollect.core.knowledge.new_facts import check_new_facts, fingerprint_facts, tell, to_memory
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Fact, NewFact, Span
 

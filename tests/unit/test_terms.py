@@ -11,8 +11,8 @@ import Stemmer
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.core.keywords import normalise_keyword
-from recollect.core.terms import (
+from recollect.core.text.keywords import normalise_keyword
+from recollect.core.text.terms import (
     LONGEST_WORD,
     MOST_CUE_TERMS,
     SLOTS,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
+from recollect.core.conversations.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
 from recollect.errors import InvalidInputError, NotFoundError
 from sizes import Sizes
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
+from recollect.core.text.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens import Estimate
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
-from recollect.core.names import normalise_name
-from recollect.core.spreading import collect, rate_recency, relink, steady
-from recollect.core.topics import (
+from recollect.core.text.names import normalise_name
+from recollect.core.topics.paths import (
     LONGEST_LABELS,
     MOST_LEVELS,
     Node,
@@ -27,6 +26,7 @@ from recollect.core.topics import (
     read_topic,
     show_topic,
 )
+from recollect.core.topics.rating import collect, rate_recency, relink, steady
 from recollect.errors import InvalidInputError
 from recollect.models.topics import Reach, Topic, TopicLink, TopicTree
 from topic_cases import at, links_of, reach_of, references

@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.transcripts import find_names, fit_facts, write_facts, write_transcript
+from recollect.core.knowledge.transcripts import find_names, fit_facts, write_facts, write_transcript
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import Fact, Span
 from recollect.models.memories import Role

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core import scoring, tuning
+from recollect.core.agents import scoring, tuning
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Mode, Weighing
 

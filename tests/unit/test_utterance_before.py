@@ -7,8 +7,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.appends import Linked, compare_heard, find_before, quote_before, to_memory
-from recollect.core.terms import BEFORE, embedded_text, utterance_before
+from recollect.core.conversations.appends import Linked, compare_heard, find_before, quote_before, to_memory
+from recollect.core.text.terms import BEFORE, embedded_text, utterance_before
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.memories import NewMemory, Role
 

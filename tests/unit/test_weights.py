@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recollect.core.weights import CHOSEN, EVERY_CHANNEL, LEARNED, NAMES, USUAL_CHANNELS, usual_weights
+from recollect.core.recall.weights import CHOSEN, EVERY_CHANNEL, LEARNED, NAMES, USUAL_CHANNELS, usual_weights
 from recollect.models.recall import Script
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "recall.md"

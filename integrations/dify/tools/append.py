@@ -2,8 +2,7 @@
 
 import memory_tool
 
-from recollect.models.conversations import NewMessage
-from recollect.models.memories import Role
+from recollect.models import NewMessage, Role
 
 
 class Append(memory_tool.MemoryTool):

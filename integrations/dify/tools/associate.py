@@ -2,7 +2,7 @@
 
 import memory_tool
 
-from recollect.models.memories import Triple
+from recollect.models import Triple
 
 
 class Associate(memory_tool.MemoryTool):

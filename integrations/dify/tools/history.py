@@ -3,7 +3,7 @@
 import memory_tool
 
 from recollect.errors import NotFoundError
-from recollect.models.conversations import Window
+from recollect.models import Window
 
 
 class History(memory_tool.MemoryTool):

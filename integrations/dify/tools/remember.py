@@ -2,7 +2,7 @@
 
 import memory_tool
 
-from recollect.models.memories import NewMemory
+from recollect.models import NewMemory
 
 
 class Remember(memory_tool.MemoryTool):

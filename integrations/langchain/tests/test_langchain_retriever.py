@@ -10,8 +10,7 @@ from langchain_core.documents import Document
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from recollect_langchain import Connection, RecollectRetriever
 
-from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue
+from recollect.models import Cue, Kind, NewMemory
 
 FACTS = [
     NewMemory("Li drinks green tea in the morning", speaker="li", metadata={"source": "talk"}),

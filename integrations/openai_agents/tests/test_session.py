@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from recollect_openai_agents import RecollectSession, memory_tools
 
 from recollect.client import Client
-from recollect.models.conversations import NewMessage
-from recollect.models.memories import Role
+from recollect.models import NewMessage, Role
 
 ITEMS = [
     {"role": "user", "content": "I prefer green tea."},

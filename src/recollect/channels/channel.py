@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from recollect.core.cues import Reading
+from recollect.core.recall.cues import Reading
 from recollect.models.recall import Candidate, Tally
 from recollect.store.db import Connection
 from recollect.store.scopes import Place

@@ -9,9 +9,9 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.cues import Reading
-from recollect.core.dates_rating import choose, rate
-from recollect.core.terms import slot_of
+from recollect.core.dates.periods import choose, rate
+from recollect.core.recall.cues import Reading
+from recollect.core.text.terms import slot_of
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
 from recollect.store.db import Connection

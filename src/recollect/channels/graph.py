@@ -8,8 +8,8 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
-from recollect.core.cues import Reading
-from recollect.core.graph import Step, is_whole, measure_depths, rate, spot_names
+from recollect.core.knowledge.graph import Step, is_whole, measure_depths, rate, spot_names
+from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
 from recollect.store.db import Connection

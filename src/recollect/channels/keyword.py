@@ -8,8 +8,8 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.cues import Reading
-from recollect.core.keywords import file_under
+from recollect.core.recall.cues import Reading
+from recollect.core.text.keywords import file_under
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
 from recollect.store.db import Connection

@@ -12,8 +12,8 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.cues import Reading
-from recollect.core.terms import hash_term, slot_of
+from recollect.core.recall.cues import Reading
+from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place

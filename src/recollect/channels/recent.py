@@ -8,7 +8,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal
-from recollect.core.cues import Reading
+from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
 from recollect.store.db import Connection

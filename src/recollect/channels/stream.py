@@ -8,8 +8,8 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.cues import Reading
-from recollect.core.scoring import Settled, horizon, settle
+from recollect.core.agents.scoring import Settled, horizon, settle
+from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Mode, Tally
 from recollect.store.db import Connection

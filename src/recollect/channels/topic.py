@@ -9,9 +9,9 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
-from recollect.core.cues import Reading
-from recollect.core.spreading import PARENT_TAKEN, RELATED_TAKEN, Found, rank
-from recollect.core.topics import encode, find_topics
+from recollect.core.recall.cues import Reading
+from recollect.core.topics.paths import encode, find_topics
+from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, Found, rank
 from recollect.models.topics import Reach, TopicSource
 from recollect.store.db import Connection
 from recollect.store.scopes import Place

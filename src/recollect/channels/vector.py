@@ -12,7 +12,7 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.cues import Reading
+from recollect.core.recall.cues import Reading
 from recollect.models.recall import Candidate
 from recollect.store.db import Connection
 from recollect.store.scopes import Place

@@ -14,7 +14,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from recollect import errors
-from recollect.core.checks import count_characters
+from recollect.core.memories.checks import count_characters
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue

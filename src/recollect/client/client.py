@@ -28,7 +28,7 @@ from recollect.client.knowledge import RemoteKnowledge
 from recollect.client.recalls import RemoteRecalls
 from recollect.client.topics import RemoteTopics
 from recollect.client.transport import Line
-from recollect.core.feedback import judge
+from recollect.core.agents.feedback import judge
 from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
 from recollect.models.conversations import Conversations, ConversationState
 from recollect.models.memories import JSON, Memory, NewMemory, Page, Receipt, Triple

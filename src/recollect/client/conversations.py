@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from recollect.client.bodies import Shape, to_cue_body, to_message_body, to_window_body
 from recollect.client.fading import Sender
-from recollect.core.messages import Utterance, as_messages
+from recollect.core.conversations.messages import Utterance, as_messages
 from recollect.models.conversations import (
     Appended,
     Context,

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from recollect.client.bodies import Shape
 from recollect.client.fading import Sender
-from recollect.core.item_verbs import ItemVerbs
-from recollect.core.items import check_operations, is_write
+from recollect.core.items.rules import check_operations, is_write
+from recollect.core.items.verbs import ItemVerbs
 from recollect.models.items import (
     DropItem,
     FindItems,

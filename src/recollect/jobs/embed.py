@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.terms import embedded_text
+from recollect.core.text.terms import embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, serves
 from recollect.models.service import EmbeddingSpace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.core.forgetting import policy_by
+from recollect.core.memories.fading import policy_by
 from recollect.jobs.progress import telling
 from recollect.store import fading, scopes
 from recollect.store.db import Database

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from recollect.core.identity import first_id_after
-from recollect.core.retention import Rules
+from recollect.core.conversations.retention import Rules
+from recollect.core.memories.ids import first_id_after
 from recollect.errors import ConflictError
 from recollect.jobs.settle import settle_scope
 from recollect.models.conversations import Due

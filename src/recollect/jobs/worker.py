@@ -18,8 +18,8 @@ from procrastinate.jobs import Job, Status
 from procrastinate.middleware import AsyncCallNext, TaskMiddleware
 from procrastinate.worker import Worker
 
-from recollect.core.retention import Rules
-from recollect.core.segments import USUAL
+from recollect.core.conversations.retention import Rules
+from recollect.core.knowledge.segments import USUAL
 from recollect.errors import BudgetError, EmbedderError, LeaseLostError, RecollectError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.enrich import Enriching, close_silent, embed_first

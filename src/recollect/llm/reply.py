@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from recollect.core.tokens import estimate
+from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError
 from recollect.llm.chat import Answer, Said, Usage
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from recollect.core.tokens import ESTIMATE, TOKENIZERS, estimate
+from recollect.core.text.tokens import ESTIMATE, TOKENIZERS, estimate
 from recollect.errors import SetupError
 from recollect.llm.vocabulary import VOCABULARIES, find_vocabulary, load_vocabulary
 

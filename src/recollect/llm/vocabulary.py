@@ -10,10 +10,13 @@ import lzma
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-
-from tiktoken import Encoding  # Only this class: the registry of the library would ask the network for a vocabulary.
+from typing import TYPE_CHECKING
 
 from recollect.errors import SetupError
+from recollect.loading import load
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
 
 FOLDER = Path(__file__).parent / "vocabularies"
 INSTALL_EXTRA = "pip install '.[tokens-cn]' in a checkout of Recollect"
@@ -145,7 +148,11 @@ def _build(name: str) -> Encoding:
     vocabulary = VOCABULARIES[name]
     data = _read_verified(find_vocabulary(name), vocabulary)
     ranks = _read_merges(data) if vocabulary.file.endswith(".json") else _read_ranks(data)
-    return Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={})
+    # Only this class of tiktoken is used: its registry would ask the network for a vocabulary.
+    encoding: Encoding = load("tiktoken").Encoding(
+        name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={}
+    )
+    return encoding
 
 
 def _read_verified(path: Path, vocabulary: Vocabulary) -> bytes:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from recollect.core.bounds import check_all_users, check_right
+from recollect.core.service.rights import check_all_users, check_right
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.feedback import judge
+from recollect.core.agents.feedback import judge
 from recollect.mind.access import Access, within
 from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
 from recollect.models.memories import JSON, Memory, Triple

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.core.messages import Utterance, as_messages
+from recollect.core.conversations.messages import Utterance, as_messages
 from recollect.mind.access import Access, right_for, within
 from recollect.models.conversations import (
     Appended,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.core.item_verbs import ItemVerbs
-from recollect.core.items import is_write
+from recollect.core.items.rules import is_write
+from recollect.core.items.verbs import ItemVerbs
 from recollect.mind.access import Access
 from recollect.models.items import ItemOperation, ItemResult
 from recollect.models.service import Right

@@ -11,9 +11,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.bounds import check_new_bounds, check_right, check_unbound
-from recollect.core.checks import check_line, check_scope
-from recollect.core.retention import usual_rules
+from recollect.core.conversations.retention import usual_rules
+from recollect.core.service.rights import check_new_bounds, check_right, check_unbound
+from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.reflect import Reflecting

@@ -9,7 +9,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.profiles import from_profile, to_profile
+from recollect.core.agents.profiles import from_profile, to_profile
 from recollect.models.agents import Profile
 from recollect.models.memories import JSON
 from recollect.models.service import Scope

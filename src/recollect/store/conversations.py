@@ -13,10 +13,10 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.appends import Anchor, Linked, Opened
-from recollect.core.budget import price_image
-from recollect.core.messages import count_images
-from recollect.core.tokens import ESTIMATE
+from recollect.core.conversations.appends import Anchor, Linked, Opened
+from recollect.core.conversations.budget import price_image
+from recollect.core.conversations.messages import count_images
+from recollect.core.text.tokens import ESTIMATE
 from recollect.models.conversations import (
     Attachment,
     Conversation,

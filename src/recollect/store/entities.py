@@ -9,8 +9,8 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.core.names import normalise_name
-from recollect.core.resolution import Candidate, Way, least_alike
+from recollect.core.knowledge.entities import Candidate, Way, least_alike
+from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import Entity, EntityType
 from recollect.models.service import Scope
 from recollect.store.db import Connection, Database

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.core.names import normalise_predicate
+from recollect.core.text.names import normalise_predicate
 from recollect.models.knowledge import Fact, Span
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.service import Scope

@@ -9,8 +9,8 @@ from uuid import UUID
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from recollect.core.forgetting import Policy, Remembered, complete_rules, judge
-from recollect.core.profiles import to_profile
+from recollect.core.agents.profiles import to_profile
+from recollect.core.memories.fading import Policy, Remembered, complete_rules, judge
 from recollect.models.memories import Faded, FadingRules, Grounds, Judgement, Kind
 from recollect.store import jobs
 from recollect.store.db import Connection, Database

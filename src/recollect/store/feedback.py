@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from psycopg.rows import DictRow
 
-from recollect.core.tuning import Judged
+from recollect.core.agents.tuning import Judged
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback
 from recollect.models.service import Scope

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from recollect.core.graph import Step
+from recollect.core.knowledge.graph import Step
 from recollect.models.knowledge import Entity, EntityType, Relation
 from recollect.models.recall import Times
 from recollect.models.service import Scope

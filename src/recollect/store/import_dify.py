@@ -12,9 +12,9 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel, errors, sql
 from psycopg.rows import DictRow, dict_row
 
-from recollect.core.appends import LONGEST_MESSAGE
-from recollect.core.import_dify import Exchange, File, Outline, Talk
-from recollect.core.threads import NIL
+from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.threads import NIL
+from recollect.core.imports.dify import Exchange, File, Outline, Talk
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope

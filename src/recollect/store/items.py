@@ -14,8 +14,7 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.item_writes import Name, Outcome, Standing
-from recollect.core.items import (
+from recollect.core.items.rules import (
     CLOSING,
     before_gap,
     bound_paths,
@@ -25,8 +24,9 @@ from recollect.core.items import (
     match_under,
     prepare_where,
 )
-from recollect.core.terms import analyse_cue, hash_term, slot_of
-from recollect.core.vectors import unit_vector
+from recollect.core.items.writes import Name, Outcome, Standing
+from recollect.core.memories.vectors import unit_vector
+from recollect.core.text.terms import analyse_cue, hash_term, slot_of
 from recollect.errors import InvalidInputError
 from recollect.models.items import FindItems, FoundItem, Item, ListPaths, Path
 from recollect.models.memories import JSON, Embedding

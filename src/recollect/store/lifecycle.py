@@ -9,9 +9,9 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.core.erasure import decide
-from recollect.core.profiles import to_profile
-from recollect.core.retention import Rules, Standing, find_due, move, rules_for
+from recollect.core.agents.profiles import to_profile
+from recollect.core.conversations.retention import Rules, Standing, find_due, move, rules_for
+from recollect.core.memories.erasure import decide
 from recollect.models.conversations import ConversationState, Due, PurgeReceipt
 from recollect.models.service import Scope
 from recollect.store import jobs, memories, segments

@@ -12,8 +12,8 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.identity import first_id_after
-from recollect.core.terms import slot, within_scope
+from recollect.core.memories.ids import first_id_after
+from recollect.core.text.terms import slot, within_scope
 from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
 from recollect.models.recall import Times
 from recollect.models.service import Scope

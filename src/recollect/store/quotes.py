@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from recollect.core.excerpts import Quote
+from recollect.core.text.similar import Quote
 from recollect.store.db import Database
 from recollect.store.spaces import tenant_of
 from recollect.store.sql import load_queries

@@ -8,7 +8,7 @@ import numpy as np
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.lineups import HITS, TALLIES, Kept, decode, encode, from_cue, list_memories, to_cue
+from recollect.core.recall.kept import HITS, TALLIES, Kept, decode, encode, from_cue, list_memories, to_cue
 from recollect.models.kept import KeptRecall
 from recollect.models.recall import Status
 from recollect.models.service import Scope

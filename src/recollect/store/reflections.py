@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from recollect.core.reflection import Unreflected
+from recollect.core.agents.reflection import Unreflected
 from recollect.errors import NotFoundError
 from recollect.models.agents import Reflection
 from recollect.models.memories import Memory, MemoryState, Receipt

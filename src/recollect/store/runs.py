@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.rerun import Past
+from recollect.core.knowledge.rerun import Past
 from recollect.models.knowledge import Cost, Span
 from recollect.store import segments
 from recollect.store.db import Connection, Database

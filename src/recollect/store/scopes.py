@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from recollect.core.bounds import OUT_OF_BOUNDS
-from recollect.core.profiles import to_profile
+from recollect.core.agents.profiles import to_profile
+from recollect.core.service.rights import OUT_OF_BOUNDS
 from recollect.errors import ForbiddenError, UnauthenticatedError
 from recollect.models.agents import Profile
 from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope

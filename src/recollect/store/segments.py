@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.tokens import ESTIMATE
+from recollect.core.text.tokens import ESTIMATE
 from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
 from recollect.models.memories import Embedding

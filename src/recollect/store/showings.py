@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.core.showing import Showing
+from recollect.core.conversations.shown import Showing
 from recollect.models.conversations import ConversationState
 from recollect.store.db import Connection, Database
 from recollect.store.spaces import tenant_of

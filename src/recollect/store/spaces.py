@@ -12,7 +12,7 @@ from pgvector import HalfVector, Vector
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from recollect.core.terms import BEFORE, utterance_before
+from recollect.core.text.terms import BEFORE, utterance_before
 from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.db import Connection, Database
 from recollect.store.jobs import defer

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.core.topics import ARROW, Names, Node, encode, parse_topic, prefixes, show_topic
+from recollect.core.topics.paths import ARROW, Names, Node, encode, parse_topic, prefixes, show_topic
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
 from recollect.store.db import Connection, Database

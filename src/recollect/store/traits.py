@@ -11,10 +11,10 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from recollect.core.cues import Reading
-from recollect.core.names import normalise_name
-from recollect.core.terms import hash_term
-from recollect.core.traits import MOST_READ, QUESTION_MARKS, tells_number, tells_time, wishes
+from recollect.core.recall.cues import Reading
+from recollect.core.recall.features import MOST_READ, QUESTION_MARKS, tells_number, tells_time, wishes
+from recollect.core.text.names import normalise_name
+from recollect.core.text.terms import hash_term
 from recollect.models.memories import Kind, Role
 from recollect.models.recall import Asks, Trait
 from recollect.models.service import EmbeddingSpace

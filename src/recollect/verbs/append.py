@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect.core.appends import (
+from recollect.core.conversations.appends import (
     Heard,
     Linked,
     check_conversation,
@@ -20,8 +20,8 @@ from recollect.core.appends import (
     quote_before,
     to_memory,
 )
-from recollect.core.checks import check_idempotency_key
-from recollect.core.messages import count_tokens
+from recollect.core.conversations.messages import count_tokens
+from recollect.core.text.checks import check_idempotency_key
 from recollect.llm.tokens import Tokenizer
 from recollect.models.conversations import LEGACY, Appended, ConversationState, NewMessage
 from recollect.models.service import Caller, Scope

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from recollect.channels.channel import SKIPPED, Answer, Channel, Proposal, skipped
-from recollect.core.cues import Reading
+from recollect.core.recall.cues import Reading
 from recollect.errors import OverdueError
 from recollect.models.recall import Cue
 from recollect.store.db import read_answered

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from recollect.core.associations import read_as_original, read_triple
-from recollect.core.checks import LONGEST_PART, check_line, check_times
-from recollect.core.keywords import normalise_keyword
+from recollect.core.agents.reflection import read_as_original, read_triple
+from recollect.core.memories.checks import LONGEST_PART
+from recollect.core.recall.checks import check_times
+from recollect.core.text.checks import check_line
+from recollect.core.text.keywords import normalise_keyword
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, Memory, Triple
 from recollect.models.recall import Association, Times

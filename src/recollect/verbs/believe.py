@@ -10,8 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.facts import assume_start, check_span
-from recollect.core.stating import Change, Plan, Stated, find_clashes, plan
+from recollect.core.knowledge.fact_plan import Change, Plan, Stated, find_clashes, plan
+from recollect.core.knowledge.facts import assume_start, check_span
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Fact, FactEnd, Span
 from recollect.models.memories import NewMemory

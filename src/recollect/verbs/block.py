@@ -11,12 +11,22 @@ from datetime import UTC, datetime
 from functools import cache
 from uuid import UUID
 
-from recollect.core.appends import check_conversation, check_open
-from recollect.core.block import Gauge, Remembered, fill, fold, lay_out, leave_least, order, render, shorten_ids
-from recollect.core.checks import MOST_HITS
-from recollect.core.excerpts import Quote
-from recollect.core.showing import Showing, level_of, reckon, register
-from recollect.core.zones import find_zone
+from recollect.core.conversations.appends import check_conversation, check_open
+from recollect.core.conversations.block import (
+    Gauge,
+    Remembered,
+    fill,
+    fold,
+    lay_out,
+    leave_least,
+    order,
+    render,
+    shorten_ids,
+)
+from recollect.core.conversations.shown import Showing, level_of, reckon, register
+from recollect.core.dates.periods import find_zone
+from recollect.core.text.checks import MOST_HITS
+from recollect.core.text.similar import Quote
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.tokens import Tokenizer
 from recollect.models.blocks import Block, Line, Resolved

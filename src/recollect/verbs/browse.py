@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from recollect.core.checks import check_limit, check_times
+from recollect.core.recall.checks import check_times
+from recollect.core.text.checks import check_limit
 from recollect.errors import NotFoundError
 from recollect.models.memories import Memory, Page
 from recollect.models.recall import Times

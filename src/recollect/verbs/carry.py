@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from recollect.core.checks import check_profile
+from recollect.core.agents.profiles import check_profile
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, SavedMind
 from recollect.models.service import Caller, Scope

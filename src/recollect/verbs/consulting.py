@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.channels.channel import SKIPPED
-from recollect.core.cues import Reading
-from recollect.core.matches import MOST_FOUND, Matches, choose_shown, describe, extend
-from recollect.core.topics import grow
-from recollect.core.zones import find_zone
+from recollect.core.dates.periods import find_zone
+from recollect.core.recall.cues import Reading
+from recollect.core.recall.model_cues import MOST_FOUND, Matches, choose_shown, describe, extend
+from recollect.core.topics.paths import grow
 from recollect.errors import RecollectError
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.recall import Cue

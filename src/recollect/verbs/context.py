@@ -10,11 +10,12 @@ from itertools import takewhile
 from uuid import UUID
 
 from recollect.channels.channel import Channel
-from recollect.core.appends import LONGEST_MESSAGE, check_conversation, check_open
-from recollect.core.budget import check_shares, fit
-from recollect.core.checks import LONGEST_CUE, MOST_HITS, check_cue, check_text
-from recollect.core.excerpts import Quote
-from recollect.core.messages import count_tokens, said
+from recollect.core.conversations.appends import LONGEST_MESSAGE, check_conversation, check_open
+from recollect.core.conversations.budget import check_shares, fit
+from recollect.core.conversations.messages import count_tokens, said
+from recollect.core.recall.checks import check_cue
+from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
+from recollect.core.text.similar import Quote
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens import Tokenizer
 from recollect.models.conversations import Context, Message

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from recollect.core.appends import check_conversation
-from recollect.core.checks import check_limit, check_line, check_metadata
+from recollect.core.conversations.appends import check_conversation
+from recollect.core.memories.checks import check_metadata
+from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import Conversation, Conversations, ConversationState, Leaf
 from recollect.models.memories import JSON

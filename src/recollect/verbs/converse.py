@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from recollect.core.appends import LONGEST_MESSAGE
-from recollect.core.checks import UNSTORABLE
-from recollect.core.insights import Shape
+from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.text.answers import Shape
+from recollect.core.text.checks import UNSTORABLE
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of

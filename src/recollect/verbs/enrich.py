@@ -12,10 +12,10 @@ from time import monotonic, perf_counter
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.core import phrases
-from recollect.core.appends import check_conversation
-from recollect.core.spreading import steady
-from recollect.core.topics import choose_paths, parse_topic
+from recollect.core.conversations.appends import check_conversation
+from recollect.core.text import phrases
+from recollect.core.topics.paths import choose_paths, parse_topic
+from recollect.core.topics.rating import steady
 from recollect.errors import NotFoundError, RecollectError, UnavailableError
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
 from recollect.models.memories import JSON, Kind, NewMemory, Role

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
-from recollect.core.checks import check_limit
-from recollect.core.forgetting import check_rules, complete_rules, policy_by
+from recollect.core.memories.fading import check_rules, complete_rules, policy_by
+from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError
 from recollect.models.memories import FadedPage, Fading, FadingRules, Grounds, Judgement
 from recollect.models.service import Scope

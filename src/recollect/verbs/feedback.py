@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from recollect.core.feedback import check_feedback
+from recollect.core.agents.feedback import check_feedback
 from recollect.models.agents import Feedback
 from recollect.models.service import Scope
 from recollect.store import feedback as marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from recollect.core.checks import MOST_MEMORIES
+from recollect.core.memories.checks import MOST_MEMORIES
 from recollect.errors import InvalidInputError
 from recollect.models.service import Scope
 from recollect.store import memories

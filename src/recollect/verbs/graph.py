@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from uuid import UUID
 
-from recollect.core.checks import check_limit, check_moment
-from recollect.core.export_graph import CypherText, GraphmlText, GraphText
-from recollect.core.graph import find_leaders, find_paths, is_whole
+from recollect.core.knowledge.graph import find_leaders, find_paths, is_whole
+from recollect.core.knowledge.graph_export import CypherText, GraphmlText, GraphText
+from recollect.core.text.checks import check_limit, check_moment
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
 from recollect.models.recall import Times

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from recollect.core.appends import check_conversation
-from recollect.core.budget import Fitted, cost, fit, fit_upstream, price_image, shorten
-from recollect.core.checks import check_times
-from recollect.core.messages import to_prompt, to_text
-from recollect.core.threads import Node, bound_fetch, walk_upstream
-from recollect.core.tokens import find_tokenizer
+from recollect.core.conversations.appends import check_conversation
+from recollect.core.conversations.budget import Fitted, cost, fit, fit_upstream, price_image, shorten
+from recollect.core.conversations.messages import to_prompt, to_text
+from recollect.core.conversations.threads import Node, bound_fetch, walk_upstream
+from recollect.core.recall.checks import check_times
+from recollect.core.text.tokens import find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens import Tokenizer
 from recollect.models.conversations import LEGACY, Conversation, History, MessageStatus, Oversized, Window

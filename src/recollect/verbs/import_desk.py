@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recollect.core.checks import check_line
+from recollect.core.text.checks import check_line
 from recollect.models.imports import Arrival, DifyImport, Document, FileImport
 from recollect.models.service import Caller, Right
 from recollect.store import ownership

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from uuid import UUID
 
-from recollect.core import import_dify as dify
-from recollect.core.appends import CLOSED, check_conversation, check_messages
-from recollect.core.checks import check_scope
-from recollect.core.import_dify import Talk, Turn, answer_of, question_of
+from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages
+from recollect.core.imports import dify
+from recollect.core.imports.dify import Talk, Turn, answer_of, question_of
+from recollect.core.text.checks import check_scope
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.imports import Arrival, Brought, DifyImport
 from recollect.models.service import Caller, Scope

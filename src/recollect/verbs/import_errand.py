@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.core.import_harvest import CONVERSATIONS, FACTS, MEMORIES, MESSAGES, Owner
-from recollect.core.import_text import RENAMED, to_identifier
+from recollect.core.imports.found import CONVERSATIONS, FACTS, MEMORIES, MESSAGES, Owner
+from recollect.core.imports.text import RENAMED, to_identifier
 from recollect.models.imports import FileImport
 from recollect.models.service import Caller, Scope
 from recollect.store.arrivals import Arrived, read_arrived

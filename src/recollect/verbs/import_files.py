@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from recollect.core.checks import check_scope
-from recollect.core.import_formats import check_order, refuse
-from recollect.core.import_harvest import MALFORMED, MESSAGES, FoundTalk, Harvest
+from recollect.core.imports.formats import check_order, refuse
+from recollect.core.imports.found import MALFORMED, MESSAGES, FoundTalk, Harvest
+from recollect.core.text.checks import check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.imports import Arrival, Brought, Document, FileImport
 from recollect.models.memories import JSON

@@ -7,18 +7,10 @@ from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.core.checks import MOST_EVIDENCE, count_characters
-from recollect.core.import_harvest import (
-    FACTS,
-    MEMORIES,
-    TWICE,
-    FoundFact,
-    FoundMemory,
-    digest_fact,
-    digest_memory,
-)
-from recollect.core.import_text import to_fields
-from recollect.core.new_facts import check_new_facts
+from recollect.core.imports.found import FACTS, MEMORIES, TWICE, FoundFact, FoundMemory, digest_fact, digest_memory
+from recollect.core.imports.text import to_fields
+from recollect.core.knowledge.new_facts import check_new_facts
+from recollect.core.memories.checks import MOST_EVIDENCE, count_characters
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import LEGACY
 from recollect.models.knowledge import Fact, NewFact

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from recollect.core.appends import CLOSED, check_conversation, check_messages, count_characters
-from recollect.core.import_harvest import CONVERSATIONS, MESSAGES, FoundMessage, FoundTalk
+from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages, count_characters
+from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundMessage, FoundTalk
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.service import Scope
 from recollect.store.arrivals import Label, keep, read_standing

@@ -11,9 +11,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.appends import Heard
-from recollect.core.checks import check_idempotency_key
-from recollect.core.item_writes import (
+from recollect.core.conversations.appends import Heard
+from recollect.core.items.rules import check_operations, is_write, share_room
+from recollect.core.items.writes import (
     Name,
     choose_last,
     conclude,
@@ -22,8 +22,8 @@ from recollect.core.item_writes import (
     read_back,
     write_down,
 )
-from recollect.core.items import check_operations, is_write, share_room
-from recollect.core.vectors import unit_vector
+from recollect.core.memories.vectors import unit_vector
+from recollect.core.text.checks import check_idempotency_key
 from recollect.models.items import FindItems, GetItem, ItemOperation, ItemResult, ListPaths, PutItem
 from recollect.models.memories import JSON, Embedding, NewMemory
 from recollect.models.recall import Cue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.core.bounds import check_right, check_unbound
-from recollect.core.checks import check_limit
+from recollect.core.service.rights import check_right, check_unbound
+from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
 from recollect.models.service import Caller, Job, Jobs, JobState, Right
 from recollect.store import jobs, ownership

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.channels.channel import SKIPPED
-from recollect.core.excerpts import Quote, excerpt
-from recollect.core.insights import Shape
+from recollect.core.text.answers import Shape
+from recollect.core.text.similar import Quote, excerpt
 from recollect.errors import RecollectError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID, uuid4
 
-from recollect.core.checks import check_idempotency_key, check_limit, check_line, check_moment
-from recollect.core.facts import check_span
-from recollect.core.identity import RANDOM_BYTES, memory_id
-from recollect.core.names import normalise_name
-from recollect.core.new_facts import UNKNOWN_END, check_new_facts, fingerprint_facts, to_memory
-from recollect.core.resolution import choose_end
-from recollect.core.stating import Change, Plan
+from recollect.core.knowledge.entities import choose_end
+from recollect.core.knowledge.fact_plan import Change, Plan
+from recollect.core.knowledge.facts import check_span
+from recollect.core.knowledge.new_facts import UNKNOWN_END, check_new_facts, fingerprint_facts, to_memory
+from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.text.checks import check_idempotency_key, check_limit, check_line, check_moment
+from recollect.core.text.names import normalise_name
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, FactEnd, Facts, NewFact, Span
 from recollect.models.memories import JSON, NewMemory

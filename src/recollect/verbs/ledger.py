@@ -11,8 +11,8 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from recollect.core.checks import check_scope
-from recollect.core.costs import choose_limit, reckon
+from recollect.core.service.costs import choose_limit, reckon
+from recollect.core.text.checks import check_scope
 from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
 from recollect.llm.chat import Answer, ChatModel, Said, Spent, Usage, spend_unseen
 from recollect.llm.reply import UnusableError, read_value

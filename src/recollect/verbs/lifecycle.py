@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from recollect.core.appends import check_conversation
-from recollect.core.checks import check_limit
+from recollect.core.conversations.appends import check_conversation
+from recollect.core.text.checks import check_limit
 from recollect.errors import NotFoundError
 from recollect.models.conversations import Conversation, ConversationState, PurgeReceipt
 from recollect.models.service import Caller, Scope

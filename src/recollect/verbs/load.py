@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from recollect.core.checks import check_idempotency_key, check_new_memory
-from recollect.core.identity import MILLISECOND, fingerprint
+from recollect.core.memories.checks import check_new_memory
+from recollect.core.memories.ids import MILLISECOND, fingerprint
+from recollect.core.text.checks import check_idempotency_key
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope

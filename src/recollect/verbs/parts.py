@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
-from recollect.core.costs import Price
+from recollect.core.service.costs import Price
 from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recollect.core.checks import check_profile
+from recollect.core.agents.profiles import check_profile
 from recollect.models.agents import Profile
 from recollect.models.memories import JSON
 from recollect.models.service import Scope

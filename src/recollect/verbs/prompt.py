@@ -8,7 +8,7 @@ from datetime import UTC, tzinfo
 from functools import cache
 from uuid import UUID
 
-from recollect.core.block import (
+from recollect.core.conversations.block import (
     Gauge,
     Remembered,
     cut_line,
@@ -21,10 +21,10 @@ from recollect.core.block import (
     shorten_ids,
     write_summary,
 )
-from recollect.core.budget import Portions, allot, cost, price_image
-from recollect.core.excerpts import Quote
-from recollect.core.messages import to_prompt
-from recollect.core.zones import find_zone
+from recollect.core.conversations.budget import Portions, allot, cost, price_image
+from recollect.core.conversations.messages import to_prompt
+from recollect.core.dates.periods import find_zone
+from recollect.core.text.similar import Quote
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens import Tokenizer
 from recollect.models.blocks import Line

@@ -8,12 +8,11 @@ from itertools import islice, zip_longest
 from uuid import UUID
 
 from recollect.channels.channel import Proposal
-from recollect.core.fusion import fuse
-from recollect.core.graph import spot_names
-from recollect.core.joining import join
-from recollect.core.similar import collapse
-from recollect.core.terms import analyse_cue
-from recollect.core.weights import usual_weights
+from recollect.core.knowledge.graph import spot_names
+from recollect.core.recall.fusion import fuse, join
+from recollect.core.recall.weights import usual_weights
+from recollect.core.text.similar import collapse
+from recollect.core.text.terms import analyse_cue
 from recollect.errors import UnavailableError
 from recollect.models.recall import Candidate, Lineup, Ranked, Trait
 from recollect.store.scopes import Place

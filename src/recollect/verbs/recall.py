@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel, Proposal
-from recollect.core.asking import find_asked
-from recollect.core.checks import check_cue
-from recollect.core.cues import Reading, find_question, read
-from recollect.core.terms import script_of
-from recollect.core.vectors import unit_vector
-from recollect.core.weights import USUAL_CHANNELS
+from recollect.core.memories.vectors import unit_vector
+from recollect.core.recall.checks import check_cue
+from recollect.core.recall.cues import Reading, find_asked, find_question, read
+from recollect.core.recall.weights import USUAL_CHANNELS
+from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models.memories import Embedding, Memory

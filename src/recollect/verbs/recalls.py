@@ -14,9 +14,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.checks import check_limit
-from recollect.core.identity import RANDOM_BYTES, memory_id
-from recollect.core.lineups import Kept, to_hits
+from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.recall.kept import Kept, to_hits
+from recollect.core.text.checks import check_limit
 from recollect.models.kept import KeptRecalls
 from recollect.models.recall import Cue, Lineup, Recollection
 from recollect.models.service import Scope

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.core.erasure import Restatement, restate
-from recollect.core.insights import fit_notes, number_notes
-from recollect.core.keywords import is_idle, strengthens
-from recollect.core.terms import average_length, weigh
+from recollect.core.agents.reflection import fit_notes, number_notes
+from recollect.core.memories.erasure import Restatement, restate
+from recollect.core.text.keywords import is_idle, strengthens
+from recollect.core.text.terms import average_length, weigh
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of

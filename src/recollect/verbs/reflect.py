@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from recollect.core.checks import check_moment
-from recollect.core.insights import (
+from recollect.core.agents.reflection import (
     MOST_INSIGHTS,
     MOST_QUESTIONS,
     Insights,
@@ -18,6 +17,7 @@ from recollect.core.insights import (
     number_notes,
     to_thoughts,
 )
+from recollect.core.text.checks import check_moment
 from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of

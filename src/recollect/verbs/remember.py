@@ -14,12 +14,14 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.appends import Heard
-from recollect.core.checks import check_idempotency_key, check_new_memories, count_characters
-from recollect.core.identity import RANDOM_BYTES, fingerprint, memory_id
-from recollect.core.keywords import file_under, is_idle, keywords_of, strengthens
-from recollect.core.reflection import gather
-from recollect.core.terms import (
+from recollect.core.agents.reflection import gather
+from recollect.core.conversations.appends import Heard
+from recollect.core.memories.checks import check_new_memories, count_characters
+from recollect.core.memories.ids import RANDOM_BYTES, fingerprint, memory_id
+from recollect.core.memories.vectors import unit_vectors
+from recollect.core.text.checks import check_idempotency_key
+from recollect.core.text.keywords import file_under, is_idle, keywords_of, strengthens
+from recollect.core.text.terms import (
     analyse,
     average_length,
     draw_number,
@@ -28,7 +30,6 @@ from recollect.core.terms import (
     indexed_text,
     weigh,
 )
-from recollect.core.vectors import unit_vectors
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models.agents import Profile

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.checks import check_times, check_weights
-from recollect.core.lineups import Kept, from_cue, is_same, rank_anew
+from recollect.core.recall.checks import check_times, check_weights
+from recollect.core.recall.kept import Kept, from_cue, is_same, rank_anew
 from recollect.errors import NotFoundError
 from recollect.models.kept import Explanation, Fate, Placing, Replay
 from recollect.models.recall import Cue, Recollection, Times

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.core.checks import check_line, check_moment
-from recollect.core.costs import reckon
-from recollect.core.digests import AnyDigest
-from recollect.core.rerun import Past, expect, tell
-from recollect.core.tokens import estimate, find_tokenizer
-from recollect.core.transcripts import fit_facts
+from recollect.core.knowledge.digests import AnyDigest
+from recollect.core.knowledge.rerun import Past, expect, tell
+from recollect.core.knowledge.transcripts import fit_facts
+from recollect.core.service.costs import reckon
+from recollect.core.text.checks import check_line, check_moment
+from recollect.core.text.tokens import estimate, find_tokenizer
 from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import version_of

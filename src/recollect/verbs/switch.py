@@ -9,8 +9,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.rerun import keep_apart
-from recollect.core.stating import Change, Plan
+from recollect.core.knowledge.fact_plan import Change, Plan
+from recollect.core.knowledge.rerun import keep_apart
 from recollect.errors import ConflictError
 from recollect.store import facts, memories, runs, scopes, segments, topics
 from recollect.store.db import Connection

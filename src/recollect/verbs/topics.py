@@ -6,8 +6,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from recollect.core.checks import MOST_MEMORIES, check_limit, check_moment
-from recollect.core.topics import LONGEST_LABELS, MOST_LEVELS, Names, check_filing, encode, grow, read_topic, show_topic
+from recollect.core.memories.checks import MOST_MEMORIES
+from recollect.core.text.checks import check_limit, check_moment
+from recollect.core.topics.paths import (
+    LONGEST_LABELS,
+    MOST_LEVELS,
+    Names,
+    check_filing,
+    encode,
+    grow,
+    read_topic,
+    show_topic,
+)
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from recollect.core.tuning import learn
+from recollect.core.agents.tuning import learn
 from recollect.models.agents import Tuning
 from recollect.models.service import Scope
 from recollect.store import agents, feedback

@@ -11,8 +11,8 @@ from typing import Any
 from crewai.memory.types import MemoryRecord
 
 from recollect.errors import InvalidInputError
+from recollect.models import JSON
 from recollect.models.items import Item, Path, PutItem
-from recollect.models.memories import JSON
 
 LONGEST_TEXT = 32_000
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

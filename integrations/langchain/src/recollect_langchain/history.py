@@ -13,8 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, RemoveM
 from langchain_core.messages.utils import convert_to_messages, message_chunk_to_message
 
 from recollect.errors import ConflictError, NotFoundError
-from recollect.models.conversations import History, Leaf, NewMessage, Part, PartType, Window
-from recollect.models.memories import Role
+from recollect.models import History, Leaf, NewMessage, Part, PartType, Role, Window
 from recollect_langchain.connection import Connection, Steps, awalk, walk
 
 NEWEST_TOKENS = 2_000

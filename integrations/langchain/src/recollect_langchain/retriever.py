@@ -7,7 +7,7 @@ from dataclasses import replace
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from recollect.models.recall import Cue, Hit
+from recollect.models import Cue, Hit
 from recollect_langchain.connection import Connection
 
 

@@ -22,8 +22,8 @@ from langgraph.store.base import (
 )
 from recollect_langchain.connection import Connection
 
-from recollect.models.items import DropItem, FindItems, FoundItem, GetItem, ListPaths, PutItem
-from recollect.models.items import Item as Kept
+from recollect.models import DropItem, FindItems, FoundItem, GetItem, ListPaths, PutItem
+from recollect.models import Item as Kept
 
 ROOT = "store"
 """What all paths begin with, so that checkpoints and other items of the scope are not listed."""

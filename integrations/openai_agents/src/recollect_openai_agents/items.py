@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from agents import TResponseInputItem
 
-from recollect.models.conversations import Message, NewMessage, Part, PartType
-from recollect.models.memories import JSON, Role
+from recollect.models import JSON, Message, NewMessage, Part, PartType, Role
 
 EXACT = "openai_item"
 """Where a message keeps its item as JSON text: in the metadata, or where that has no room in parts of this name."""

@@ -14,7 +14,7 @@ from agents.memory import SessionSettings
 
 from recollect.client import RemoteMind
 from recollect.errors import NotFoundError
-from recollect.models.conversations import Message, NewMessage, Window
+from recollect.models import Message, NewMessage, Window
 from recollect_openai_agents.items import EXACT, fold, unfold
 
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")

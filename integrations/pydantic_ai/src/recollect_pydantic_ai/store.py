@@ -17,8 +17,8 @@ from pydantic_ai.conversation_store import (
 
 from recollect.client import RemoteMind
 from recollect.errors import ConflictError, RecollectError
+from recollect.models import JSON
 from recollect.models.items import DropItem, GetItem, Item, ItemOperation, Path, PutItem
-from recollect.models.memories import JSON
 from recollect_pydantic_ai.entries import Link, Shelf, check_size, to_entry, to_key, to_link, to_record
 
 MOST_OPERATIONS = 900

@@ -1,6 +1,6 @@
 -- Ranking the memory stream by recency, relevance and importance, inside the database: no embedding leaves it.
 -- Every embedding space has functions of its own, because a plan can only be kept for a table that is known by name.
--- core/scoring.py is their twin.
+-- core/agents/scoring.py is their twin.
 
 -- What a memory's recency is measured by: when it happened, was last accessed, or is on the log as accessed.
 create function latest_accesses(asked_scope bigint, asked_kinds text[], before uuid, most integer)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from recollect.core.names import normalise_name
-from recollect.core.rerun import Telling, Told
-from recollect.core.resolution import Candidate, Way
+from recollect.core.knowledge.entities import Candidate, Way
+from recollect.core.knowledge.rerun import Telling, Told
+from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import Entity, EntityType, Fact, Mention, Span
 from recollect.verbs.believe import Believing, Taken
 

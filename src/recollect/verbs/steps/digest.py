@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from recollect.core.digests import AnyDigest, salvage
-from recollect.core.messages import said
-from recollect.core.names import normalise_name
-from recollect.core.transcripts import find_names, fit_facts, write_facts, write_transcript
+from recollect.core.conversations.messages import said
+from recollect.core.knowledge.digests import AnyDigest, salvage
+from recollect.core.knowledge.transcripts import find_names, fit_facts, write_facts, write_transcript
+from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.core import phrases
-from recollect.core.messages import said
+from recollect.core.conversations.messages import said
+from recollect.core.text import phrases
 from recollect.models.memories import Role
 from recollect.verbs.steps.draft import Desk, Draft
 

@@ -10,8 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.names import normalise_name
-from recollect.core.rerun import name_statement
+from recollect.core.knowledge.rerun import name_statement
+from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import EntityType, Mention, Statement
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.store import entities, facts

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from recollect.core.names import normalise_name
-from recollect.core.resolution import (
+from recollect.core.knowledge.entities import (
     MOST_ASKED,
     AnyMatches,
     Candidate,
@@ -17,6 +16,7 @@ from recollect.core.resolution import (
     read_matches,
     write_doubts,
 )
+from recollect.core.text.names import normalise_name
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.knowledge import Entity, Mention
 from recollect.store import entities, segments

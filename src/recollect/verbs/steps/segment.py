@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from recollect.core import segments
-from recollect.core.messages import said
-from recollect.core.segments import USUAL, Rules, to_turn
-from recollect.core.terms import indexed_text, script_of
+from recollect.core.conversations.messages import said
+from recollect.core.knowledge import segments
+from recollect.core.knowledge.segments import USUAL, Rules, to_turn
+from recollect.core.text.terms import indexed_text, script_of
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
 from recollect.models.agents import Profile

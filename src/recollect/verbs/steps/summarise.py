@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.core import phrases
-from recollect.core.messages import said
+from recollect.core.conversations.messages import said
+from recollect.core.text import phrases
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import Salvaged
 from recollect.models.memories import Role

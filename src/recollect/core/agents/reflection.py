@@ -1,0 +1,140 @@
+"""When an agent reflects, on which notes, and what thoughts come of it; and what a triple reminds it of."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import Field
+
+from recollect.core.memories.erasure import LONGEST_INSIGHT
+from recollect.core.text.answers import Shape, counted, tidy
+from recollect.core.text.checks import LONGEST_NAME
+from recollect.core.text.keywords import file_under
+from recollect.models.memories import Kind, Memory, NewMemory, Triple
+
+
+def read_triple(triple: Triple) -> tuple[str, ...]:
+    """Ask for all that a triple names, in the form memories are filed under."""
+    return file_under((triple.subject, triple.predicate, triple.object))
+
+
+def read_as_original(triple: Triple) -> tuple[str, ...]:
+    """Ask only for what the original finds: it looks names with capitals or places up as written, and in vain."""
+    named = (triple.subject, triple.predicate, triple.object)
+    return file_under(tuple(name for name in named if name == name.lower() and ":" not in fold_width(name)))
+
+
+def fold_width(text: str) -> str:
+    """Write a text in the width that keywords have, so that its colons can be seen."""
+    return unicodedata.normalize("NFKC", text)
+
+
+DEFAULT_THRESHOLD = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unreflected:
+    """The importance and the number of the events since the last reflection, and whether the next is due."""
+
+    importance: float
+    events: int
+    due: bool = False
+
+
+def gather(importance: float, events: int, added: Sequence[float], threshold: float | None = None) -> Unreflected:
+    """Add the importance of one step's new events; once a reflection is due, counting begins anew."""
+    limit = DEFAULT_THRESHOLD if threshold is None else threshold
+    importance, events = importance + sum(added), events + len(added)
+    if events > 0 and 0 < limit <= importance:
+        return Unreflected(0.0, 0, due=True)
+    return Unreflected(importance, events)
+
+
+MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10
+FEWEST_NOTES, MOST_NOTES = 1, 100
+LONGEST_NOTE, LONGEST_QUESTION = 600, 500
+BRACKETS = str.maketrans({"<": "‹", ">": "›"})
+"""Notes lie between tags: no note may end them."""
+
+
+class Questions(Shape):
+    """Questions of a general kind that the notes can answer."""
+
+    questions: list[str] = counted(1, MOST_QUESTIONS)
+
+
+class Insight(Shape):
+    """One thing that follows from several notes, and their numbers."""
+
+    text: str
+    subject: str
+    predicate: str
+    object: str
+    importance: int = Field(ge=1, le=10)
+    notes: list[int] = counted(1, MOST_SOURCES)
+
+
+class Insights(Shape):
+    """Insights that follow from the notes."""
+
+    insights: list[Insight] = counted(1, MOST_INSIGHTS)
+
+
+def bound_count(events: int) -> int:
+    """Keep the number of memories that a reflection begins with within what it can look at."""
+    return max(FEWEST_NOTES, min(MOST_NOTES, events))
+
+
+def fit_notes(memories: Sequence[Memory], characters: int) -> list[Memory]:
+    """Take as many memories from the front as their notes fit the prompt; one always does."""
+    fitting: list[Memory] = []
+    length = 0
+    for number, memory in enumerate(memories, 1):
+        length += len(write_note(number, memory)) + 1
+        if fitting and length > characters:
+            break
+        fitting.append(memory)
+    return fitting
+
+
+def number_notes(memories: Sequence[Memory]) -> str:
+    """Write memories as numbered lines, counted from 1."""
+    return "\n".join(write_note(number, memory) for number, memory in enumerate(memories, 1))
+
+
+def write_note(number: int, memory: Memory) -> str:
+    """Write one memory as one line that cannot be taken for two, nor for the end of the notes."""
+    said = f"{memory.speaker}: {memory.content}" if memory.speaker else memory.content
+    return f"{number}. {tidy(said, LONGEST_NOTE).translate(BRACKETS)}"
+
+
+def choose_questions(answer: Questions) -> list[str]:
+    """Take the first few questions that ask something."""
+    asked = (tidy(question, LONGEST_QUESTION) for question in answer.questions)
+    return list(dict.fromkeys(filter(None, asked)))[:MOST_QUESTIONS]
+
+
+def to_thoughts(
+    question: str, answer: Insights, shown: Sequence[Memory], occurred_at: datetime | None
+) -> list[NewMemory]:
+    """Turn insights into thoughts; what is drawn from no note that was shown is left out."""
+    thoughts = []
+    for insight in answer.insights:
+        text = tidy(insight.text, LONGEST_INSIGHT)
+        numbers = [number for number in dict.fromkeys(insight.notes) if 1 <= number <= len(shown)]
+        if text and numbers:
+            parts = (tidy(part, LONGEST_NAME) for part in (insight.subject, insight.predicate, insight.object))
+            thought = NewMemory(
+                text,
+                Kind.THOUGHT,
+                importance=float(insight.importance),
+                triple=Triple(*parts),
+                occurred_at=occurred_at,
+                evidence=tuple(shown[number - 1].id for number in numbers),
+                metadata={"question": question},
+            )
+            thoughts.append(thought)
+    return thoughts[:MOST_INSIGHTS]

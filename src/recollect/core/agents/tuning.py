@@ -1,0 +1,227 @@
+"""Learn an agent's weights and decay from feedback: pairs of a useful and a useless hit, put in the right order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import combinations
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.agents.scoring import USUAL, Settled, settle
+from recollect.errors import InvalidInputError
+from recollect.models.agents import Fit, Tuning
+from recollect.models.recall import Mode, Weighing
+
+Numbers = NDArray[np.float64]
+
+FEWEST_RECALLS = 10
+"""With fewer there is nothing to learn from and nothing to check it against."""
+HELD_OUT = 0.3
+DECAYS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+MOST_PAIRS = 100
+"""Taken from one recall: two hundred marked hits make ten thousand pairs, which say little more than a hundred."""
+STEADINESS = 0.05
+"""How much the present weights hold: about as much as one recall."""
+STANDARD_ERRORS = 2.0
+MOST_STEPS = 50
+PLACES = 4
+FREE = tuple(free for size in (3, 2, 1) for free in combinations(range(3), size))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """One recall whose hits were marked, by hit: useful or not, and what it was ranked by."""
+
+    recall_id: UUID
+    candidates: int
+    useful: NDArray[np.bool_]
+    ranks: Numbers
+    relevance: Numbers
+    importance: Numbers
+
+
+def learn(judged: Sequence[Judged], present: Weighing) -> Tuning:
+    """Fit weights and decay to one part of the feedback, and compare before and after on both.
+
+    Only ranks can be weighed anew, so the decay of mode `paper`, which goes by the hour, cannot be learned.
+    """
+    if present.mode is Mode.PAPER:
+        raise InvalidInputError("only decay by rank can be tuned: the agent's mode is `paper`")
+    telling = [recall for recall in judged if recall.useful.any() and not recall.useful.all()]
+    if len(telling) < FEWEST_RECALLS:
+        raise InvalidInputError(
+            f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(telling)}"
+        )
+    held_out, training = split(telling)
+    before = settle(Weighing(), present)
+    after = round_off(fit_all(training, before, gains_of(present)), present)
+    settled = settle(Weighing(), after)
+    held = measure(held_out, before), measure(held_out, settled)
+    margin = chance_alone(order(held_out, settled)[0] - order(held_out, before)[0])
+    return Tuning(
+        before=describe(before, present),
+        after=after,
+        training=(measure(training, before), measure(training, settled)),
+        held_out=held,
+        recalls=(len(training), len(held_out)),
+        margin=margin,
+        recommended=is_better(*held, margin),
+    )
+
+
+def split(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
+    """Hold a part back, chosen by a hash of the recall's id: at random, and the same every time."""
+    shuffled = sorted(judged, key=lambda recall: sha256(recall.recall_id.bytes).digest())
+    held = round(len(shuffled) * HELD_OUT)
+    return shuffled[:held], shuffled[held:]
+
+
+def chance_alone(changes: Numbers) -> float:
+    """Say how far from zero the mean of these changes can be by chance alone."""
+    return float(STANDARD_ERRORS * changes.std(ddof=1) / np.sqrt(len(changes)))
+
+
+def is_better(before: Fit, after: Fit, margin: float) -> bool:
+    """Tell whether more pairs are in order than chance explains, and the first useful hit is no farther down."""
+    return after.accuracy - before.accuracy > margin and after.reciprocal_rank >= before.reciprocal_rank
+
+
+def gains_of(present: Weighing) -> Sequence[float]:
+    """Give the gains of the three factors."""
+    return present.gains or USUAL.gains or ()
+
+
+def fit_all(training: Sequence[Judged], before: Settled, gains: Sequence[float]) -> Settled:
+    """Fit the weights for each decay and keep the best; the present decay wins where none is better."""
+    prior = np.array(before.weights)
+    # A factor without gain can not be weighed: it counts for nothing here as well.
+    counted = np.array([gain > 0 for gain in gains])
+    best, least = before, np.inf
+    for decay in dict.fromkeys((before.decay, *DECAYS)):
+        differences, shares = pair_up(training, decay)
+        weights, loss = fit(differences * counted, shares, prior)
+        if loss < least:
+            best, least = replace(before, weights=keep_sum(weights, prior), decay=decay), loss
+    return best
+
+
+def keep_sum(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
+    """Bring weights to the sum they had: only their proportions rank."""
+    total = prior.sum() or 1.0
+    kept = weights * (total / weights.sum()) if weights.sum() > 0 else prior
+    return float(kept[0]), float(kept[1]), float(kept[2])
+
+
+def factors_at(recall: Judged, decay: float) -> Numbers:
+    """Give the three factors of every marked hit as they would be at a decay: one row each."""
+    recency = rescale(recall.ranks, recall.candidates, decay)
+    return np.column_stack((recency, recall.relevance, recall.importance))
+
+
+def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
+    """Reckon recency anew from ranks; what lies beyond the horizon has none."""
+    least = decay**candidates
+    if decay - least <= 0:
+        return np.full(len(ranks), 0.5)
+    # A power of an array may differ from that of a number in the last place, and so fall below the least.
+    return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
+
+
+def pair_up(judged: Iterable[Judged], decay: float) -> tuple[Numbers, Numbers]:
+    """Subtract the factors of useless hits from those of useful ones; every recall has the same say in all."""
+    differences: list[Numbers] = []
+    shares: list[Numbers] = []
+    for recall in judged:
+        factors = factors_at(recall, decay)
+        pairs = factors[recall.useful][:, None, :] - factors[~recall.useful][None, :, :]
+        few = pairs.reshape(-1, 3)
+        few = few[:: -(-len(few) // MOST_PAIRS)]
+        differences.append(few)
+        shares.append(np.full(len(few), 1.0 / len(few)))
+    return np.concatenate(differences), np.concatenate(shares)
+
+
+def fit(differences: Numbers, shares: Numbers, prior: Numbers) -> tuple[Numbers, float]:
+    """Minimise the logistic loss over pairs by Newton's method, with no weight below zero."""
+    weights = prior.copy()
+    loss = loss_at(weights, differences, shares, prior)
+    for _ in range(MOST_STEPS):
+        slope, curve = derive(weights, differences, shares, prior)
+        step = solve(weights, slope, curve) - weights
+        length = 1.0
+        while (lower := loss_at(weights + length * step, differences, shares, prior)) > loss and length > 1e-6:
+            length /= 2
+        if loss - lower <= 1e-9 * (1 + loss):
+            break
+        weights, loss = weights + length * step, lower
+    return weights, loss
+
+
+def loss_at(weights: Numbers, differences: Numbers, shares: Numbers, prior: Numbers) -> float:
+    """Add up how wrong the pairs are, and how far the weights have gone."""
+    wrong = shares @ np.logaddexp(0.0, -differences @ weights)
+    return float(wrong + STEADINESS / 2 * ((weights - prior) ** 2).sum())
+
+
+def derive(weights: Numbers, differences: Numbers, shares: Numbers, prior: Numbers) -> tuple[Numbers, Numbers]:
+    """Give the slope and the curvature of the loss."""
+    chance = 1.0 / (1.0 + np.exp(np.clip(differences @ weights, -500, 500)))
+    slope = -differences.T @ (shares * chance) + STEADINESS * (weights - prior)
+    curve = (differences * (shares * chance * (1 - chance))[:, None]).T @ differences + STEADINESS * np.eye(3)
+    return slope, curve
+
+
+def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
+    """Minimise the quadratic model over weights of at least zero: of three, any may be the ones that are free."""
+    target = curve @ weights - slope
+    best, least = np.zeros(3), 0.0
+    for free in FREE:
+        index = list(free)
+        candidate = np.zeros(3)
+        candidate[index] = np.linalg.solve(curve[np.ix_(index, index)], target[index])
+        value = float(candidate @ curve @ candidate / 2 - target @ candidate)
+        if (candidate >= 0).all() and value < least:
+            best, least = candidate, value
+    return best
+
+
+def measure(judged: Sequence[Judged], settled: Settled) -> Fit:
+    """Say how well a weighing orders marked hits, on average over recalls."""
+    accuracies, reciprocals = order(judged, settled)
+    return Fit(float(accuracies.mean()), float(reciprocals.mean()))
+
+
+def order(judged: Sequence[Judged], settled: Settled) -> tuple[Numbers, Numbers]:
+    """Give for each recall the share of pairs in order, a tie being half right, and the reciprocal rank."""
+    accuracies, reciprocals = np.zeros(len(judged)), np.zeros(len(judged))
+    for position, recall in enumerate(judged):
+        scores = factors_at(recall, settled.decay) @ np.array(settled.weights)
+        useful, useless = scores[recall.useful], scores[~recall.useful]
+        margins = useful[:, None] - useless[None, :]
+        accuracies[position] = (margins > 0).mean() + (margins == 0).mean() / 2
+        ahead = useless - useful.max()
+        reciprocals[position] = 1.0 / (1.0 + (ahead > 0).sum() + (ahead == 0).sum() / 2)
+    return accuracies, reciprocals
+
+
+def describe(settled: Settled, present: Weighing) -> Weighing:
+    """Write a weighing out in full, the gains apart; a factor without gain keeps its weight."""
+    own = (present.recency, present.relevance, present.importance)
+    shown = [
+        weight / gain if gain > 0 else (1.0 if kept is None else kept)
+        for weight, gain, kept in zip(settled.weights, gains_of(present), own, strict=True)
+    ]
+    return replace(present, recency=shown[0], relevance=shown[1], importance=shown[2], decay=settled.decay)
+
+
+def round_off(settled: Settled, present: Weighing) -> Weighing:
+    """Write a weighing with as many places as a person would."""
+    full = describe(settled, present)
+    recency, relevance, importance = full.recency or 0.0, full.relevance or 0.0, full.importance or 0.0
+    return replace(
+        full, recency=round(recency, PLACES), relevance=round(relevance, PLACES), importance=round(importance, PLACES)
+    )

@@ -1,0 +1,232 @@
+"""Check messages that are to be appended, and give each its parent, its turn and its place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from recollect.core.conversations.messages import said
+from recollect.core.memories.checks import MOST_CHARACTERS, MOST_MEMORIES, check_new_memory
+from recollect.core.text.checks import IDENTIFIER, UNSTORABLE, check_line, check_text
+from recollect.core.text.terms import utterance_before
+from recollect.errors import ConflictError, InvalidInputError
+from recollect.models.conversations import LEGACY, ConversationState, NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+
+LONGEST_MESSAGE = 200_000
+MOST_WITH_PARTS = 1_000_000
+"""Beside a content the texts of parts are kept, but neither analysed nor embedded."""
+MOST_PARTS = 64
+LONGEST_URL = 8_000
+ANYTHING = "-"
+CLOSED = {
+    ConversationState.DELETED: "Restore it first (`restore`), or use another id.",
+    ConversationState.PURGING: "Use another id, or wait until it is gone.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A message that others can follow, and the turn it belongs to."""
+
+    id: UUID
+    turn: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A conversation as an append finds it."""
+
+    state: ConversationState
+    last_number: int
+    newest: Anchor | None
+    unbranched: Anchor | None
+    """The newest message from before there were branches."""
+    named: Mapping[UUID, Anchor]
+    """The messages that are named as parents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Which messages' vectors were made with the utterance before, and which could not be before it was read."""
+
+    in_time: frozenset[UUID] = frozenset()
+    later: frozenset[UUID] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A message with its place among the others."""
+
+    message: NewMessage
+    id: UUID
+    number: int
+    parent: UUID | None
+    turn: UUID
+    stated_parent: UUID | None
+
+
+def check_conversation(conversation: str) -> None:
+    """Accept plain ASCII identifiers only, so that no two conversations look alike."""
+    # A path that ends in dots would lead elsewhere.
+    if not IDENTIFIER.fullmatch(conversation) or not conversation.strip("."):
+        raise InvalidInputError("conversation must be 1 to 128 characters of A-Z a-z 0-9 . _ : @ -, and not dots alone")
+
+
+def check_messages(messages: Sequence[NewMessage]) -> None:
+    """Check everything one call wants appended."""
+    if not 1 <= len(messages) <= MOST_MEMORIES:
+        raise InvalidInputError(f"messages must hold 1 to {MOST_MEMORIES} items")
+    if sum(len(said(message)) for message in messages) > MOST_CHARACTERS:
+        raise InvalidInputError(f"messages must hold at most {MOST_CHARACTERS} characters together")
+    if sum(map(count_characters, messages)) > MOST_WITH_PARTS:
+        raise InvalidInputError(f"messages must hold at most {MOST_WITH_PARTS} characters with their parts")
+    for position, message in enumerate(messages):
+        check_message(message, f"messages.{position}")
+        if isinstance(message.parent, int) and not 0 <= message.parent < position:
+            raise InvalidInputError("parent must be an id, or the position of an earlier message in the same call")
+        if message.root and message.parent is not None:
+            raise InvalidInputError("a message that is a root has no parent")
+
+
+def count_characters(message: NewMessage) -> int:
+    """Count all that is said in a message, in its parts too."""
+    return len(message.content) + sum(len(part.text) for part in message.parts)
+
+
+def check_message(message: NewMessage, name: str = "message") -> None:
+    """Check one message; only an assistant or a tool may have nothing to say."""
+    text = said(message)
+    check_text("content", message.content, LONGEST_MESSAGE)
+    check_text("parts", text, LONGEST_MESSAGE)
+    if not text.strip() and not message.attachments and message.role in {Role.USER, Role.SYSTEM}:
+        raise InvalidInputError(f"{name} is empty: a user's or system's message needs content, parts or attachments")
+    if max(len(message.parts), len(message.attachments)) > MOST_PARTS:
+        raise InvalidInputError(f"parts and attachments must hold at most {MOST_PARTS} items each")
+    for part in message.parts:
+        check_text("parts.text", part.text, LONGEST_MESSAGE)
+        check_lines("parts", {"name": part.name, "call_id": part.call_id}, part.url)
+    for file in message.attachments:
+        check_lines("attachments", {"type": file.type, "name": file.name, "upload_id": file.upload_id}, file.url)
+        if not file.type.strip():
+            raise InvalidInputError("attachments.type must not be blank")
+        if file.side not in {None, Role.USER, Role.ASSISTANT}:
+            raise InvalidInputError("attachments.side must be user or assistant")
+    check_line("name", message.name)
+    check_line("external_id", message.external_id)
+    check_new_memory(replace(to_memory(message), content=ANYTHING))
+
+
+def check_lines(place: str, lines: Mapping[str, str], url: str) -> None:
+    """Check the short texts of a part or an attachment, and its address."""
+    for field, value in lines.items():
+        check_line(f"{place}.{field}", value)
+    if len(url) > LONGEST_URL or UNSTORABLE.search(url):
+        raise InvalidInputError(
+            f"{place}.url must be at most {LONGEST_URL} characters long, without NUL or lone surrogates"
+        )
+
+
+def to_memory(message: NewMessage) -> NewMemory:
+    """Say how a message is remembered."""
+    return NewMemory(
+        content=said(message),
+        kind=Kind.MESSAGE,
+        speaker=message.name,
+        importance=message.importance,
+        occurred_at=message.occurred_at,
+        embedding=message.embedding,
+        metadata=message.metadata,
+    )
+
+
+def find_before(messages: Sequence[NewMessage]) -> list[int | None]:
+    """Tell which message of the same call each one follows; None for a root, and where the conversation must say."""
+    before: list[int | None] = []
+    for position, message in enumerate(messages):
+        if isinstance(message.parent, int):
+            before.append(message.parent)
+        else:
+            follows = position > 0 and message.parent is None and not message.root
+            before.append(position - 1 if follows else None)
+    return before
+
+
+def quote_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) -> list[str]:
+    """Quote for every message what is said before it in the same call."""
+    earlier = [None if position is None else remembered[position] for position in before]
+    return ["" if each is None else utterance_before(each.speaker, each.content) for each in earlier]
+
+
+def compare_heard(linked: Sequence[Linked], before: Sequence[int | None], quoted: Sequence[str]) -> Heard:
+    """Tell from what messages follow in truth which of them were embedded with it, and which are to be once more."""
+    follows = [
+        (each, each.parent == (None if position is None else linked[position].id))
+        for each, position in zip(linked, before, strict=True)
+    ]
+    return Heard(
+        frozenset(each.id for (each, known), text in zip(follows, quoted, strict=True) if known and text),
+        frozenset(each.id for each, known in follows if not known),
+    )
+
+
+def link(messages: Sequence[NewMessage], ids: Sequence[UUID], opened: Opened) -> list[Linked]:
+    """Let every message follow its parent, in the order of the call."""
+    check_open(opened.state)
+    linked: list[Linked] = []
+    newest, unbranched = opened.newest, opened.unbranched
+    for position, (message, identity) in enumerate(zip(messages, ids, strict=True)):
+        if message.parent == LEGACY:
+            parent = unbranched
+        elif isinstance(message.parent, int):
+            parent = Anchor(linked[message.parent].id, linked[message.parent].turn)
+        else:
+            parent = find_parent(message, newest, opened.named)
+        follows = parent is not None and message.role not in {Role.USER, Role.SYSTEM}
+        turn = parent.turn if parent is not None and follows else identity
+        # What answers a message from before there were branches is itself from before there were any.
+        legacy = message.parent == LEGACY or (follows and parent == unbranched)
+        stated = LEGACY if legacy else message.stated_parent
+        number = opened.last_number + position + 1
+        linked.append(Linked(message, identity, number, parent.id if parent else None, turn, stated))
+        newest = Anchor(identity, turn)
+        if stated == LEGACY:
+            unbranched = newest
+    return linked
+
+
+def check_open(state: ConversationState) -> None:
+    """Refuse to go on with a conversation that is on its way out."""
+    if state in CLOSED:
+        raise ConflictError(f"This conversation is {state}. {CLOSED[state]}")
+
+
+def find_parent(message: NewMessage, newest: Anchor | None, named: Mapping[UUID, Anchor]) -> Anchor | None:
+    """Look up what a message follows: whom it names, the newest one, or nobody."""
+    if message.root:
+        return None
+    if not isinstance(message.parent, UUID):
+        return newest
+    if message.parent not in named:
+        raise InvalidInputError("parent must name a message of the same conversation")
+    return named[message.parent]
+
+
+def fingerprint_messages(conversation: str, messages: Sequence[NewMessage]) -> bytes:
+    """Hash what a caller asked to append, so that the same key with another body is noticed."""
+    digest = hashlib.sha256(conversation.encode())
+    for message in messages:
+        line = json.dumps(asdict(message), ensure_ascii=True, sort_keys=True, default=plain)
+        digest.update(line.encode() + b"\n")
+    return digest.digest()
+
+
+def plain(value: object) -> object:
+    """Write what JSON has no word for."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return str(value) if isinstance(value, UUID) else [float(number) for number in value]  # type: ignore[attr-defined]

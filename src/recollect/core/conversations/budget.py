@@ -1,0 +1,194 @@
+"""Choose what of a thread fits a token budget, and divide one budget over the parts of a prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TypeVar
+
+from recollect.core.conversations.messages import count_images, count_tokens, is_own, said
+from recollect.errors import InvalidInputError
+from recollect.models.conversations import Message, MessageStatus, PartType, Shares, Window
+from recollect.models.memories import Role
+
+ELLIPSIS = "…"
+ROUNDING = 1e-6
+CUTTABLE = frozenset({PartType.TEXT, PartType.TOOL_RESULT})
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The messages that were chosen, oldest first, and what they cost."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+    whole: bool
+    """False if nothing could be chosen because no turn begins on the path: read further back, if there is more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portions:
+    """A number of tokens for each part of a prompt: what it wants, or what it gets."""
+
+    history: int
+    memories: int
+    summary: int
+
+
+def fit(path: Sequence[Message], max_tokens: int, *, unanswered: bool, image_tokens: int = 0) -> Fitted:
+    """Choose the newest whole turns of a path, newest first, that fit; the last one always, however long it is.
+
+    Last turns without an answer are left out unless they are asked for. A turn without its beginning can stand
+    between others, or behind the last whole one, but is never the first.
+    """
+    turns = [list(turn) for _, turn in groupby(path, key=lambda message: message.turn)]
+    newest = 0 if unanswered else next((place for place, turn in enumerate(turns) if _answered(turn)), len(turns))
+    path = path[sum(map(len, turns[:newest])) :]
+    chosen = read = spent = tokens = 0
+    for turn in turns[newest:]:
+        read += len(turn)
+        spent += sum(cost(message, image_tokens) for message in turn)
+        if chosen and spent > max_tokens:
+            break
+        if turn[-1].id == turn[-1].turn:
+            chosen, tokens = read, spent
+    return Fitted(tuple(reversed(path[:chosen])), tokens, whole=bool(chosen) or not turns)
+
+
+def price_image(window: Window) -> int:
+    """Give what each image costs in a window: nothing where it is only named."""
+    return window.image_tokens if window.images else 0
+
+
+def cost(message: Message, image_tokens: int = 0) -> int:
+    """Give what a message costs where each image that is handed on costs so much."""
+    return message.tokens + (image_tokens * count_images(message) if image_tokens else 0)
+
+
+def shorten(
+    turn: Sequence[Message],
+    max_tokens: int,
+    cut: Callable[[str, int], str],
+    count: Callable[[str], int],
+    framing: tuple[int, int],
+    image_tokens: int = 0,
+) -> tuple[Message, ...]:
+    """Shorten the texts of a turn from their ends, the longest first, until it fits; nothing if it never can.
+
+    No text is cut below another that is left longer: all that are cut come down to one level. What a message costs
+    without its texts stays: frame and name (`framing`, as `count_tokens` takes them), images, attachments, tool calls.
+    """
+    lengths = {text: count(text) for message in turn for text in _texts(message)}
+    # Cutting is as dear as the text is long, and the search below cuts again and again.
+    heads = {text: cut(text, max_tokens) if length > max_tokens >= 0 else text for text, length in lengths.items()}
+    mark = count(ELLIPSIS)
+
+    def lower(level: int) -> tuple[Message, ...]:
+        def shortened(text: str) -> str:
+            return text if lengths[text] <= level else _cut(heads[text], level - mark, cut)
+
+        lowered = (_lower(message, shortened) for message in turn)
+        return tuple(replace(each, tokens=count_tokens(each, count, *framing)) for each in lowered)
+
+    def fits(messages: tuple[Message, ...]) -> bool:
+        return sum(cost(message, image_tokens) for message in messages) <= max_tokens
+
+    longest = max(lengths.values(), default=0)
+    if fits(uncut := lower(longest)):
+        return uncut
+    best = lower(0)
+    if not fits(best):
+        return ()
+    lowest, highest = 0, min(longest, max_tokens)
+    while lowest < highest:
+        level = (lowest + highest + 1) // 2
+        if fits(lowered := lower(level)):
+            best, lowest = lowered, level
+        else:
+            highest = level - 1
+    return best
+
+
+def prune_upstream(prompts: Sequence[T], tokens: Callable[[T], int], limit: int) -> list[T]:
+    """Leave out the first message while all together cost more than the limit, as Dify does; the last one stays."""
+    total, first = sum(map(tokens, prompts)), 0
+    while total > limit and len(prompts) - first > 1:
+        total -= tokens(prompts[first])
+        first += 1
+    return list(prompts[first:])
+
+
+def fit_upstream(path: Sequence[Message], max_tokens: int, image_tokens: int = 0) -> Fitted:
+    """Choose from a path, newest first, as Dify does: single messages, without the turn that is being generated."""
+    last = [message for message in path if message.turn == path[0].turn] if path else []
+    answers = (message for message in last if message.role is Role.ASSISTANT)
+    # Dify tells it by an empty answer of no tokens; here an empty answer that is done stands for one that cost some.
+    generating = not any(message.content or message.status is MessageStatus.DONE for message in answers)
+    kept = [message for message in reversed(path) if not (generating and message.turn == path[0].turn)]
+    chosen = prune_upstream(kept, lambda message: cost(message, image_tokens), max_tokens)
+    spent = sum(cost(message, image_tokens) for message in chosen)
+    return Fitted(tuple(chosen), spent, whole=bool(chosen) or not path)
+
+
+def check_shares(shares: Shares) -> None:
+    """Refuse shares that do not divide a whole."""
+    parts = (shares.history, shares.memories, shares.summary)
+    if not all(part >= 0 for part in parts) or not abs(math.fsum(parts) - 1) <= ROUNDING:
+        raise InvalidInputError("shares must be 0 or more for history, memories and summary, and add up to 1")
+
+
+def allot(budget: int, shares: Shares, wants: Portions) -> Portions:
+    """Divide a budget: each part gets what it wants up to its share, rounded down.
+
+    What is left over then falls to the history, the memories and the summary, in this order, up to what they want.
+    """
+    check_shares(shares)
+    parts = (shares.history, shares.memories, shares.summary)
+    wanted = [max(want, 0) for want in (wants.history, wants.memories, wants.summary)]
+    # Divided by their sum, so that shares a rounding above one never spend more than there is.
+    whole = math.fsum(parts)
+    owed = [math.floor(max(budget, 0) * (part / whole) + ROUNDING) for part in parts]
+    given = [min(want, share) for want, share in zip(wanted, owed, strict=True)]
+    for place, want in enumerate(wanted):
+        given[place] += min(want - given[place], max(budget, 0) - sum(given))
+    return Portions(*given)
+
+
+def _answered(turn: Sequence[Message]) -> bool:
+    """Tell whether the last assistant message that is done ends the turn; nobody has to answer system messages."""
+    done = (each for each in turn if each.role is Role.ASSISTANT and each.status is MessageStatus.DONE)
+    answer = next(done, None)
+    if answer is None:
+        return all(message.role is Role.SYSTEM for message in turn)
+    # What calls a tool waits for its result: a prompt that goes on behind it would be refused.
+    return not any(part.type is PartType.TOOL_CALL for part in answer.parts)
+
+
+def _texts(message: Message) -> list[str]:
+    """List what can be shortened of a message: its own content, or the texts of its parts."""
+    if is_own(message):
+        return [message.content]
+    return [part.text for part in message.parts if part.type in CUTTABLE]
+
+
+def _lower(message: Message, shortened: Callable[[str], str]) -> Message:
+    """Shorten what can be shortened of a message; its parts keep their places."""
+    if not is_own(message):
+        parts = tuple(
+            replace(part, text=shortened(part.text)) if part.type in CUTTABLE else part for part in message.parts
+        )
+        return replace(message, parts=parts, content=said(replace(message, parts=parts, content="")))
+    content = shortened(message.content)
+    if content == message.content:
+        return message
+    # The content says what they say: left as they are they would show again what is cut.
+    bare = tuple(replace(part, text="") if part.type in CUTTABLE else part for part in message.parts)
+    return replace(message, parts=bare, content=content)
+
+
+def _cut(text: str, room: int, cut: Callable[[str, int], str]) -> str:
+    """Keep the beginning of a text and mark the cut; where not even the mark has room, nothing stays."""
+    return cut(text, room).rstrip() + ELLIPSIS if room >= 0 else ""

@@ -1,0 +1,233 @@
+"""Find the times that a text names, in English and Chinese, as periods in the asker's time zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from functools import partial
+from typing import TypeVar
+
+from recollect.core.dates.calendar import Span, open_at
+from recollect.core.dates.chinese import CHINESE
+from recollect.core.dates.english import ENGLISH
+from recollect.core.dates.parts import Change, Grammar, Mark, Rule, Seen, lend, merge, modify, resolve, resolve_after
+from recollect.models.recall import Period
+
+T = TypeVar("T")
+REACH = 48
+"""How many characters before a date may belong to it."""
+ROUNDS = 3
+"""How many words in turn may change a date: "the first week of early March" has two."""
+PLAIN = str.maketrans(
+    {chr(code): chr(code - 0xFEE0).lower() for code in range(0xFF01, 0xFF5F)}
+    | {chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
+    | dict(zip("’‘`\u3000\u00a0\t\n\u2014\u2013\u2212～", "'''    ---~", strict=True))
+    | dict(
+        zip(
+            "週號個點後時兩禮節國慶聖誕這從當開間內裡來過勞動",
+            "周号个点后时两礼节国庆圣诞这从当开间内里来过劳动",
+            strict=True,
+        )
+    )
+)
+"""One character for one, so that places in the text stay what they are."""
+HAN = re.compile("[\u4e00-\u9fff]")
+LATIN = re.compile("[a-z]{3}")
+
+
+def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
+    """Find the periods that a text names, in its order; what lacks a year is the latest that has begun."""
+    plain = text.lower() if text.isascii() else text.translate(PLAIN)
+    here = _try(partial(now.astimezone, zone))
+    if here is None:
+        return []
+    # The wall clock is reckoned with as if it ran in UTC, where every day has 24 hours.
+    wall = here.replace(tzinfo=UTC)
+    marks = list[Mark]()
+    if HAN.search(plain):
+        marks = _read(plain, CHINESE, wall)
+        plain = _blank(plain, marks)
+    if not marks or LATIN.search(plain):
+        marks += _read(plain, ENGLISH, wall)
+    found = dict[Span, Period]()
+    for mark in sorted(marks, key=lambda mark: mark.first):
+        span = _try(partial(_settle, mark, now, wall, zone))
+        if span:
+            found.setdefault(span, Period(*span, text[mark.first : mark.last].strip()))
+    return list(found.values())
+
+
+def _read(plain: str, grammar: Grammar, now: datetime) -> list[Mark]:
+    """Find the marks of one language: pieces, then whole dates, then what the words around them make of them."""
+    if not grammar.hint.search(plain):
+        return []
+    whole = [mark for mark in _join(plain, _spot(plain, grammar, now), grammar) if not mark.bare]
+    marks = _uncovered([_extend(plain, mark, grammar, now) for mark in whole])
+    ended = [_open(plain, mark, grammar, now) for mark in _link(plain, marks, grammar, now)]
+    return [mark for mark in ended if not mark.loose] or ended
+
+
+def _spot(plain: str, grammar: Grammar, now: datetime) -> list[Mark]:
+    """Find all pieces; where two overlap, the one that begins first counts, and of these the longest."""
+    found = [mark for rule in grammar.rules for mark in _apply(plain, rule, now)]
+    found.sort(key=lambda mark: (mark.first, -mark.last))
+    kept = list[Mark]()
+    for mark in found:
+        if not kept or mark.first >= kept[-1].last:
+            kept.append(mark)
+    return kept
+
+
+def _apply(plain: str, rule: Rule, now: datetime) -> list[Mark]:
+    pattern, make = rule
+    found = list[Mark]()
+    for match in pattern.finditer(plain):
+        made = _try(partial(make, Seen(match, now)))
+        if isinstance(made, list):
+            found += made
+        elif made:
+            first = match.start("at") if "at" in pattern.groupindex else -1
+            found.append(replace(made, first=first if first >= 0 else match.start(), last=match.end()))
+    return found
+
+
+def _join(plain: str, marks: list[Mark], grammar: Grammar) -> list[Mark]:
+    """Put the pieces of one date together."""
+    joined = list[Mark]()
+    for piece in marks:
+        joined.append(piece)
+        while len(joined) > 1 and grammar.joins.fullmatch(plain, joined[-2].last, joined[-1].first):
+            whole = merge(joined[-2], joined[-1])
+            if whole is None:
+                break
+            joined[-2:] = [whole]
+    return joined
+
+
+def _extend(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+    """Let the words before and after a date change it, as long as there are any."""
+    for _ in range(ROUNDS):
+        changed = _extend_after(plain, mark, grammar, now)
+        changed = _extend_before(plain, changed, grammar, now)
+        if changed is mark:
+            break
+        mark = changed
+    return mark
+
+
+def _extend_after(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+    for pattern, make in grammar.after:
+        match = pattern.match(plain, mark.last)
+        if match:
+            return _changed(replace(mark, last=match.end()), make(match), now) or mark
+    return mark
+
+
+def _extend_before(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+    for pattern, make in grammar.before:
+        match = pattern.search(plain, max(0, mark.first - REACH), mark.first)
+        if match:
+            return _changed(replace(mark, first=match.start()), make(match), now) or mark
+    return mark
+
+
+def _changed(mark: Mark, change: Change, now: datetime) -> Mark | None:
+    changed = _try(partial(modify, mark, change, now))
+    return changed if changed and _try(partial(resolve, changed, now)) else None
+
+
+def _uncovered(marks: list[Mark]) -> list[Mark]:
+    """Drop what became a part of its neighbour: "the last week of May" is not last week."""
+    kept = list[Mark]()
+    for mark in marks:
+        while kept and mark.first <= kept[-1].first and kept[-1].last <= mark.last:
+            kept.pop()
+        if not kept or kept[-1].last < mark.last:
+            kept.append(mark)
+    return kept
+
+
+def _link(plain: str, marks: list[Mark], grammar: Grammar, now: datetime) -> list[Mark]:
+    """Make ranges of dates that are joined to one, and complete those that are listed together."""
+    linked = list[Mark]()
+    for mark in marks:
+        if not linked:
+            linked.append(mark)
+            continue
+        left = linked.pop()
+        together = grammar.ranges.fullmatch(plain, left.last, mark.first)
+        whole = _try(partial(_range, plain, left, mark, grammar, now)) if together else None
+        if whole:
+            linked.append(whole)
+        elif grammar.lists.fullmatch(plain, left.last, mark.first):
+            linked += [lend(mark, left), lend(left, mark)]
+        else:
+            linked += [left, mark]
+    return linked
+
+
+def _range(plain: str, left: Mark, right: Mark, grammar: Grammar, now: datetime) -> Mark | None:
+    """Join the beginning and the end of a range; None if the words in between only list the two."""
+    if grammar.lists.fullmatch(plain, left.last, right.first) and not _is_pair(plain, left, right, grammar):
+        return None
+    borrowed = lend(right, left)
+    start = resolve(borrowed, now)
+    end = resolve_after(lend(borrowed, right), start[0], now)
+    if end[1] <= start[0] and borrowed.year and not left.year:
+        start = resolve(replace(borrowed, year=borrowed.year - 1), now)
+    if end[1] <= start[0]:
+        return None
+    opening = grammar.opening.search(plain, max(0, left.first - REACH), left.first)
+    return Mark(opening.start() if opening else left.first, right.last, span=(start[0], end[1]))
+
+
+def _is_pair(plain: str, left: Mark, right: Mark, grammar: Grammar) -> bool:
+    before, after = grammar.pairing
+    return bool(before.search(plain, max(0, left.first - REACH), left.first) or after.match(plain, right.last))
+
+
+def _open(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+    """Let a date be the beginning or the end of what has no other."""
+    for pattern, side in grammar.ends_after:
+        match = pattern.match(plain, mark.last)
+        if match:
+            return _opened(replace(mark, last=match.end()), side, now) or mark
+    for pattern, side in grammar.ends_before:
+        match = pattern.search(plain, max(0, mark.first - REACH), mark.first)
+        if match:
+            return _opened(replace(mark, first=match.start()), side, now) or mark
+    return mark
+
+
+def _opened(mark: Mark, side: str, now: datetime) -> Mark | None:
+    span = _try(lambda: open_at(resolve(mark, now), side, now))
+    return Mark(mark.first, mark.last, span=span, exact=mark.exact) if span else None
+
+
+def _settle(mark: Mark, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
+    """Give a mark the moments it begins and ends at."""
+    start, end = resolve(mark, wall)
+    if mark.exact:
+        moments = now.astimezone(UTC) + (start - wall), now.astimezone(UTC) + (end - wall)
+    else:
+        moments = start.replace(tzinfo=zone).astimezone(UTC), end.replace(tzinfo=zone).astimezone(UTC)
+    return moments if moments[0] < moments[1] else None
+
+
+def _blank(plain: str, marks: list[Mark]) -> str:
+    """Take out what was understood, so that another language does not read it again."""
+    pieces, end = list[str](), 0
+    for mark in marks:
+        pieces += [plain[end : mark.first], "\0" * (mark.last - max(mark.first, end))]
+        end = max(end, mark.last)
+    return "".join(pieces) + plain[end:]
+
+
+def _try(work: Callable[[], T]) -> T | None:
+    """Take what cannot be a date, such as the 31st of June or a day after the last of all years, for none."""
+    try:
+        return work()
+    except (ValueError, OverflowError):
+        return None

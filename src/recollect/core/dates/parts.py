@@ -1,0 +1,217 @@
+"""The parts that dates are written with, in any language: numbers, units, marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from recollect.core.dates.calendar import (
+    DAY,
+    WEEK,
+    Span,
+    Yearly,
+    date_of,
+    day_of,
+    hours_of,
+    latest,
+    month_of,
+    step,
+    unit_of,
+    week_of,
+    year_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A date in a text, as far as its words tell: whole, or with pieces to be filled in."""
+
+    first: int = 0
+    last: int = 0
+    """Where its words begin and end in the text."""
+    span: Span | None = None
+    """What it means, if that needs nothing else."""
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    weekday: int | None = None
+    yearly: Yearly | None = None
+    """What comes once in a year, such as a season."""
+    hours: tuple[float, float] | None = None
+    loose: bool = False
+    """Whether it counts only where no other time is named: a weekday beside a date says nothing new."""
+    exact: bool = False
+    """Whether it is so far from now on a stopwatch, whatever the clocks on the wall did meanwhile."""
+
+    @property
+    def bare(self) -> bool:
+        """Tell whether it says hours only, which mean nothing without a day."""
+        return not (self.span or self.year or self.month or self.day or self.yearly) and self.weekday is None
+
+    @property
+    def yearless(self) -> bool:
+        """Tell whether a year would say more exactly what is meant."""
+        return self.year is None and self.span is None and bool(self.month or self.yearly)
+
+
+Change: TypeAlias = Callable[[Span], Span]
+"""What a word beside a date makes of it."""
+
+
+def modify(mark: Mark, change: Change, now: datetime) -> Mark:
+    """Change what a mark means, and keep open which year it is of."""
+    if mark.span or not (mark.month or mark.yearly):
+        return replace(mark, span=change(resolve(mark, now)), hours=None)
+
+    def find(year: int) -> Span:
+        return change(resolve(replace(mark, year=year), now))
+
+    return replace(mark, yearly=find, month=None, day=None, hours=None)
+
+
+def ago(now: datetime, unit: str, count: int) -> Mark:
+    """Mark the whole day, week, month or year that lies so many of them back, open to be completed by smaller ones."""
+    then = step(now, unit, -count)
+    if unit == "year":
+        return Mark(year=then.year)
+    if unit == "month":
+        return Mark(year=then.year, month=then.month)
+    return Mark(span=unit_of(then, unit))
+
+
+def resolve(mark: Mark, now: datetime) -> Span:
+    """Say what a mark means: what is missing is filled in so that it is the latest that has begun."""
+    span = mark.span or _resolve_date(mark, now)
+    return hours_of(span, mark.hours) if mark.hours else span
+
+
+def resolve_after(mark: Mark, start: datetime, now: datetime) -> Span:
+    """Say what the end of a range means: what is missing is filled in so that it comes first after the start."""
+    if mark.weekday is not None and mark.span is None:
+        return _with_hours(mark, day_of(start + (mark.weekday - start.weekday()) % 7 * DAY))
+    if mark.yearless:
+        spans = [resolve(replace(mark, year=year), now) for year in (start.year, start.year + 1)]
+        return spans[0] if spans[0][0] >= start else spans[1]
+    return resolve(mark, now)
+
+
+def merge(left: Mark, right: Mark) -> Mark | None:
+    """Join two neighbours that complete each other, such as a day and its year; None if they do not."""
+    joined = _complete(left, right) or _complete(right, left)
+    return replace(joined, first=left.first, last=right.last) if joined else None
+
+
+def lend(giver: Mark, taker: Mark) -> Mark:
+    """Give what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
+    if taker.span or giver.span:
+        return taker
+    if taker.day and not taker.month and giver.month and giver.day:
+        taker = replace(taker, month=giver.month, year=taker.year or giver.year)
+    if taker.yearless and giver.year and (giver.month or giver.yearly):
+        taker = replace(taker, year=giver.year)
+    return taker
+
+
+def _complete(piece: Mark, whole: Mark) -> Mark | None:
+    """Fill one piece into another mark that lacks it."""
+    if piece.bare and piece.hours:
+        return replace(whole, hours=piece.hours) if not whole.hours and _is_daily(whole) else None
+    if piece.hours or whole.bare:
+        return None
+    if _is_year(piece) and whole.yearless:
+        return replace(whole, year=piece.year)
+    if piece.month and not piece.day and whole.day and not whole.month:
+        return replace(whole, month=piece.month, year=piece.year)
+    if piece.span and piece.span[1] - piece.span[0] == WEEK and whole.weekday is not None and not whole.span:
+        return replace(whole, span=day_of(week_of(piece.span[0])[0] + whole.weekday * DAY))
+    return None
+
+
+def _is_daily(mark: Mark) -> bool:
+    if mark.span:
+        return mark.span[1] - mark.span[0] == DAY
+    return mark.day is not None or mark.weekday is not None or mark.yearly is not None
+
+
+def _is_year(mark: Mark) -> bool:
+    return bool(mark.year) and not (mark.month or mark.day or mark.yearly or mark.span)
+
+
+def _with_hours(mark: Mark, span: Span) -> Span:
+    return hours_of(span, mark.hours) if mark.hours else span
+
+
+def _resolve_date(mark: Mark, now: datetime) -> Span:
+    if mark.weekday is not None and not mark.day:
+        return day_of(now - (now.weekday() - mark.weekday) % 7 * DAY)
+    if mark.day and not mark.month:
+        return _latest_day(mark.day, now)
+    yearly = mark.yearly or _yearly(mark.month, mark.day)
+    if yearly is None:
+        return year_of(mark.year or now.year)
+    return yearly(mark.year) if mark.year else latest(yearly, now)
+
+
+def _yearly(month: int | None, day: int | None) -> Yearly | None:
+    if month is None:
+        return None
+    if day is None:
+        return lambda year: month_of(year, month)
+    return lambda year: date_of(year, month, day)
+
+
+def _latest_day(day: int, now: datetime) -> Span:
+    """Find the latest month that has such a day, and had it already."""
+    for back in range(4):
+        start, end = month_of(now.year, now.month - back)
+        if start + (day - 1) * DAY < min(end, now):
+            return day_of(start + (day - 1) * DAY)
+    raise ValueError(day)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Words that a rule found, and the moment they are understood from."""
+
+    match: re.Match[str]
+    now: datetime
+
+    def __getitem__(self, part: str) -> str:
+        """Read a part of the words; empty if it is not there."""
+        return (self.match[part] or "") if part in self.match.re.groupindex else ""
+
+
+NEVER = re.compile("(?!)")
+Make: TypeAlias = Callable[[Seen], Mark | list[Mark]]
+Rule: TypeAlias = tuple[re.Pattern[str], Make]
+"""A pattern and what it makes; the mark begins at the group `at`, if there is one."""
+Modifier: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], Change]]
+End: TypeAlias = tuple[re.Pattern[str], str]
+"""What leaves a time open at one side, and at which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How a language says when."""
+
+    hint: re.Pattern[str]
+    """What is in every text that says when; most texts that do not are told by it."""
+    rules: tuple[Rule, ...]
+    joins: re.Pattern[str]
+    """What stands between the pieces of one date."""
+    ranges: re.Pattern[str]
+    """What stands between the beginning and the end of a range."""
+    lists: re.Pattern[str]
+    """What stands between two dates that are both meant."""
+    opening: re.Pattern[str]
+    """What stands before a range, and belongs to it."""
+    pairing: tuple[re.Pattern[str], re.Pattern[str]]
+    """What stands before or after two dates to make a range of what else would be a list."""
+    before: tuple[Modifier, ...]
+    after: tuple[Modifier, ...]
+    ends_before: tuple[End, ...]
+    """What leaves one side open, standing before a date."""
+    ends_after: tuple[End, ...]

@@ -1,0 +1,55 @@
+"""Periods of time: how near a moment is to one, and in which zone it is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta, tzinfo
+from math import log2
+from zoneinfo import ZoneInfo
+
+from recollect.errors import InvalidInputError
+from recollect.models.recall import Period
+
+LONGEST_ZONE = 64
+
+
+def find_zone(name: str) -> tzinfo:
+    """Give the time zone of a name, or say that there is none."""
+    if name == "UTC":
+        return UTC
+    try:
+        if 0 < len(name) <= LONGEST_ZONE:
+            return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        # It may be no name at all, a path, or the name of a folder of zones.
+        pass
+    raise InvalidInputError("zone must be the IANA name of a time zone, as in Europe/Berlin or Asia/Shanghai")
+
+
+DAY = timedelta(days=1)
+ECHO = 2 * DAY
+"""So long after a time it is still talked of: what was said then counts for something, too."""
+ECHO_SHARE = 0.5
+MOST_PERIODS = 12
+"""Of more periods than these, the widest are left out: each is a search of its own."""
+
+
+def rate(period: Period) -> float:
+    """Rate a period by its width: 1 for a day or less, then 1 / (1 + log2 of its days): a week 0.26, a year 0.11."""
+    return 1 / (1 + log2(max((period.end - period.start) / DAY, 1)))
+
+
+def choose(periods: Iterable[Period]) -> list[Period]:
+    """Choose the periods to look into, the narrowest first."""
+    return sorted(periods, key=lambda period: period.end - period.start)[:MOST_PERIODS]
+
+
+def rate_moment(periods: Iterable[Period], moment: datetime) -> float:
+    """Rate a moment by the narrowest period that it lies in, half as much soon after one; 0 if neither."""
+    return max((rate(period) * _fit(period, moment) for period in periods), default=0.0)
+
+
+def _fit(period: Period, moment: datetime) -> float:
+    if not period.start <= moment < period.end + ECHO:
+        return 0.0
+    return 1.0 if moment < period.end else ECHO_SHARE

@@ -1,0 +1,182 @@
+"""Read a conversation of ChatGPT's data export: a tree of nodes, of which some are hidden, empty or the model's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.core.conversations.appends import LONGEST_MESSAGE, MOST_PARTS
+from recollect.core.imports.found import (
+    CONVERSATIONS,
+    MALFORMED,
+    MESSAGES,
+    FoundTalk,
+    Harvest,
+    Placed,
+    arrange,
+    take_talk,
+)
+from recollect.core.imports.text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
+from recollect.models.conversations import Attachment, NewMessage, Part, PartType
+from recollect.models.memories import JSON, Role
+
+OURS = "chatgpt"
+EXPECTED = (
+    "This is no ChatGPT export. Export it at Settings > Data controls > Export data, "
+    "and give the zip file that arrives by mail, or the conversations.json in it."
+)
+HIDDEN = "messages that ChatGPT hides, such as its system prompts: skipped"
+REASONING = "messages with a model's reasoning: skipped"
+INSTRUCTIONS = "messages with custom instructions: skipped"
+EMPTY = "messages without text or files: skipped"
+OTHER = "messages of a role that is not known here: skipped"
+SURPLUS = f"files beyond {MOST_PARTS} of one message: skipped"
+BRANCHED = "conversations with branches: all of them are kept"
+
+REASONS = {"thoughts": REASONING, "reasoning_recap": REASONING}
+REASONS |= {"user_editable_context": INSTRUCTIONS, "model_editable_context": INSTRUCTIONS}
+ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "system": Role.SYSTEM}
+EVERYBODY = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A node on its way from the root: when its nearest dated ancestor was said, and which tool was called last."""
+
+    moment: datetime | None
+    call: str
+
+
+def read(document: JSON) -> Harvest:
+    """Read one conversation."""
+    harvest = Harvest()
+    talk = to_fields(document)
+    mapping = talk.get("mapping")
+    identity = to_text(talk.get("conversation_id")) or to_text(talk.get("id"))
+    if not isinstance(mapping, dict) or not identity:
+        harvest.leave(CONVERSATIONS, MALFORMED)
+        return harvest
+    remarks = harvest.remarks
+    created_at = to_moment(talk.get("create_time"), remarks)
+    messages = arrange(place_all(mapping, created_at, harvest), harvest, to_text(talk.get("current_node")))
+    followed = Counter(each.parent for each in messages)
+    remarks[BRANCHED] += max(followed.values(), default=0) > 1
+    kept: dict[str, JSON] = {field: talk.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")}
+    take_talk(
+        FoundTalk(
+            to_identifier(identity),
+            to_line(to_text(talk.get("title")), remarks),
+            created_at,
+            note(OURS, {"id": to_line(identity, remarks)}, kept, remarks),
+            messages,
+        ),
+        harvest,
+    )
+    return harvest
+
+
+def place_all(mapping: Mapping[str, JSON], begun: datetime | None, harvest: Harvest) -> list[Placed]:
+    """Give every node its message and its time, oldest first."""
+    spots: dict[str, Spot] = {}
+    dated: list[tuple[float, Placed]] = []
+    for key in mapping:
+        spot = find_spot(key, mapping, spots, Spot(begun, ""), harvest)
+        node = to_fields(mapping[key])
+        parent = to_text(node.get("parent")) or None
+        message = to_message(key, to_fields(node.get("message")), spot, harvest) if node.get("message") else None
+        dated.append((spot.moment.timestamp() if spot.moment else 0.0, Placed(key, parent, message)))
+    return [each for _, each in sorted(dated, key=lambda entry: entry[0])]
+
+
+def find_spot(key: str, mapping: Mapping[str, JSON], spots: dict[str, Spot], first: Spot, harvest: Harvest) -> Spot:
+    """Walk up to a node that is placed already, and place all below it; a circle ends the walk."""
+    way: list[str] = []
+    seen: set[str] = set()
+    each = key
+    while each in mapping and each not in spots and each not in seen:
+        seen.add(each)
+        way.append(each)
+        each = to_text(to_fields(mapping[each]).get("parent"))
+    spot = spots.get(each, first)
+    for name in reversed(way):
+        message = to_fields(to_fields(mapping[name]).get("message"))
+        moment = to_moment(message.get("create_time"), harvest.remarks) or spot.moment
+        spot = Spot(moment, name if calls_tool(message) else spot.call)
+        spots[name] = spot
+    return spot
+
+
+def calls_tool(message: Mapping[str, JSON]) -> bool:
+    """Tell whether an assistant speaks to a tool and not to the user."""
+    role = to_fields(message.get("author")).get("role")
+    return role == Role.ASSISTANT and (to_text(message.get("recipient")) or EVERYBODY) != EVERYBODY
+
+
+def to_message(key: str, message: Mapping[str, JSON], spot: Spot, harvest: Harvest) -> NewMessage | None:
+    """Turn a node's message into one of ours, or say why it is left out."""
+    harvest.seen[MESSAGES] += 1
+    remarks = harvest.remarks
+    content = to_fields(message.get("content"))
+    metadata = to_fields(message.get("metadata"))
+    author = to_fields(message.get("author"))
+    role = ROLES.get(to_text(author.get("role")))
+    why = REASONS.get(to_text(content.get("content_type")))
+    if role is None or role is Role.SYSTEM or metadata.get("is_visually_hidden_from_conversation"):
+        why = why or (OTHER if role is None else HIDDEN)
+    text = cut(read_text(content), LONGEST_MESSAGE, remarks)
+    files = read_files(content, metadata, remarks)
+    if why is None and not text.strip() and not files:
+        why = EMPTY
+    if why is not None or role is None:
+        remarks[why or OTHER] += 1
+        return None
+    name = to_line(to_text(author.get("name")), remarks)
+    kept: dict[str, JSON] = {"model": metadata.get("model_slug")} if role is Role.ASSISTANT else {}
+    own, parts = text, tuple[Part, ...]()
+    if calls_tool(message):
+        tool = to_line(to_text(message.get("recipient")), remarks)
+        own, parts = "", (Part(PartType.TOOL_CALL, text, tool, call_id=to_line(key, remarks)),)
+    elif role is Role.TOOL:
+        own, parts = "", (Part(PartType.TOOL_RESULT, text, name, call_id=to_line(spot.call, remarks)),)
+    noted = note(OURS, {}, kept, remarks) if any(kept.values()) else {}
+    return NewMessage(role, own, name, parts, files, occurred_at=spot.moment, metadata=noted)
+
+
+def read_text(content: Mapping[str, JSON]) -> str:
+    """Give what a content says, whatever its type."""
+    parts = [text for part in to_list(content.get("parts")) if (text := read_part(part))]
+    plain = [to_text(content.get(field)) for field in ("title", "url", "text", "result")]
+    return "\n".join(parts or filter(None, plain))
+
+
+def read_part(part: JSON) -> str:
+    """Give the text of a part; what it points to is a file."""
+    return part if isinstance(part, str) else to_text(to_fields(part).get("text"))
+
+
+def read_files(
+    content: Mapping[str, JSON], metadata: Mapping[str, JSON], remarks: Counter[str]
+) -> tuple[Attachment, ...]:
+    """List the files of a message once, whether it attaches them or shows them among its parts."""
+    files: dict[str, Attachment] = {}
+    for each in map(to_fields, to_list(metadata.get("attachments"))):
+        identity = to_line(to_text(each.get("id")), remarks)
+        name = to_line(to_text(each.get("name")), remarks)
+        files[identity or name] = Attachment(
+            sort_file(to_text(each.get("mime_type")) or to_text(each.get("mimeType"))), upload_id=identity, name=name
+        )
+    for part in map(to_fields, to_list(content.get("parts"))):
+        if pointer := to_text(part.get("asset_pointer")):
+            identity = to_line(pointer.rpartition("://")[2], remarks)
+            kind = to_text(part.get("content_type")).partition("_")[0]
+            files.setdefault(identity, Attachment(sort_file(kind), upload_id=identity))
+    remarks[SURPLUS] += max(0, len(files) - MOST_PARTS)
+    return tuple(files.values())[:MOST_PARTS]
+
+
+def sort_file(mime: str) -> str:
+    """Say what sort of file it is."""
+    family = mime.partition("/")[0].lower()
+    return family if family in {"image", "audio", "video"} else "document"

@@ -1,0 +1,152 @@
+"""Read Claude's data export: conversations of messages in blocks, and what Claude wrote down about its user."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from recollect.core.conversations.appends import LONGEST_MESSAGE, MOST_PARTS
+from recollect.core.imports.chatgpt import EMPTY, OTHER, SURPLUS, sort_file
+from recollect.core.imports.found import (
+    CONVERSATIONS,
+    MALFORMED,
+    MESSAGES,
+    FoundMemory,
+    FoundTalk,
+    Harvest,
+    Owner,
+    Placed,
+    arrange,
+    take_talk,
+)
+from recollect.core.imports.text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
+from recollect.models.conversations import Attachment, NewMessage
+from recollect.models.imports import UserField
+from recollect.models.memories import JSON, Kind, NewMemory, Role
+
+OURS = "claude"
+EXPECTED = (
+    "This is no Claude export. Export it at Settings > Privacy > Export data, "
+    "and give the zip file that arrives by mail, or the conversations.json in it."
+)
+THINKING = "blocks of thinking: left out of their messages"
+TOOLS = "blocks of tool use and its results: left out of their messages"
+FOREIGN = "blocks of a type that is not known here, without text: left out of their messages"
+ROLES = {"human": Role.USER, "user": Role.USER, "assistant": Role.ASSISTANT}
+
+
+def read(document: JSON) -> Harvest:
+    """Read one conversation, or one account's memory."""
+    harvest = Harvest()
+    fields = to_fields(document)
+    if "conversations_memory" in fields or "project_memories" in fields:
+        read_memories(fields, harvest)
+    elif isinstance(fields.get("chat_messages"), list) and to_text(fields.get("uuid")):
+        read_talk(fields, harvest)
+    else:
+        harvest.leave(CONVERSATIONS, MALFORMED)
+    return harvest
+
+
+def read_talk(talk: Mapping[str, JSON], harvest: Harvest) -> None:
+    """Read a conversation; where messages name no parent, each follows the one before it."""
+    remarks = harvest.remarks
+    placed: list[Placed] = []
+    before: str | None = None
+    entries = [to_fields(entry) for entry in to_list(talk.get("chat_messages"))]
+    branched = any("parent_message_uuid" in entry for entry in entries)
+    for entry in entries:
+        key = to_line(to_text(entry.get("uuid")), remarks)
+        if not key:
+            harvest.leave(MESSAGES, MALFORMED)
+            continue
+        parent = to_line(to_text(entry.get("parent_message_uuid")), remarks) or None if branched else before
+        placed.append(Placed(key, parent, to_message(entry, harvest)))
+        before = key
+    more: dict[str, JSON] = {field: talk.get(field) for field in ("summary", "model", "project_uuid", "is_starred")}
+    identity = to_text(talk.get("uuid"))
+    take_talk(
+        FoundTalk(
+            to_identifier(identity),
+            to_line(to_text(talk.get("name")), remarks),
+            to_moment(talk.get("created_at"), remarks),
+            note(OURS, {"id": to_line(identity, remarks)}, more, remarks),
+            arrange(placed, harvest),
+            own(to_text(to_fields(talk.get("account")).get("uuid"))),
+        ),
+        harvest,
+    )
+
+
+def own(account: str) -> Owner:
+    """Say whose it is."""
+    return {UserField.ACCOUNT: account} if account else {}
+
+
+def to_message(entry: Mapping[str, JSON], harvest: Harvest) -> NewMessage | None:
+    """Turn a message into one of ours: its text, what was pasted with it, and its files."""
+    harvest.seen[MESSAGES] += 1
+    remarks = harvest.remarks
+    role = ROLES.get(to_text(entry.get("sender")))
+    pasted = [to_fields(each) for each in to_list(entry.get("attachments"))]
+    said = [read_blocks(entry, remarks), *(quote(each) for each in pasted)]
+    text = cut("\n\n".join(filter(None, said)), LONGEST_MESSAGE, remarks)
+    files = read_files([*pasted, *map(to_fields, to_list(entry.get("files")))], remarks)
+    if role is None or (not text.strip() and not files):
+        remarks[OTHER if role is None else EMPTY] += 1
+        return None
+    return NewMessage(role, text, attachments=files, occurred_at=to_moment(entry.get("created_at"), remarks))
+
+
+def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
+    """Join the blocks of text; a message from before there were blocks has its text beside them."""
+    texts: list[str] = []
+    for block in map(to_fields, to_list(entry.get("content"))):
+        match to_text(block.get("type")):
+            case "text":
+                texts.append(to_text(block.get("text")))
+            case "thinking" | "redacted_thinking":
+                remarks[THINKING] += 1
+            case "tool_use" | "tool_result":
+                remarks[TOOLS] += 1
+            case "token_budget":
+                pass
+            case _ if to_text(block.get("text")).strip():
+                texts.append(to_text(block.get("text")))
+            case _:
+                remarks[FOREIGN] += 1
+    return "\n\n".join(filter(str.strip, texts)) or to_text(entry.get("text"))
+
+
+def quote(attachment: Mapping[str, JSON]) -> str:
+    """Give the text that was pasted or read from a file, behind the file's name."""
+    text = to_text(attachment.get("extracted_content"))
+    name = to_text(attachment.get("file_name"))
+    return f"[{name}]\n{text}" if text and name else text
+
+
+def read_files(files: Sequence[Mapping[str, JSON]], remarks: Counter[str]) -> tuple[Attachment, ...]:
+    """List the files that came with a message."""
+    remarks[SURPLUS] += max(0, len(files) - MOST_PARTS)
+    return tuple(
+        Attachment(
+            sort_file(to_text(each.get("file_kind")) or to_text(each.get("file_type"))),
+            upload_id=to_line(to_text(each.get("file_uuid")) or to_text(each.get("id")), remarks),
+            name=name,
+        )
+        for each in files[:MOST_PARTS]
+        if (name := to_line(to_text(each.get("file_name")), remarks)) or each.get("file_uuid")
+    )
+
+
+def read_memories(fields: Mapping[str, JSON], harvest: Harvest) -> None:
+    """Read what Claude wrote down over all conversations, and for each project."""
+    account = to_text(fields.get("account_uuid"))
+    texts = {"": fields.get("conversations_memory"), **to_fields(fields.get("project_memories"))}
+    for project, text in texts.items():
+        if not to_text(text).strip():
+            continue
+        name = to_line(project, harvest.remarks)
+        key = f"memory:{name}" if name else f"memory:{account}"
+        noted = note(OURS, {"project": name}, {}, harvest.remarks)
+        harvest.take_memory(FoundMemory(key, NewMemory(to_text(text), Kind.THOUGHT, metadata=noted), own(account)))

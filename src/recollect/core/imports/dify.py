@@ -1,0 +1,251 @@
+"""Say in our words what Dify's rows say: whose a conversation is, and which messages a question and its answer are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from recollect.core.conversations.appends import LONGEST_MESSAGE, LONGEST_URL, MOST_PARTS
+from recollect.core.conversations.threads import NIL, Node, settle
+from recollect.core.imports import text as import_text
+from recollect.core.imports.text import UNREADABLE, clean, clean_json, to_line
+from recollect.core.memories.checks import check_metadata
+from recollect.core.text.checks import IDENTIFIER, UNSTORABLE
+from recollect.errors import InvalidInputError
+from recollect.models.conversations import LEGACY, Attachment, MessageStatus, NewMessage
+from recollect.models.imports import UserBy
+from recollect.models.memories import JSON, Role
+
+OURS = "dify"
+"""Under which metadata keep what has no word here."""
+EMPTY = "[empty]"
+DIGITS = 36
+"""How long an id of Dify is."""
+
+DELETED = "conversations deleted in Dify: skipped"
+SILENT = "conversations without messages: skipped"
+OWNERLESS = "conversations without the user that --user-by names: skipped"
+CLOSED_HERE = "conversations deleted here: skipped"
+RENAMED = "conversations whose user's session does not fit: their user is the end user's id"
+LATE = "answers that came since the last import"
+UNANSWERED = "questions without an answer"
+FAILED = "answers that failed"
+BLANK = f"questions without text: {EMPTY} stands for it"
+ADRIFT = "questions whose parent is not there: each begins a thread"
+CLEANED = import_text.CLEANED
+CUT = f"texts longer than {LONGEST_MESSAGE:,} characters: cut"
+FAR = f"files whose address is longer than {LONGEST_URL:,} characters: without it"
+SURPLUS = f"files beyond {MOST_PARTS} of one message: skipped"
+LARGE = "conversations whose inputs are too large or too deep: without them"
+
+STATUSES = {"error": MessageStatus.FAILED, "paused": MessageStatus.PENDING}
+NAMED_BY = {
+    UserBy.AUTO: ("session", "end_user", "account"),
+    UserBy.SESSION: ("session", "end_user"),
+    UserBy.END_USER: ("end_user",),
+    UserBy.ACCOUNT: ("account",),
+    UserBy.NOBODY: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A row of Dify's conversations."""
+
+    id: str
+    app: str
+    mode: str
+    name: str
+    inputs: JSON
+    created_at: datetime
+    deleted: bool
+    source: str
+    invoked_from: str | None
+    end_user: str | None
+    account: str | None
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A row of Dify's messages as its place in a tree, and how large it is."""
+
+    id: str
+    parent: str | None
+    octets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A row of Dify's messages: a question and its answer, each as far as it can be kept."""
+
+    id: str
+    query: str
+    query_length: int
+    answer: str
+    answer_length: int
+    answer_tokens: int
+    status: str
+    error: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A row of Dify's message files."""
+
+    message: str
+    type: str
+    method: str | None
+    url: str | None
+    upload: str | None
+    side: str | None
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question with its answer, in the order in which both are appended."""
+
+    id: str
+    parent: str | None
+    """The turn that it follows here."""
+    stated: UUID | None
+    """What Dify names as its parent, where the turn that it follows does not say so."""
+    octets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What became of an exchange: one message or two, and what is to be remarked."""
+
+    messages: tuple[NewMessage, ...]
+    remarks: Counter[str]
+
+
+def find_user(talk: Talk, by: UserBy) -> tuple[str | None, bool]:
+    """Say whose a conversation is, None if nobody's that was asked for; and whether a name had to give way to an id."""
+    named = [name for which in NAMED_BY[by] if (name := getattr(talk, which))]
+    fitting = next((name for name in named if IDENTIFIER.fullmatch(name)), None)
+    if fitting is None:
+        return ("" if by in {UserBy.AUTO, UserBy.NOBODY} else None), False
+    return fitting, fitting != named[0]
+
+
+def describe_talk(talk: Talk, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
+    """Give a conversation's name and metadata, within what can be kept."""
+    kept: dict[str, JSON] = {"app": talk.app, "mode": talk.mode, "source": talk.source}
+    told = {"invoked_from": talk.invoked_from, "end_user": talk.end_user, "account": talk.account}
+    kept |= {field: value for field, value in told.items() if value}
+    if talk.session:
+        kept["session"] = clean(talk.session, remarks)
+    if talk.inputs:
+        try:
+            inputs = clean_json(talk.inputs, remarks)
+            check_metadata({OURS: {**kept, "inputs": inputs}})
+            kept["inputs"] = inputs
+        except (InvalidInputError, RecursionError):
+            remarks[LARGE] += 1
+    return to_line(talk.name, remarks), {OURS: kept}
+
+
+def arrange(outlines: Sequence[Outline]) -> tuple[list[Turn], int]:
+    """Give turns an order in which none stands before its parent, and count those whose parent is not there."""
+    octets = {outline.id: outline.octets for outline in outlines}
+    adrift = 0
+    turns: list[Turn] = []
+    for node, parent in settle([Node(outline.id, outline.parent) for outline in outlines]):
+        away = parent is None and bool(node.parent) and node.parent != NIL
+        adrift += away
+        stated = to_uuid(node.parent) if away or node.parent == NIL else None
+        turns.append(Turn(node.id, parent, stated, octets[node.id]))
+    return turns, adrift
+
+
+def to_uuid(text: str | None) -> UUID | None:
+    """Read an id, if it is one."""
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
+
+
+def question_of(identity: str) -> str:
+    """Give the external id of a question."""
+    return f"{identity}:user"
+
+
+def answer_of(identity: str) -> str:
+    """Give the external id of an answer."""
+    return f"{identity}:assistant"
+
+
+def to_messages(exchange: Exchange, files: Sequence[File]) -> Said:
+    """Turn a row into what the user said, and what the assistant answered if it has."""
+    remarks = Counter[str]()
+    status = STATUSES.get(exchange.status, MessageStatus.DONE)
+    asked = [file for file in files if file.side != Role.ASSISTANT]
+    given = [file for file in files if file.side == Role.ASSISTANT]
+    question = to_message(exchange, Role.USER, asked, remarks)
+    if not question.content.strip() and not question.attachments:
+        remarks[BLANK] += 1
+        question = replace(question, content=EMPTY)
+    if not (exchange.answer or exchange.answer_tokens or given):
+        remarks[UNANSWERED] += 1
+        unanswered = MessageStatus.FAILED if status is MessageStatus.FAILED else MessageStatus.PENDING
+        metadata = {**question.metadata, **note(exchange, None)}
+        return Said((replace(question, status=unanswered, metadata=metadata),), remarks)
+    remarks[FAILED] += status is MessageStatus.FAILED
+    answer = to_message(exchange, Role.ASSISTANT, given, remarks)
+    return Said((question, replace(answer, status=status)), +remarks)
+
+
+def to_message(exchange: Exchange, role: Role, files: Sequence[File], remarks: Counter[str]) -> NewMessage:
+    """Turn one side of a row into a message."""
+    answering = role is Role.ASSISTANT
+    text = exchange.answer if answering else exchange.query
+    length = exchange.answer_length if answering else exchange.query_length
+    remarks[CUT] += length > len(text)
+    remarks[SURPLUS] += max(0, len(files) - MOST_PARTS)
+    cut_from = length if length > len(text) else None
+    return NewMessage(
+        role,
+        clean(text, remarks),
+        attachments=tuple(to_attachment(file, remarks) for file in files[:MOST_PARTS]),
+        # Dify's times have no zone and mean UTC.
+        occurred_at=exchange.created_at.replace(tzinfo=UTC),
+        external_id=answer_of(exchange.id) if answering else question_of(exchange.id),
+        metadata=note(exchange if answering else replace(exchange, error=None), cut_from),
+    )
+
+
+def note(exchange: Exchange, cut_from: int | None) -> dict[str, JSON]:
+    """Keep what went wrong with an answer, and how long a text was before it was cut."""
+    noted: dict[str, JSON] = {} if cut_from is None else {"cut_from": cut_from}
+    if exchange.error:
+        noted["error"] = UNSTORABLE.sub(UNREADABLE, exchange.error)
+    return {OURS: noted} if noted else {}
+
+
+def to_attachment(file: File, remarks: Counter[str]) -> Attachment:
+    """Say where a file lies: at its address, or in Dify's own store."""
+    url, upload = file.url or "", file.upload or ""
+    if file.method != "remote_url" and (upload or file.method):
+        # Older rows of a tool's files name the file only at the end of their address.
+        upload = upload or url.rsplit("/", 1)[-1].partition("?")[0].partition(".")[0][:DIGITS]
+        url = ""
+    if len(url) > LONGEST_URL:
+        remarks[FAR] += 1
+        url = ""
+    name = to_line(file.name or "", remarks)
+    return Attachment(to_line(file.type, remarks), clean(url, remarks), to_line(upload, remarks), name=name)
+
+
+def follow(message: NewMessage, turn: Turn, parent: UUID | int | None) -> NewMessage:
+    """Let a question follow the turn before it, or begin a thread, and remember what Dify says of it."""
+    if parent is None:
+        return replace(message, root=True, stated_parent=turn.stated)
+    return replace(message, parent=parent, stated_parent=LEGACY if turn.stated == LEGACY else None)

@@ -1,0 +1,183 @@
+"""What is found in another system's export, said in our words: memories, conversations, facts, and what is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from recollect.core.conversations.appends import check_message
+from recollect.core.conversations.threads import NIL, Node, settle
+from recollect.core.imports.text import clean, digest
+from recollect.core.knowledge.new_facts import check_new_fact
+from recollect.core.knowledge.new_facts import to_memory as word_fact
+from recollect.core.memories.checks import LONGEST_CONTENT, check_new_memory
+from recollect.core.text.checks import LONGEST_NAME
+from recollect.core.text.names import CONTROL
+from recollect.errors import InvalidInputError
+from recollect.models.conversations import NewMessage
+from recollect.models.imports import UserField
+from recollect.models.knowledge import NewFact
+from recollect.models.memories import JSON, NewMemory
+
+CONVERSATIONS, MESSAGES, MEMORIES, FACTS = "conversations", "messages", "memories", "facts"
+MALFORMED = "entries that are not of the format: skipped"
+TWICE = "entries that are in the file twice: skipped"
+SILENT = "conversations without messages to keep: skipped"
+DIVIDED = f"texts longer than {LONGEST_CONTENT:,} characters: divided into several memories"
+REFUSED = "entries that cannot be kept: skipped"
+Owner = Mapping[UserField, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """Something to remember, and what its source calls it."""
+
+    key: str
+    memory: NewMemory
+    owner: Owner = field(default_factory=dict[UserField, str])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message behind the one it follows; both are named as their source names them."""
+
+    key: str
+    parent: str | None
+    message: NewMessage
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTalk:
+    """A conversation with its messages, each behind its parent."""
+
+    id: str
+    name: str
+    created_at: datetime | None
+    metadata: Mapping[str, JSON]
+    messages: tuple[FoundMessage, ...]
+    owner: Owner = field(default_factory=dict[UserField, str])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFact:
+    """A fact, what it rests on, and how it is remembered where no fact can be made of it."""
+
+    key: str
+    fact: NewFact
+    sources: tuple[str, ...]
+    """Keys of the memories that it was learned from."""
+    spare: NewMemory
+    owner: Owner = field(default_factory=dict[UserField, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """What was found in one document, with all that was seen and left out."""
+
+    memories: list[FoundMemory] = field(default_factory=list[FoundMemory])
+    talks: list[FoundTalk] = field(default_factory=list[FoundTalk])
+    facts: list[FoundFact] = field(default_factory=list[FoundFact])
+    seen: Counter[str] = field(default_factory=Counter[str])
+    """How many of each thing the document holds, also of what is left out."""
+    remarks: Counter[str] = field(default_factory=Counter[str])
+
+    def leave(self, thing: str, why: str) -> None:
+        """Count something that stays where it is."""
+        self.seen[thing] += 1
+        self.remarks[why] += 1
+
+    def take_memory(self, found: FoundMemory) -> None:
+        """Take a memory if it can be kept, as several if it is too long for one."""
+        content = clean(found.memory.content, self.remarks)
+        pieces = [content[start : start + LONGEST_CONTENT] for start in range(0, len(content), LONGEST_CONTENT)]
+        self.remarks[DIVIDED] += len(pieces) > 1
+        for number, piece in enumerate(pieces):
+            self.seen[MEMORIES] += 1
+            memory = replace(found.memory, content=piece)
+            try:
+                check_new_memory(memory)
+            except InvalidInputError:
+                self.remarks[REFUSED] += 1
+            else:
+                key = f"{found.key}#{number + 1}" if number else found.key
+                self.memories.append(replace(found, key=key, memory=memory))
+
+    def take_fact(self, found: FoundFact) -> None:
+        """Take a fact if it can be kept, as a memory if it joins nothing."""
+        try:
+            check_new_fact(found.fact)
+            check_new_memory(word_fact(found.fact, {}))
+        except InvalidInputError:
+            self.take_memory(FoundMemory(found.key, found.spare, found.owner))
+        else:
+            self.seen[FACTS] += 1
+            self.facts.append(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A message as its place in a tree; one that is left out only passes its place on."""
+
+    key: str
+    parent: str | None
+    message: NewMessage | None
+
+
+def arrange(placed: Sequence[Placed], harvest: Harvest, current: str = "") -> tuple[FoundMessage, ...]:
+    """Let every message follow the nearest one before it that is kept, and give an order in which none precedes it.
+
+    What is given oldest first stays so; the end of the thread that was looked at last comes last.
+    """
+    once: dict[str, Placed] = {}
+    for each in placed:
+        key = to_key(each.key)
+        harvest.remarks[TWICE] += key in once
+        once.setdefault(key, replace(each, key=key, parent=to_key(each.parent) if each.parent else None))
+    kept = {key: message for key, each in once.items() if (message := _keep(each.message, harvest)) is not None}
+    nodes = [Node(each.key, None if each.parent == NIL else each.parent) for each in once.values()]
+    ends: dict[str, str | None] = {}
+    before: dict[str, str | None] = {}
+    for node, parent in settle(nodes):
+        before[node.id] = ends[parent] if parent is not None else None
+        ends[node.id] = node.id if node.id in kept else before[node.id]
+    last = ends.get(to_key(current))
+    ordered = sorted(kept, key=lambda key: key == last)
+    settled = settle([Node(key, before[key]) for key in ordered])
+    return tuple(FoundMessage(node.id, parent, replace(kept[node.id], external_id=node.id)) for node, parent in settled)
+
+
+def to_key(text: str) -> str:
+    """Give what a source calls something as it is if it can be kept, else a digest of it."""
+    return digest(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
+
+
+def _keep(message: NewMessage | None, harvest: Harvest) -> NewMessage | None:
+    if message is None:
+        return None
+    try:
+        check_message(message)
+    except InvalidInputError:
+        harvest.remarks[REFUSED] += 1
+        return None
+    return message
+
+
+def take_talk(talk: FoundTalk, harvest: Harvest) -> None:
+    """Take a conversation, or leave it where nothing is said in it."""
+    harvest.seen[CONVERSATIONS] += 1
+    if talk.messages:
+        harvest.talks.append(talk)
+    else:
+        harvest.remarks[SILENT] += 1
+
+
+def digest_memory(memory: NewMemory) -> str:
+    """Name what a memory says, so that it is noticed when its source says something else."""
+    return digest(memory.content)
+
+
+def digest_fact(fact: NewFact) -> str:
+    """Name what a fact says, and when it is true."""
+    return digest(fact.subject, fact.predicate, fact.object, fact.text, fact.valid_at, fact.invalid_at)

@@ -1,0 +1,211 @@
+"""Read a graph of Graphiti's: what it was told, whom and what it knows, and facts with the times they are true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from recollect.core.imports.found import FACTS, MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, Harvest, Owner
+from recollect.core.imports.text import cut, note, to_fields, to_line, to_list, to_moment, to_text
+from recollect.core.memories.checks import LONGEST_CONTENT, LONGEST_PART
+from recollect.errors import InvalidInputError
+from recollect.models.imports import UserField
+from recollect.models.knowledge import EntityType, NewFact
+from recollect.models.memories import JSON, Kind, NewMemory, Triple
+
+OURS = "graphiti"
+EXPECTED = (
+    "This is no export of Graphiti. It has no export of its own: write "
+    '{"episodes": [...], "nodes": [...], "edges": [...]} with `model_dump(mode="json")` of each.'
+)
+NAMES = {
+    "episodes": ("episodes", "episodic_nodes"),
+    "nodes": ("nodes", "entity_nodes", "entities"),
+    "edges": ("edges", "entity_edges", "facts"),
+}
+BACKWARDS = "facts that end before they begin: without their beginning"
+UNSUMMED = "entities without a summary: only facts speak of them"
+COMMUNITIES = "communities: skipped"
+TYPES = {
+    "person": EntityType.PERSON, "user": EntityType.PERSON, "location": EntityType.PLACE, "place": EntityType.PLACE,
+    "organization": EntityType.ORGANIZATION, "company": EntityType.ORGANIZATION, "product": EntityType.PRODUCT,
+    "skill": EntityType.SKILL, "activity": EntityType.ACTIVITY, "event": EntityType.EVENT,
+    "emotion": EntityType.EMOTION, "object": EntityType.THING, "thing": EntityType.THING,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity as facts name it."""
+
+    name: str
+    type: EntityType | None = None
+
+
+def read(document: JSON) -> Harvest:
+    """Read a whole graph."""
+    harvest = Harvest()
+    fields = to_fields(document)
+    chosen = {part: find(fields, names) for part, names in NAMES.items()}
+    if all(entries is None for entries in chosen.values()):
+        raise InvalidInputError(EXPECTED)
+    for entry in once(chosen["episodes"], MEMORIES, harvest):
+        read_told(entry, OURS, own(entry), harvest)
+    read_graph(chosen["nodes"], chosen["edges"], OURS, own, harvest)
+    harvest.remarks[COMMUNITIES] += len(to_list(fields.get("communities")))
+    return harvest
+
+
+def find(fields: Mapping[str, JSON], names: Iterable[str]) -> list[JSON] | None:
+    """Find a list under one of its names; None if there is none."""
+    return next((entries for name in names if isinstance(entries := fields.get(name), list)), None)
+
+
+def once(entries: list[JSON] | None, thing: str, harvest: Harvest) -> Iterable[Mapping[str, JSON]]:
+    """Give every entry that has an id, once."""
+    known: set[str] = set()
+    for entry in map(to_fields, entries or ()):
+        key = identify(entry)
+        if not key or key in known:
+            harvest.leave(thing, TWICE if key else MALFORMED)
+            continue
+        known.add(key)
+        yield entry
+
+
+def identify(entry: Mapping[str, JSON]) -> str:
+    """Give what an entry is called."""
+    return to_text(entry.get("uuid")) or to_text(entry.get("uuid_"))
+
+
+def own(entry: Mapping[str, JSON]) -> Owner:
+    """Say whose it is."""
+    group = to_text(entry.get("group_id"))
+    return {UserField.GROUP_ID: group} if group else {}
+
+
+def read_told(entry: Mapping[str, JSON], ours: str, owner: Owner, harvest: Harvest) -> None:
+    """Read an episode: something that was perceived, at its own time."""
+    remarks = harvest.remarks
+    text = to_text(entry.get("content"))
+    if not text.strip():
+        harvest.leave(MEMORIES, MALFORMED)
+        return
+    told: dict[str, JSON] = {
+        field: to_line(to_text(entry.get(field)), remarks) for field in ("name", "source", "source_description")
+    }
+    more = entry.get("episode_metadata") or entry.get("metadata")
+    times = (entry.get(field) for field in ("valid_at", "reference_time", "created_at"))
+    memory = NewMemory(
+        text,
+        Kind.EVENT,
+        speaker=to_line(to_text(entry.get("role_name")) or to_text(entry.get("role")), remarks),
+        occurred_at=next((moment for value in times if (moment := to_moment(value, remarks))), None),
+        metadata=note(ours, told, {"metadata": more}, remarks),
+    )
+    harvest.take_memory(FoundMemory(to_line(identify(entry), remarks), memory, owner))
+
+
+def read_graph(
+    nodes: list[JSON] | None,
+    edges: list[JSON] | None,
+    ours: str,
+    whose: Callable[[Mapping[str, JSON]], Owner],
+    harvest: Harvest,
+) -> None:
+    """Read entities and the facts that join them."""
+    entities: dict[str, Named] = {}
+    for node in once(nodes, MEMORIES, harvest):
+        entities[identify(node)] = name_entity(node, harvest)
+        read_summary(node, ours, whose(node), harvest)
+    for edge in once(edges, FACTS, harvest):
+        read_edge(edge, entities, ours, whose(edge), harvest)
+
+
+def name_entity(node: Mapping[str, JSON], harvest: Harvest) -> Named:
+    """Say what an entity is called, and of which type it is as far as its labels tell."""
+    return Named(to_line(to_text(node.get("name")), harvest.remarks), sort_entity(node.get("labels")))
+
+
+def sort_entity(labels: JSON) -> EntityType | None:
+    """Find the type that one of the labels stands for."""
+    words = (to_text(label).lower() for label in to_list(labels))
+    return next((TYPES[word] for word in words if word in TYPES), None)
+
+
+def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, harvest: Harvest) -> None:
+    """Remember what is known of an entity in general."""
+    summary, name = to_text(node.get("summary")).strip(), to_line(to_text(node.get("name")), harvest.remarks)
+    if not summary:
+        harvest.remarks[UNSUMMED] += 1
+        return
+    more: dict[str, JSON] = {"labels": node.get("labels"), "attributes": node.get("attributes")}
+    memory = NewMemory(
+        f"{name}: {summary}",
+        Kind.THOUGHT,
+        keywords=(name,) if name else (),
+        occurred_at=to_moment(node.get("created_at"), harvest.remarks),
+        metadata=note(ours, {}, more, harvest.remarks),
+    )
+    harvest.take_memory(FoundMemory(f"node:{to_line(identify(node), harvest.remarks)}", memory, owner))
+
+
+def read_edge(
+    edge: Mapping[str, JSON], entities: Mapping[str, Named], ours: str, owner: Owner, harvest: Harvest
+) -> None:
+    """Read a fact; where an end is not in the file, what it says is remembered without it."""
+    remarks = harvest.remarks
+    subject, object_ = (find_end(edge, side, entities, harvest) for side in ("source", "target"))
+    predicate = to_line(to_text(edge.get("name")), remarks, LONGEST_PART)
+    text = to_text(edge.get("fact")).strip() or " ".join(filter(None, (subject.name, predicate, object_.name)))
+    if not text:
+        harvest.leave(FACTS, MALFORMED)
+        return
+    said_at, valid_at, invalid_at = date_edge(edge, harvest)
+    text = cut(text, LONGEST_CONTENT, remarks)
+    fact = NewFact(
+        subject.name, predicate, object_.name, text, subject.type, object_.type,
+        valid_at=valid_at, invalid_at=invalid_at, occurred_at=said_at,
+    )  # fmt: skip
+    sources = [*to_list(edge.get("episodes")), *to_list(edge.get("episode_uuids"))]
+    told: dict[str, JSON] = {field: to_text(edge.get(field))[:40] for field in ("created_at", "expired_at")}
+    noted = note(ours, told, {"attributes": edge.get("attributes")}, remarks)
+    key = to_line(identify(edge), remarks)
+    harvest.take_fact(FoundFact(key, fact, tuple(map(to_text, sources)), spare(fact, noted), owner))
+
+
+def find_end(edge: Mapping[str, JSON], side: str, entities: Mapping[str, Named], harvest: Harvest) -> Named:
+    """Find what a fact joins: among the entities, or by what the edge itself calls it."""
+    found = entities.get(to_text(edge.get(f"{side}_node_uuid")))
+    if found is not None and found.name:
+        return found
+    name = to_line(to_text(edge.get(f"{side}_node_name")), harvest.remarks)
+    return Named(name, sort_entity(edge.get(f"{side}_node_labels")))
+
+
+def date_edge(edge: Mapping[str, JSON], harvest: Harvest) -> tuple[datetime | None, datetime | None, datetime | None]:
+    """Say when a fact was said, and from when until when it is true; one that only expired ended when it did."""
+    remarks = harvest.remarks
+    fields = ("created_at", "valid_at", "invalid_at", "expired_at")
+    said_at, valid_at, invalid_at, expired_at = (to_moment(edge.get(field), remarks) for field in fields)
+    invalid_at = invalid_at or expired_at
+    if valid_at is not None and invalid_at is not None and invalid_at <= valid_at:
+        remarks[BACKWARDS] += 1
+        valid_at = None
+    return said_at, valid_at, invalid_at
+
+
+def spare(fact: NewFact, noted: Mapping[str, JSON]) -> NewMemory:
+    """Word a fact as a memory that is not recalled any more from when on it is not true."""
+    times: dict[str, JSON] = {
+        field: moment.isoformat() for field in ("valid_at", "invalid_at") if (moment := getattr(fact, field))
+    }
+    system = next(iter(noted), OURS)
+    triple = Triple(str(fact.subject), fact.predicate, str(fact.object))
+    memory = NewMemory(fact.text, Kind.THOUGHT, triple=triple, occurred_at=fact.occurred_at)
+    memory = replace(memory, metadata={system: {**to_fields(noted.get(system)), **times}})
+    if fact.invalid_at is None:
+        return memory
+    late = fact.occurred_at is not None and fact.invalid_at <= fact.occurred_at
+    return replace(memory, expires_at=fact.invalid_at, occurred_at=fact.valid_at if late else fact.occurred_at)

@@ -1,0 +1,237 @@
+"""Read a Letta agent file: memory blocks, messages as the agent's loop packs them, and archival passages beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from recollect.core.conversations.appends import LONGEST_MESSAGE, MOST_PARTS
+from recollect.core.imports.chatgpt import EMPTY, OTHER
+from recollect.core.imports.found import (
+    MALFORMED,
+    MEMORIES,
+    MESSAGES,
+    FoundMemory,
+    FoundTalk,
+    Harvest,
+    Placed,
+    arrange,
+    take_talk,
+)
+from recollect.core.imports.mem0 import to_keywords
+from recollect.core.imports.text import (
+    cut,
+    digest,
+    note,
+    to_fields,
+    to_identifier,
+    to_line,
+    to_list,
+    to_moment,
+    to_text,
+)
+from recollect.errors import InvalidInputError
+from recollect.models.conversations import NewMessage, Part, PartType
+from recollect.models.memories import JSON, Kind, NewMemory, Role
+
+OURS = "letta"
+EXPECTED = (
+    "This is no Letta agent file. Export one with `client.agents.export_file(agent_id)`, or from the menu of the "
+    "agent; archival passages are a list of what `client.agents.passages.list(agent_id)` gives."
+)
+PROMPTS = "system prompts: skipped"
+EVENTS = "events of the agent's loop, such as heartbeats and alerts: skipped"
+REASONING = "parts with a model's reasoning: left out of their messages"
+RECEIPTS = "receipts of messages sent by a tool: skipped"
+BLANK = "memory blocks without a value: skipped"
+FILES = "files and their passages: skipped"
+ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
+SAY = "send_message"
+"""The tool by which older agents speak: what it is called with is what they say."""
+
+
+def read(document: JSON) -> Harvest:
+    """Read an agent file of either version, or a list of passages."""
+    harvest = Harvest()
+    fields = to_fields(document)
+    passages = document if isinstance(document, list) else to_list(fields.get("passages"))
+    agents = [fields] if "core_memory" in fields else [to_fields(each) for each in to_list(fields.get("agents"))]
+    if not agents and not any("text" in to_fields(each) for each in passages):
+        raise InvalidInputError(EXPECTED)
+    blocks = {to_text(block.get("id")): block for block in map(to_fields, to_list(fields.get("blocks")))}
+    for agent, called in zip(agents, tell_apart(agents, harvest), strict=True):
+        read_agent(agent, called, blocks, harvest)
+    for passage in map(to_fields, passages):
+        read_passage(passage, harvest)
+    harvest.remarks[FILES] += len(to_list(fields.get("files")))
+    return harvest
+
+
+def tell_apart(agents: Sequence[Mapping[str, JSON]], harvest: Harvest) -> list[str]:
+    """Call every agent by its name, and a further one of a name by its id or its place as well.
+
+    The ids in a file count from 0 in every file, so where a name is enough it stands for the agent.
+    """
+    names: dict[str, str] = {}
+    called: list[str] = []
+    for place, agent in enumerate(agents):
+        name = to_line(to_text(agent.get("name")), harvest.remarks) or "agent"
+        identity = to_line(to_text(agent.get("id")), harvest.remarks) or str(place)
+        first = names.setdefault(name, identity)
+        called.append(name if identity == first else f"{name}:{identity}")
+    return called
+
+
+def read_agent(
+    agent: Mapping[str, JSON], name: str, blocks: Mapping[str, Mapping[str, JSON]], harvest: Harvest
+) -> None:
+    """Read one agent under what it is called."""
+    own = [each for field in ("core_memory", "memory_blocks") for each in to_list(agent.get(field))]
+    named = [blocks[key] for each in to_list(agent.get("block_ids")) if (key := to_text(each)) in blocks]
+    for block in [*map(to_fields, own), *named]:
+        read_block(block, name, harvest)
+    for passage in to_list(agent.get("passages")):
+        read_passage(to_fields(passage), harvest)
+    read_talk(agent, name, harvest)
+
+
+def read_block(block: Mapping[str, JSON], agent: str, harvest: Harvest) -> None:
+    """Read a memory block: what the agent wrote down for itself is a thought."""
+    value = to_text(block.get("value"))
+    label = to_line(to_text(block.get("label")), harvest.remarks)
+    if not value.strip():
+        harvest.leave(MEMORIES, BLANK)
+        return
+    told: dict[str, JSON] = {"agent": agent, "label": label}
+    noted = note(
+        OURS, told, {"description": block.get("description"), "metadata": block.get("metadata")}, harvest.remarks
+    )
+    made = to_moment(block.get("updated_at") or block.get("created_at"), harvest.remarks)
+    keywords = (label,) if label else ()
+    memory = NewMemory(value, Kind.THOUGHT, importance=8.0, keywords=keywords, occurred_at=made, metadata=noted)
+    harvest.take_memory(FoundMemory(to_line(f"block:{agent}:{label}", harvest.remarks), memory))
+
+
+def read_passage(passage: Mapping[str, JSON], harvest: Harvest) -> None:
+    """Read a passage of archival memory, filed under its tags."""
+    text = to_text(passage.get("text"))
+    if not text.strip():
+        harvest.leave(MEMORIES, MALFORMED)
+        return
+    key = to_text(passage.get("id")) or f"passage:{digest(text)}"
+    memory = NewMemory(
+        text,
+        Kind.EVENT,
+        keywords=to_keywords(to_list(passage.get("tags")), harvest.remarks),
+        occurred_at=to_moment(passage.get("created_at"), harvest.remarks),
+        metadata=note(OURS, {}, {"metadata": passage.get("metadata")}, harvest.remarks),
+    )
+    harvest.take_memory(FoundMemory(to_line(key, harvest.remarks), memory))
+
+
+def read_talk(agent: Mapping[str, JSON], name: str, harvest: Harvest) -> None:
+    """Read an agent's messages as one conversation, each behind the one before it."""
+    placed: list[Placed] = []
+    sent: set[str] = set()
+    times: dict[str, int] = {}
+    for entry in map(to_fields, to_list(agent.get("messages"))):
+        message = to_message(entry, sent, harvest)
+        told = json.dumps([entry.get(field) for field in ("role", "content", "tool_calls", "created_at")])
+        times[told] = times.get(told, 0) + 1
+        # The ids in the file say only how far down a message stands, and the same may be said twice at a time.
+        placed.append(Placed(digest(told, times[told]), placed[-1].key if placed else None, message))
+    if not placed:
+        return
+    made = to_moment(agent.get("created_at"), harvest.remarks)
+    kept: dict[str, JSON] = {"agent": name}
+    noted = note(OURS, kept, {"description": agent.get("description")}, harvest.remarks)
+    messages = arrange(placed, harvest)
+    take_talk(FoundTalk(to_identifier(f"letta:{name}"), name, made, noted, messages), harvest)
+
+
+def to_message(entry: Mapping[str, JSON], sent: set[str], harvest: Harvest) -> NewMessage | None:
+    """Turn a message into one of ours, or say why it is left out."""
+    harvest.seen[MESSAGES] += 1
+    remarks = harvest.remarks
+    role = ROLES.get(to_text(entry.get("role")))
+    text = read_content(entry, harvest)
+    calls = [to_fields(each) for each in to_list(entry.get("tool_calls"))]
+    why = find_reason(role, entry, sent, text)
+    if role is Role.USER and why is None:
+        text = unpack(text)
+    said, parts = read_calls(calls, sent, harvest) if role is Role.ASSISTANT else ("", ())
+    if role is Role.TOOL:
+        parts = (Part(PartType.TOOL_RESULT, cut(text, LONGEST_MESSAGE, remarks), call_id=name_call(entry, harvest)),)
+    elif said and text:
+        # Beside what is sent to the user stands what the agent thinks.
+        remarks[REASONING] += 1
+    own = "" if role is Role.TOOL else cut(said or text, LONGEST_MESSAGE, remarks)
+    if why is None and not own.strip() and not parts:
+        why = EMPTY
+    if why is not None or role is None:
+        remarks[why or OTHER] += 1
+        return None
+    name = to_line(to_text(entry.get("name")), remarks)
+    moment = to_moment(entry.get("created_at"), remarks)
+    return NewMessage(role, own, name, parts[:MOST_PARTS], occurred_at=moment)
+
+
+def find_reason(role: Role | None, entry: Mapping[str, JSON], sent: set[str], text: str) -> str | None:
+    """Say why a message is none: it is a prompt, an event of the loop, or a receipt."""
+    if role is None:
+        return PROMPTS if entry.get("role") == "system" else OTHER
+    if role is Role.TOOL and to_text(entry.get("tool_call_id")) in sent:
+        return RECEIPTS
+    packed = load(text) if role is Role.USER else {}
+    return EVENTS if packed.get("type") not in (None, "user_message") else None
+
+
+def read_content(entry: Mapping[str, JSON], harvest: Harvest) -> str:
+    """Join the parts of a content that are said, and count those that are thought."""
+    if isinstance(entry.get("content"), str):
+        return to_text(entry.get("content"))
+    texts: list[str] = []
+    for part in map(to_fields, to_list(entry.get("content"))):
+        kind = to_text(part.get("type"))
+        harvest.remarks[REASONING] += kind.endswith("reasoning")
+        texts += [to_text(part.get("text"))] if kind == "text" else []
+        texts += [to_text(part.get("content"))] if kind == "tool_return" else []
+    return "\n".join(filter(None, texts)) or to_text(entry.get("text"))
+
+
+def load(text: str) -> Mapping[str, JSON]:
+    """Read a text as the JSON object that the agent's loop packs it in, if it is one."""
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        return to_fields(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def unpack(text: str) -> str:
+    """Give what the user said, without what the agent's loop packs it in."""
+    packed = load(text)
+    return to_text(packed.get("message")) if packed.get("type") == "user_message" else text
+
+
+def read_calls(calls: Sequence[Mapping[str, JSON]], sent: set[str], harvest: Harvest) -> tuple[str, tuple[Part, ...]]:
+    """Take what is sent to the user for what is said, and all else for calls of tools."""
+    said: list[str] = []
+    parts: list[Part] = []
+    for call in calls:
+        function = to_fields(call.get("function"))
+        name, arguments = to_text(function.get("name")), to_text(function.get("arguments"))
+        identity = to_line(to_text(call.get("id")), harvest.remarks)
+        if name == SAY:
+            sent.add(identity)
+            said.append(to_text(load(arguments).get("message")))
+        else:
+            text = cut(arguments, LONGEST_MESSAGE, harvest.remarks)
+            parts.append(Part(PartType.TOOL_CALL, text, to_line(name, harvest.remarks), call_id=identity))
+    return "\n".join(filter(None, said)), tuple(parts)
+
+
+def name_call(entry: Mapping[str, JSON], harvest: Harvest) -> str:
+    """Name the call that a tool's message answers."""
+    return to_line(to_text(entry.get("tool_call_id")), harvest.remarks)

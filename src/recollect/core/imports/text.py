@@ -1,0 +1,126 @@
+"""Bring what another system wrote within what can be kept here, and count what had to be changed for it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from recollect.core.memories.checks import check_metadata
+from recollect.core.text.checks import EARLIEST, IDENTIFIER, LATEST, LONGEST_NAME, UNSTORABLE
+from recollect.core.text.names import CONTROL
+from recollect.errors import InvalidInputError
+from recollect.models.memories import JSON
+
+UNREADABLE = "\ufffd"
+MILLISECONDS = 100_000_000_000
+"""Numbers beyond this are times in milliseconds: in seconds they would lie beyond the year 5138."""
+KEPT = 110
+"""How much of a name stays readable where its digest has to follow."""
+FOREIGN = re.compile(r"[^A-Za-z0-9._:@-]+")
+
+CLEANED = f"texts with NUL or lone surrogates: {UNREADABLE} stands for each"
+LONG = "texts longer than can be kept: cut"
+LARGE = "entries whose metadata is too large or too deep: without it"
+TIMELESS = "times that cannot be read: left out"
+RENAMED = "entries whose user's id does not fit: a readable part of it and a digest are the user"
+
+
+def clean(text: str, remarks: Counter[str]) -> str:
+    """Put a sign in place of every character that cannot be stored."""
+    if not UNSTORABLE.search(text):
+        return text
+    remarks[CLEANED] += 1
+    return UNSTORABLE.sub(UNREADABLE, text)
+
+
+def clean_json(value: JSON, remarks: Counter[str]) -> JSON:
+    """Clean every text of a JSON value."""
+    if isinstance(value, str):
+        return clean(value, remarks)
+    if isinstance(value, dict):
+        return {clean(key, remarks): clean_json(item, remarks) for key, item in value.items()}
+    return [clean_json(item, remarks) for item in value] if isinstance(value, list) else value
+
+
+def to_line(text: str, remarks: Counter[str], longest: int = LONGEST_NAME) -> str:
+    """Bring a short text to one line of bounded length."""
+    return CONTROL.sub(" ", clean(text, remarks))[:longest].strip()
+
+
+def cut(text: str, longest: int, remarks: Counter[str]) -> str:
+    """Clean a text, and end it where no more can be kept."""
+    if len(text) > longest:
+        remarks[LONG] += 1
+    return clean(text[:longest], remarks)
+
+
+def to_text(value: JSON) -> str:
+    """Give a text, or nothing where there is none."""
+    return value if isinstance(value, str) else ""
+
+
+def to_list(value: JSON) -> list[JSON]:
+    """Give a list, or an empty one where there is none."""
+    return value if isinstance(value, list) else []
+
+
+def to_fields(value: JSON) -> dict[str, JSON]:
+    """Give an object's fields, or none where there is no object."""
+    return value if isinstance(value, dict) else {}
+
+
+def to_moment(value: JSON, remarks: Counter[str]) -> datetime | None:
+    """Read a time as text or as a number since 1970; one without a zone means UTC."""
+    if value is None or value == "":
+        return None
+    try:
+        moment = _read(value)
+        if EARLIEST <= moment <= LATEST:
+            return moment
+    except (ValueError, OverflowError, OSError):
+        pass
+    remarks[TIMELESS] += 1
+    return None
+
+
+def _read(value: JSON) -> datetime:
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value.strip())
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(value)  # noqa: TRY004 - all that is no time is one thing to the caller
+    return datetime.fromtimestamp(value / 1_000 if abs(value) > MILLISECONDS else value, UTC)
+
+
+def to_identifier(text: str) -> str:
+    """Give an id as it is if it fits, else its readable part and a digest, so that no two become one."""
+    if IDENTIFIER.fullmatch(text) and text.strip("."):
+        return text
+    readable = FOREIGN.sub("-", text).strip("-.")[:KEPT]
+    return "-".join(filter(None, (readable, digest(text))))
+
+
+def digest(*parts: object) -> str:
+    """Give a short name for some texts that others do not share."""
+    joined = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()[:16]
+
+
+def note(name: str, kept: Mapping[str, JSON], more: Mapping[str, JSON], remarks: Counter[str]) -> dict[str, JSON]:
+    """Put what has no word here under its system's name; `more` only where it fits."""
+    told: dict[str, JSON] = {field: value for field, value in kept.items() if value not in (None, "", [], {})}
+    extra = {field: value for field, value in more.items() if value not in (None, "", [], {})}
+    if extra:
+        try:
+            full: dict[str, JSON] = {
+                name: {**told, **{key: clean_json(value, remarks) for key, value in extra.items()}}
+            }
+            check_metadata(full)
+        except (InvalidInputError, RecursionError):
+            remarks[LARGE] += 1
+        else:
+            return full
+    return {name: told}

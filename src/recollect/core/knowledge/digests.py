@@ -1,0 +1,317 @@
+"""What a model is asked to say of a closed segment, and how every usable part of whatever it said is kept.
+
+Ids never come from a model: ends of facts are names, and `replaces` are numbers into the list that the prompt showed.
+So no answer can reach another scope, and whatever it commands is text like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, tzinfo
+from typing import Any
+
+from pydantic import BaseModel, Field, RootModel
+
+from recollect.core.knowledge.facts import fill, overlap
+from recollect.core.text.answers import Shape, Sieve, counted
+from recollect.core.text.broken_json import read_fragments
+from recollect.core.text.checks import LONGEST_NAME
+from recollect.core.text.keywords import file_under
+from recollect.core.text.names import normalise_name, normalise_predicate
+from recollect.core.text.terms import script_of
+from recollect.models.knowledge import EntityType, Mention, Salvaged, Statement
+from recollect.models.memories import JSON
+from recollect.models.recall import Script
+
+LONGEST_SUMMARY, LONGEST_LABEL, LONGEST_DESCRIPTION, LONGEST_STATEMENT = 2_000, 60, 500, 500
+LONGEST_PREDICATE, LONGEST_KEYWORD, LONGEST_END = 100, 64, 100
+MOST_PATHS, MOST_LEVELS, MOST_MENTIONS, MOST_ALIASES = 4, 6, 32, 8
+MOST_STATEMENTS, MOST_REPLACED, MOST_KEYWORDS = 32, 16, 16
+LEAST_IMPORTANCE, MOST_IMPORTANCE = 1, 10
+BRACKETED = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
+ARROW = re.compile(r"->|→")
+TYPES: Mapping[str, EntityType] = {
+    **{kind.value: kind for kind in EntityType},
+    **dict.fromkeys(("people", "user", "human", "人", "人物"), EntityType.PERSON),
+    **dict.fromkeys(("location", "city", "country", "地点", "地方"), EntityType.PLACE),
+    **dict.fromkeys(("organisation", "company", "institution", "组织", "公司"), EntityType.ORGANIZATION),
+    **dict.fromkeys(("object", "item", "food", "animal", "物品"), EntityType.THING),
+    **dict.fromkeys(("hobby", "sport", "活动"), EntityType.ACTIVITY),
+}
+"""Our types, and what models write where they were asked for one of them."""
+
+
+class DigestEntity(Shape):
+    """A person, place or thing that the facts speak of, by its full name."""
+
+    name: str
+    type: EntityType
+    aliases: list[str] = counted(0, MOST_ALIASES)
+    description: str
+
+
+class DigestFact(Shape):
+    """One fact that joins two of the entities. Dates are ISO 8601, or null where nothing says when.
+
+    `replaces` holds the numbers of the known facts that are no longer true because of it.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    text: str
+    valid_at: str | None
+    invalid_at: str | None
+    replaces: list[int] = counted(0, MOST_REPLACED)
+
+
+class Digest(Shape):
+    """What a segment of a conversation is about and what is learned from it."""
+
+    summary: str
+    label: str
+    paths: list[str] = counted(0, MOST_PATHS)
+    entities: list[DigestEntity] = counted(0, MOST_MENTIONS)
+    facts: list[DigestFact] = counted(0, MOST_STATEMENTS)
+    importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
+    keywords: list[str] = counted(0, MOST_KEYWORDS)
+
+
+class AnyDigest(RootModel[JSON]):
+    """Ask for a digest, and take whatever JSON comes back: one wrong part does not spoil the others."""
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
+        """Show the schema of a digest."""
+        return Digest.model_json_schema(*args, **kwargs)
+
+
+def salvage(raw: object, shown: int = 0, zone: tzinfo = UTC) -> Salvaged:
+    """Keep every usable part of an answer, parsed or as text; count the others. Nothing makes it raise.
+
+    `shown` is how many facts the prompt numbered, `zone` where dates without an offset are meant.
+    """
+    sieve = Sieve(zone)
+    said = _open(raw)
+    if said is None:
+        return Salvaged(dropped={"answers": 1})
+    mentions = _Mentions(sieve)
+    for item in sieve.items(said.get("entities"), "entities"):
+        mentions.take(item)
+    statements = _Statements(sieve, mentions, shown)
+    for item in sieve.items(said.get("facts"), "facts"):
+        statements.take(item)
+    importance = said.get("importance")
+    return Salvaged(
+        summary=sieve.text(said.get("summary"), LONGEST_SUMMARY, "summaries"),
+        label=sieve.text(said.get("label"), LONGEST_LABEL, "labels"),
+        paths=_read_paths(said.get("paths"), sieve),
+        mentions=tuple(mentions.found),
+        statements=tuple(statements.found),
+        importance=sieve.number(importance, LEAST_IMPORTANCE, MOST_IMPORTANCE, "importances"),
+        keywords=_read_keywords(said.get("keywords"), sieve),
+        dropped=dict(sieve.dropped),
+    )
+
+
+def _open(raw: object) -> Mapping[Any, Any] | None:
+    """Find the object that an answer is, or is wrapped around."""
+    if isinstance(raw, RootModel):
+        raw = raw.root
+    elif isinstance(raw, BaseModel):
+        raw = raw.model_dump()
+    if isinstance(raw, bytes):
+        raw = raw.decode(errors="replace")
+    if isinstance(raw, str):
+        raw = read_fragments(raw)
+    if isinstance(raw, list | tuple):
+        raw = next((item for item in raw if isinstance(item, Mapping)), None)
+    if not isinstance(raw, Mapping):
+        return None
+    if not Digest.model_fields.keys() & raw.keys():
+        return next((value for value in raw.values() if isinstance(value, Mapping)), raw)
+    return raw
+
+
+def _read_paths(value: object, sieve: Sieve) -> tuple[tuple[str, ...], ...]:
+    """Read paths of topics, written as texts with arrows or as lists, without what the tree shows beside names."""
+    paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for item in sieve.items(value, "paths"):
+        parts = ARROW.split(item[: 4 * LONGEST_NAME]) if isinstance(item, str) else item
+        levels = [BRACKETED.sub("", part) for part in sieve.items(parts, "paths") if isinstance(part, str)]
+        named = [sieve.name(level, LONGEST_LABEL, "paths") for level in levels if level.strip()]
+        path = tuple(filter(None, named))[:MOST_LEVELS]
+        if path:
+            paths.setdefault(tuple(map(normalise_name, path)), path)
+    sieve.drop("paths", max(len(paths) - MOST_PATHS, 0))
+    return tuple(paths.values())[:MOST_PATHS]
+
+
+def _read_keywords(value: object, sieve: Sieve) -> tuple[str, ...]:
+    named = [sieve.name(item, LONGEST_KEYWORD, "keywords") for item in sieve.items(value, "keywords")]
+    keywords = file_under(tuple(named))
+    sieve.drop("keywords", max(len(keywords) - MOST_KEYWORDS, 0))
+    return keywords[:MOST_KEYWORDS]
+
+
+class _Mentions:
+    """The entities of one answer: the same name and type is one, and an unknown type gives way to a known one."""
+
+    def __init__(self, sieve: Sieve) -> None:
+        self._sieve = sieve
+        self._found: dict[tuple[str, EntityType], Mention] = {}
+        self._called: dict[str, tuple[str, EntityType]] = {}
+        self._also_called: dict[str, tuple[str, EntityType]] = {}
+
+    @property
+    def found(self) -> list[Mention]:
+        return list(self._found.values())
+
+    def take(self, item: object) -> None:
+        """Read one entity; a bare name is one of no known type."""
+        said = item if isinstance(item, Mapping) else {"name": item}
+        name = self._sieve.name(said.get("name"), LONGEST_NAME, "entities")
+        if name:
+            kind = self._read_type(said.get("type"))
+            description = self._sieve.text(said.get("description"), LONGEST_DESCRIPTION, "descriptions")
+            self._add(Mention(name, kind, self._read_aliases(said.get("aliases"), name), description))
+
+    def find(self, name: str) -> Mention | None:
+        """Find an entity by its name, else by an alias, once all entities are taken."""
+        if not self._called:
+            self._index()
+        key = normalise_name(name)
+        found = self._called.get(key) or self._also_called.get(key)
+        return None if found is None else self._found[found]
+
+    def has_room_for(self, names: list[str]) -> bool:
+        """Tell whether ends of a fact that were not listed can be taken for entities: short names, while few are."""
+        return len(self._found) + len(names) <= MOST_MENTIONS and all(len(name) <= LONGEST_END for name in names)
+
+    def invent(self, name: str) -> Mention:
+        """Take the end of a fact for an entity that was not listed."""
+        key = (normalise_name(name), EntityType.OTHER)
+        self._called[key[0]] = key
+        return self._found.setdefault(key, Mention(name))
+
+    def _add(self, mention: Mention) -> None:
+        key = normalise_name(mention.name)
+        same = (key, mention.type)
+        if mention.type is EntityType.OTHER:
+            same = next((known for known in self._found if known[0] == key), same)
+        elif (key, EntityType.OTHER) in self._found and same not in self._found:
+            # Retyped in its place: what was said of it without a type was said of this one.
+            self._found = {
+                same if known == (key, EntityType.OTHER) else known: each for known, each in self._found.items()
+            }
+            self._found[same] = replace(self._found[same], type=mention.type)
+        known = self._found.get(same)
+        if known is not None:
+            self._found[same] = _merge(known, mention)
+        elif len(self._found) < MOST_MENTIONS:
+            self._found[same] = mention
+        else:
+            self._sieve.drop("entities")
+
+    def _index(self) -> None:
+        for key, mention in self._found.items():
+            self._called.setdefault(key[0], key)
+            for alias in mention.aliases:
+                self._also_called.setdefault(normalise_name(alias), key)
+
+    def _read_type(self, value: object) -> EntityType:
+        word = value.strip().casefold() if isinstance(value, str) and len(value) <= LONGEST_LABEL else ""
+        if word not in TYPES:
+            self._sieve.drop("types")
+        return TYPES.get(word, EntityType.OTHER)
+
+    def _read_aliases(self, value: object, name: str) -> tuple[str, ...]:
+        named = [self._sieve.name(item, LONGEST_NAME, "aliases") for item in self._sieve.items(value, "aliases")]
+        return _join_aliases(name, named)
+
+
+class _Statements:
+    """The facts of one answer: the same one said again is one, with the dates that either knows."""
+
+    def __init__(self, sieve: Sieve, mentions: _Mentions, shown: int) -> None:
+        self._sieve = sieve
+        self._mentions = mentions
+        self._shown = shown
+        self._found: dict[tuple[str, str, str], list[Statement]] = {}
+        self._count = 0
+
+    @property
+    def found(self) -> list[Statement]:
+        return [stated for statements in self._found.values() for stated in statements]
+
+    def take(self, item: object) -> None:
+        """Read one fact; it needs two different ends and what joins them."""
+        if not isinstance(item, Mapping) or self._count >= MOST_STATEMENTS:
+            self._sieve.drop("facts")
+            return
+        subject, object_ = (self._sieve.name(item.get(end), LONGEST_NAME, "facts") for end in ("subject", "object"))
+        predicate = self._sieve.name(item.get("predicate"), LONGEST_PREDICATE, "facts")
+        ends = self._join(subject, object_) if subject and predicate and object_ else None
+        if ends is not None:
+            span = self._sieve.span(item.get("valid_at"), item.get("invalid_at"))
+            text = self._sieve.text(item.get("text"), LONGEST_STATEMENT, "texts") or _tell(ends[0], predicate, ends[1])
+            replaces = self._read_replaced(item.get("replaces"))
+            self._add(Statement(ends[0], predicate, ends[1], text, span, replaces))
+
+    def _join(self, subject: str, object_: str) -> tuple[str, str] | None:
+        """Find the two entities that a fact joins."""
+        known = [self._mentions.find(subject), self._mentions.find(object_)]
+        unknown = [name for name, mention in zip((subject, object_), known, strict=True) if mention is None]
+        if normalise_name(subject) == normalise_name(object_) or (known[0] is not None and known[0] == known[1]):
+            self._sieve.drop("facts about nothing else")
+        elif not self._mentions.has_room_for(unknown):
+            self._sieve.drop("facts without ends")
+        else:
+            one, other = (known[0] or self._mentions.invent(subject), known[1] or self._mentions.invent(object_))
+            return one.name, other.name
+        return None
+
+    def _add(self, stated: Statement) -> None:
+        alike = self._found.setdefault(_identify(stated), [])
+        for index, known in enumerate(alike):
+            if overlap(known.span, stated.span):
+                self._sieve.drop("repetitions")
+                alike[index] = _combine(known, stated)
+                return
+        alike.append(stated)
+        self._count += 1
+
+    def _read_replaced(self, value: object) -> tuple[int, ...]:
+        listed = (value,) if isinstance(value, int | float) else value
+        read = (self._sieve.number(item, 1, self._shown, "replaced") for item in self._sieve.items(listed, "replaced"))
+        return tuple(dict.fromkeys(number for number in read if number is not None))[:MOST_REPLACED]
+
+
+def _merge(known: Mention, mention: Mention) -> Mention:
+    """Join two mentions of one entity: what was said first of it stands."""
+    aliases = _join_aliases(known.name, [*known.aliases, *mention.aliases])
+    return replace(known, aliases=aliases, description=known.description or mention.description)
+
+
+def _join_aliases(name: str, aliases: list[str]) -> tuple[str, ...]:
+    """Drop the aliases that are the name again, or each other."""
+    distinct = {normalise_name(name): name}
+    for alias in filter(None, aliases):
+        distinct.setdefault(normalise_name(alias), alias)
+    return tuple(distinct.values())[1 : MOST_ALIASES + 1]
+
+
+def _combine(known: Statement, again: Statement) -> Statement:
+    replaces = tuple(dict.fromkeys([*known.replaces, *again.replaces]))[:MOST_REPLACED]
+    return replace(known, span=fill(known.span, again.span), replaces=replaces)
+
+
+def _identify(stated: Statement) -> tuple[str, str, str]:
+    return normalise_name(stated.subject), normalise_predicate(stated.predicate), normalise_name(stated.object)
+
+
+def _tell(subject: str, predicate: str, object_: str) -> str:
+    joint = "" if script_of(predicate) is Script.CJK else " "
+    return joint.join((subject, predicate, object_))

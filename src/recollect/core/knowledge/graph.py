@@ -1,0 +1,155 @@
+"""Reckon on facts as a graph: how near a fact is, who is reached how, which paths join two entities.
+
+Facts point from subject to object and are followed either way: that Ada works at Acme says something of both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from recollect.core.text.names import normalise_name
+from recollect.core.text.terms import UNSPACED
+
+DECAY = 0.5
+"""What an entity keeps of the nearness of the one before it: a hop away half, two hops away a quarter."""
+FAN = 10
+"""So many facts of one entity a hop may always follow in either direction, as `walk_facts` does."""
+MOST_PIECES = 64
+"""Of a longer cue the last pieces are looked at: in a dialogue the newest words matter most."""
+LONGEST_NAME = 8
+"""A name of more words, or of more characters where words are not spaced, is not noticed in a cue."""
+MOST_TRIES = 20_000
+"""How many steps a search for paths may take before it ends with what it has."""
+PIECE = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A fact that a walk followed: the hop, and from which of its ends to which."""
+
+    memory_id: UUID
+    hop: int
+    source: UUID
+    target: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What may be a name in a cue, normalised: from which piece of the cue to which."""
+
+    name: str
+    first: int
+    last: int
+
+
+def measure_depths(starts: Iterable[UUID], steps: Iterable[Step]) -> dict[UUID, int]:
+    """Say how many hops each entity lies from the nearest start."""
+    depths = dict.fromkeys(starts, 0)
+    for step in sorted(steps, key=lambda step: step.hop):
+        depths.setdefault(step.target, step.hop)
+    return depths
+
+
+def find_leaders(starts: Iterable[UUID], steps: Iterable[Step]) -> dict[UUID, Step]:
+    """Say which step led to each entity first; of one hop the first given counts."""
+    leaders: dict[UUID, Step] = {}
+    known = set(starts)
+    for step in sorted(steps, key=lambda step: step.hop):
+        if step.target not in known:
+            known.add(step.target)
+            leaders[step.target] = step
+    return leaders
+
+
+def is_whole(starts: Sequence[UUID], steps: Iterable[Step], beam: int) -> bool:
+    """Tell whether a walk certainly followed all there was, because no hop came near its bounds."""
+    followed = list(steps)
+    depths = measure_depths(starts, followed)
+    for hop in {step.hop for step in followed}:
+        frontier = sum(depth == hop - 1 for depth in depths.values())
+        taken = sum(step.hop == hop for step in followed)
+        if taken >= min(beam, max(FAN, beam // frontier)):
+            return False
+    return True
+
+
+def rate(depth: int, other_depth: int) -> float:
+    """Say how near a fact is by its two ends: 1 between two that were named, 0.75 beside one of them."""
+    return (DECAY**depth + DECAY**other_depth) / 2
+
+
+def find_paths(steps: Iterable[Step], start: UUID, end: UUID, hops: int, limit: int) -> list[list[Step]]:
+    """List the paths that meet no entity twice, the shortest first; between two entities the newest fact stands."""
+    joined = _join(steps)
+    distances = _measure(joined, end)
+    found: list[list[Step]] = []
+    tries = iter(range(MOST_TRIES))
+    for length in range(distances.get(start, hops + 1), hops + 1):
+        for path in _search(joined, distances, (start, end), length, tries):
+            found.append(path)
+            if len(found) == limit:
+                return found
+    return found
+
+
+def spot_names(text: str) -> list[Named]:
+    """List what may be a name in a cue: runs of words, and of single characters where words are not spaced."""
+    pieces = list(PIECE.finditer(text))
+    first = max(0, len(pieces) - MOST_PIECES)
+    found: dict[Named, None] = {}
+    for begin in range(first, len(pieces)):
+        for end in range(begin, min(begin + LONGEST_NAME, len(pieces))):
+            name = normalise_name(text[pieces[begin].start() : pieces[end].end()])
+            if name:
+                found[Named(name, begin, end)] = None
+    return list(found)
+
+
+def _join(steps: Iterable[Step]) -> dict[UUID, dict[UUID, Step]]:
+    """List for each entity whom it is joined to, and by which fact, both ways; the newest fact first."""
+    joined: dict[UUID, dict[UUID, Step]] = {}
+    for step in sorted(steps, key=lambda step: step.memory_id, reverse=True):
+        back = Step(step.memory_id, step.hop, step.target, step.source)
+        joined.setdefault(step.source, {}).setdefault(step.target, step)
+        joined.setdefault(step.target, {}).setdefault(step.source, back)
+    return joined
+
+
+def _measure(joined: Mapping[UUID, Mapping[UUID, Step]], end: UUID) -> dict[UUID, int]:
+    """Say how far each entity is from the end."""
+    distances, frontier, distance = {end: 0}, [end], 0
+    while frontier:
+        distance += 1
+        reached = (other for entity in frontier for other in joined.get(entity, {}))
+        frontier = [other for other in dict.fromkeys(reached) if other not in distances]
+        distances |= dict.fromkeys(frontier, distance)
+    return distances
+
+
+def _search(
+    joined: Mapping[UUID, Mapping[UUID, Step]],
+    distances: Mapping[UUID, int],
+    ends: tuple[UUID, UUID],
+    length: int,
+    tries: Iterator[int],
+) -> Iterator[list[Step]]:
+    """Go every way of one length that can still arrive, until the tries are used up."""
+    start, end = ends
+    waiting: list[tuple[Step, ...]] = [()]
+    while waiting and next(tries, None) is not None:
+        path = waiting.pop()
+        here = path[-1].target if path else start
+        left = length - len(path)
+        if here == end and not left:
+            yield list(path)
+        if here == end or not left:
+            continue
+        met = {start, *(step.target for step in path)}
+        waiting += [
+            (*path, step)
+            for other, step in list(joined.get(here, {}).items())[::-1]
+            if other not in met and distances.get(other, length) < left
+        ]

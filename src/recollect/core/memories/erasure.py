@@ -1,0 +1,60 @@
+"""Decide what becomes of derived memories when some of what they were made from is gone for good, and restate them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from recollect.core.text.answers import Shape, tidy
+from recollect.core.text.checks import LONGEST_NAME
+from recollect.models.memories import Kind, NewMemory, Triple
+
+LONGEST_INSIGHT = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What goes with the memories that go, and what is left with less than it was made from."""
+
+    gone: frozenset[UUID]
+    """Derived memories of which no evidence is left."""
+    stale: frozenset[UUID]
+    """Derived memories that some evidence is left of: what they say may come from what is gone."""
+    lost: frozenset[UUID]
+    """The evidence that the stale ones lose."""
+
+
+def decide(purged: Collection[UUID], evidence: Mapping[UUID, Collection[UUID]]) -> Erasure:
+    """Sort memories, each given with all that it was made from, by what is left of it without the purged ones."""
+    out = set(purged)
+    while without := {memory for memory, sources in evidence.items() if memory not in out and out.issuperset(sources)}:
+        out |= without
+    touched = set(out)
+    left = {memory: sources for memory, sources in evidence.items() if memory not in out}
+    while doubtful := {
+        memory for memory, sources in left.items() if memory not in touched and not touched.isdisjoint(sources)
+    }:
+        touched |= doubtful
+    stale = touched - out
+    lost = {source for memory in stale for source in evidence[memory] if source in out}
+    return Erasure(frozenset(out.intersection(evidence)), frozenset(stale), frozenset(lost))
+
+
+class Restatement(Shape):
+    """What the remaining notes say together, in one sentence and in three short parts."""
+
+    text: str
+    subject: str
+    predicate: str
+    object: str
+
+
+def restate(answer: Restatement, kind: Kind, importance: float, occurred_at: datetime) -> NewMemory | None:
+    """Turn what a model made of the remaining notes into a memory; None if it says nothing."""
+    text = tidy(answer.text, LONGEST_INSIGHT)
+    if not text:
+        return None
+    parts = (tidy(part, LONGEST_NAME) for part in (answer.subject, answer.predicate, answer.object))
+    return NewMemory(text, kind, importance=importance, triple=Triple(*parts), occurred_at=occurred_at)

@@ -1,0 +1,86 @@
+"""Refuse what no recall can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from recollect.core.dates.periods import find_zone
+from recollect.core.recall.preferences import DIVERSITY
+from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
+from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_moment, check_text
+from recollect.core.topics.paths import read_topic
+from recollect.errors import InvalidInputError
+from recollect.models.recall import Cue, Times, Weighing
+
+MOST_TOPICS = 16
+
+
+HEAVIEST = 1_000
+
+
+def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
+    """Check what a recall asks for; the channels are those that there are beside ours."""
+    check_text("text", cue.text, LONGEST_CUE)
+    if not cue.text.strip() and cue.embedding is None:
+        raise InvalidInputError("a recall needs text or an embedding")
+    if cue.limit is not None:
+        check_limit(cue.limit)
+    check_weighing(cue.weighing)
+    if cue.now is not None:
+        check_moment("now", cue.now)
+    if not 0 <= cue.min_trust <= 100:
+        raise InvalidInputError("min_trust must be between 0 and 100")
+    check_times(cue.times)
+    check_period(cue)
+    check_topics(cue.topics)
+    check_weights(cue.weights, channels)
+
+
+def check_period(cue: Cue) -> None:
+    """Refuse a zone that nobody knows, and a period that ends before it begins."""
+    find_zone(cue.zone)
+    for field, moment in (("since", cue.since), ("until", cue.until)):
+        if moment is not None:
+            check_moment(field, moment)
+    if cue.since is not None and cue.until is not None and cue.since >= cue.until:
+        raise InvalidInputError("since must be before until")
+
+
+def check_topics(topics: Sequence[str]) -> None:
+    """Refuse what is no path of a topic."""
+    if len(topics) > MOST_TOPICS:
+        raise InvalidInputError(f"topics must hold at most {MOST_TOPICS} items")
+    for path in topics:
+        read_topic(path, "topics")
+
+
+def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) -> None:
+    """Accept weights of channels and preferences that are known; what speaks against a memory weighs less than 0."""
+    known = {*NAMES, *channels}
+    if unknown := sorted(weights.keys() - known):
+        # Only what looks like a name is repeated: it may be anything.
+        named = f" {unknown[0]!r}" if IDENTIFIER.fullmatch(unknown[0]) else " of such a name"
+        raise InvalidInputError(f"there is no weight{named}; there are: {', '.join(sorted(known))}")
+    for name, weight in weights.items():
+        least = 0 if name in {*EVERY_CHANNEL, *channels, DIVERSITY} else -HEAVIEST
+        if not least <= weight <= HEAVIEST:
+            raise InvalidInputError(f"weights: {name} must be between {least} and {HEAVIEST}")
+
+
+def check_times(times: Times) -> None:
+    """Refuse moments that no read can be bound to."""
+    for field, moment in (("as_of", times.as_of), ("at", times.at)):
+        if moment is not None:
+            check_moment(field, moment)
+
+
+def check_weighing(weighing: Weighing) -> None:
+    """Keep the weights of the three factors and their decay within what scoring can reckon with."""
+    if weighing.gains is not None and len(weighing.gains) != 3:
+        raise InvalidInputError("gains must be three numbers, for recency, relevance and importance")
+    weights = (("recency", weighing.recency), ("relevance", weighing.relevance), ("importance", weighing.importance))
+    for field, value in (*weights, *(("gains", gain) for gain in weighing.gains or ())):
+        if value is not None and not 0 <= value <= HEAVIEST:
+            raise InvalidInputError(f"{field} must be between 0 and {HEAVIEST}")
+    if weighing.decay is not None and not 0 < weighing.decay <= 1:
+        raise InvalidInputError("decay must be above 0 and at most 1")

@@ -1,0 +1,181 @@
+"""Read a cue: what it asks about, and what of it a channel can search by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from types import MappingProxyType
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.dates.find import find_periods
+from recollect.core.dates.periods import find_zone
+from recollect.core.memories.ids import first_id_after
+from recollect.core.text.keywords import normalise_keyword
+from recollect.core.text.terms import UNSPACED, analyse_cue, script_of
+from recollect.core.text.words import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
+from recollect.models.recall import Asks, Cue, Facets, Period, Script, Times, Weighing
+
+_TOLD = r"(?:has|have|had|does|do|did|are|were|was|is|can|could|would|will|might|help|make|made)"
+PATTERNS: Mapping[Asks, re.Pattern[str]] = MappingProxyType(
+    {
+        Asks.TIME: re.compile(
+            rf"\bwhen {_TOLD}\b|\b(?:what|which) (?:year|month|day|date|time)\b|\bhow long\b|^\s*when\b"
+            r"|什么时候|何时|哪一?[天年月日]|几[月号点]|多久|什么时间|日期",
+            re.IGNORECASE,
+        ),
+        Asks.PERSON: re.compile(r"\bwho(?:m|se)?\b|谁|哪位|何人", re.IGNORECASE),
+        Asks.NUMBER: re.compile(
+            r"\bhow (?:many|much|often)\b|多少|几[个次天年岁位本件张条家种]|数量|频率", re.IGNORECASE
+        ),
+        Asks.OVERVIEW: re.compile(
+            rf"\b(?:what|which)(?: (?:kinds?|types?|sorts?) of)?(?: \w+)? \w+s {_TOLD}\b|\bhow (?:many|often)\b"
+            r"|\b(?:list|all|both|overall|summar\w+|overview|activities|events|things|ways|places|hobbies)\b"
+            r"|哪些|所有|全部|总结|概括|整体|一共|分别",
+            re.IGNORECASE,
+        ),
+        Asks.LATEST: re.compile(
+            r"\b(?:latest|newest|most recent(?:ly)?|recently|lately|currently|these days|right now)\b"
+            r"|最近(?![的]?[0-9一二两三四五六七八九十几])|最新|目前|如今|现在|近来",
+            re.IGNORECASE,
+        ),
+    }
+)
+
+
+def find_asked(text: str) -> frozenset[Asks]:
+    """Tell what a cue asks about."""
+    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(text))
+
+
+MOST_KEYWORDS = 64
+LONGEST_KEYWORD = 3
+"""In words, or in characters where words are not spaced."""
+LONGEST_QUESTION = 500
+"""So much of the end of a cue is read for times and for what it asks about: that is where the question stands."""
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+_RUN = re.compile(rf"[{UNSPACED}]+")
+_WORD = re.compile(rf"[^\W{UNSPACED}]+(?:['’-][^\W{UNSPACED}]+)*")
+_PIECE = r"[^\s>，。,.?？!！-]"
+# Possessive, and begun only where a piece begins: else a long text without blanks is tried from every letter.
+_PATH = re.compile(rf"(?<!{_PIECE}){_PIECE}++(?:\s*+->\s*+{_PIECE}++)+")
+_BROKEN_WORD = re.compile(rf"^[^\W{UNSPACED}]+")
+_IDLE = STOP_WORDS | QUESTION_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A cue taken apart: what channels look for and within which bounds."""
+
+    terms: tuple[str, ...]
+    script: Script
+    vector: NDArray[np.float32] | None
+    kinds: list[str] | None
+    min_trust: int
+    before: UUID | None
+    weighing: Weighing
+    now: datetime
+    """The moment of the recall."""
+    without_vector: str = ""
+    """Why there is no vector, where there is none."""
+    times: Times = field(default_factory=Times)
+    text: str = ""
+    """As it was given, for the channel that looks for names in it."""
+    facets: Facets = field(default_factory=Facets)
+    descendants: bool = False
+    """Whether what lies below the topics that are asked about counts as theirs."""
+
+
+def read(
+    cue: Cue,
+    vector: NDArray[np.float32] | None,
+    without_vector: str = "",
+    *,
+    now: datetime,
+    own: Sequence[str] = (),
+) -> Reading:
+    """Take a cue apart; the vector is given where an embedder or the caller had one, else the reason.
+
+    `own` names whose memory it is: as all of it is about them, their names tell nothing apart.
+    """
+    script = script_of(cue.text)
+    return Reading(
+        terms=tuple(find_terms(cue.text, own)),
+        script=script,
+        vector=vector,
+        kinds=[kind.value for kind in cue.kinds] or None,
+        min_trust=cue.min_trust,
+        before=first_id_after(cue.as_of) if cue.as_of else None,
+        weighing=cue.weighing,
+        now=now,
+        without_vector=without_vector,
+        times=cue.times,
+        text=cue.text,
+        facets=Facets(
+            script=script,
+            keywords=find_keywords(cue.text),
+            topics=(*cue.topics, *find_paths(cue.text)),
+            periods=find_times(cue, now),
+            asks=find_asked(find_question(cue.text)),
+        ),
+        descendants=cue.descendants,
+    )
+
+
+def find_terms(text: str, own: Sequence[str] = ()) -> list[str]:
+    """List the terms to look for, without the names of whose memory it is, unless nothing else is said."""
+    names = [re.escape(name) for name in own if len(name) > 1]
+    if not names:
+        return analyse_cue(text)
+    others = re.sub(rf"(?<![^\W{UNSPACED}])(?:{'|'.join(names)})(?![^\W{UNSPACED}])", " ", text)
+    return analyse_cue(others) or analyse_cue(text)
+
+
+def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
+    """Take the period that the caller names, or find those that the text does, as seen from where it was asked."""
+    if cue.since is not None or cue.until is not None:
+        return (Period(cue.since or EARLIEST, cue.until or LATEST),)
+    return tuple(find_periods(find_question(cue.text), cue.as_of or now, find_zone(cue.zone)))
+
+
+def find_question(text: str) -> str:
+    """Take the end of the last line: in a piece of talk, the times named before it are a part of the talk."""
+    line = text.rstrip().rsplit("\n", 1)[-1]
+    if len(line) <= LONGEST_QUESTION:
+        return line
+    # Not within a word: the end of a number is another number.
+    return _BROKEN_WORD.sub("", line[-LONGEST_QUESTION:], count=1)
+
+
+def find_paths(text: str) -> list[str]:
+    """Find paths of topics that are written out, as `a->b`."""
+    return _PATH.findall(text) if "->" in text else []
+
+
+def find_keywords(text: str) -> tuple[str, ...]:
+    """List what memories may be filed under: the telling words, and phrases of them as they stand."""
+    found = dict[str, None]()
+    for phrase in _phrases(text):
+        if len(found) == MOST_KEYWORDS:
+            break
+        if keyword := normalise_keyword(phrase):
+            found[keyword] = None
+    return tuple(found)
+
+
+def _phrases(text: str) -> Iterator[str]:
+    words = list(_WORD.finditer(text))
+    telling = [word for word in words if word[0].casefold() not in _IDLE]
+    yield from (word[0] for word in telling)
+    yield from (text[one.start() : other.end()] for one, other in pairwise(telling) if other.start() - one.end() == 1)
+    for run in _RUN.findall(text):
+        for length in range(2, LONGEST_KEYWORD + 2):
+            for start in range(len(run) - length + 1):
+                piece = run[start : start + length]
+                if STOP_CHARACTERS.isdisjoint(piece):
+                    yield piece

@@ -1,0 +1,204 @@
+"""Join what the channels propose into one ranking in which the share of every channel and preference can be seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.dates.periods import rate_moment
+from recollect.core.recall.preferences import DIVERSITY, Bench, prefer
+from recollect.models.recall import Asks, Candidate, ChannelScore, Lineup, Ranked
+
+
+def join(
+    proposals: Mapping[str, Sequence[Candidate]], lent: Mapping[str, Sequence[Candidate]], most: int
+) -> dict[str, Sequence[Candidate]]:
+    """Let candidates that are scored in a channel's unit stand among that channel's own, as many as it may propose.
+
+    What is in the unit of a channel that nobody asked counts only where no channel with such a unit was asked.
+    """
+    asked = lent.keys() & proposals.keys() or lent.keys()
+    joined = dict(proposals)
+    for channel in sorted(asked):
+        both = [*proposals.get(channel, ()), *lent[channel]]
+        joined[channel] = sorted(both, key=lambda candidate: candidate.score, reverse=True)[:most]
+    return joined
+
+
+Scores = NDArray[np.float64]
+
+
+class Floor(Enum):
+    """The raw score that a channel's scale begins at; it ends at the channel's best score."""
+
+    ZERO = "zero"
+    """Nothing found means nothing scored: BM25, counts, activations."""
+    LOWEST = "lowest"
+    """Everything has some score, so only the distance from the weakest candidate tells: cosines."""
+
+
+FLOORS: Mapping[str, Floor] = MappingProxyType({"vector": Floor.LOWEST})
+"""Where each channel's scale begins; a channel not named here begins at zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What one channel says of every candidate: its own score, which is not a number where it says nothing."""
+
+    candidates: Sequence[Candidate | None]
+    scores: Scores
+    scaled: Scores
+
+    def part(self, place: int, weight: float) -> ChannelScore:
+        """Give the channel's part in one candidate."""
+        candidate = self.candidates[place]
+        factors = candidate.factors if candidate else None
+        return ChannelScore(float(self.scores[place]), float(weight * self.scaled[place]), factors)
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What every channel and preference says of every candidate, before any of it is weighed."""
+
+    ids: Sequence[UUID]
+    columns: Mapping[str, Column]
+    preferences: Mapping[str, Scores]
+
+
+def fuse(lineup: Lineup) -> list[Ranked]:
+    """Rank a lineup by the weighted sum of scaled scores and preferences.
+
+    Equals come newest first, or in the order of the channel where only one has a say.
+    """
+    rated = rate(lineup)
+    weighed = {
+        name: lineup.weights[name] * values
+        for name, values in rated.preferences.items()
+        if lineup.weights.get(name, 0.0) and values.any()
+    }
+    return _rank(lineup, rated.ids, rated.columns, weighed)
+
+
+def rate(lineup: Lineup) -> Rated:
+    """Say what the channels that have a say, and all preferences, make of the candidates."""
+    voiced = {
+        name: some for name, some in sorted(lineup.candidates.items()) if some and lineup.weights.get(name, 0.0) > 0
+    }
+    ids = list({each.id: None for some in voiced.values() for each in some if math.isfinite(each.score)})
+    if len(voiced) > 1:
+        ids.sort(reverse=True)
+    places = {memory_id: place for place, memory_id in enumerate(ids)}
+    columns = {name: column for name, some in voiced.items() if (column := _fill(lineup, name, some, ids, places))}
+    if not lineup.traits or not ids:
+        return Rated(ids, columns, {})
+    bench = Bench.seat(lineup, ids, {name: column.scaled for name, column in columns.items()})
+    return Rated(ids, columns, prefer(bench, lineup.facets))
+
+
+def _fill(
+    lineup: Lineup, channel: str, some: Sequence[Candidate], ids: Sequence[UUID], places: Mapping[UUID, int]
+) -> Column | None:
+    """Bring a channel's scores into the order of the ids, and let it score what others proposed, where it can."""
+    candidates: list[Candidate | None] = [None] * len(ids)
+    scores = np.full(len(ids), np.nan)
+    for each in some:
+        place = places.get(each.id)
+        if place is not None and math.isfinite(each.score) and not scores[place] >= each.score:
+            candidates[place], scores[place] = each, each.score
+    if np.isnan(scores).all():
+        return None
+    _complete(lineup, channel, ids, scores)
+    return Column(candidates, scores, _scale(scores, FLOORS.get(channel, Floor.ZERO)))
+
+
+def _complete(lineup: Lineup, channel: str, ids: Sequence[UUID], scores: Scores) -> None:
+    """Score what others proposed, where a channel's score follows from what is known of a memory."""
+    if not lineup.traits or channel not in {"text", "vector", "date"}:
+        return
+    weakest = float(np.nanmin(scores))
+    for place in np.flatnonzero(np.isnan(scores)).tolist():
+        trait = lineup.traits[ids[place]]
+        if channel == "vector":
+            score = trait.cosine
+        elif channel == "text":
+            # What it weighs in each is not known; but if it were more than the weakest has, it would be proposed.
+            rarities = [lineup.rarities[term] for term in trait.terms] if lineup.rarities else []
+            score = min(math.fsum(rarities), weakest)
+        else:
+            score = rate_moment(lineup.facets.periods, trait.occurred_at)
+        # Of what a channel would not have found at all it says nothing.
+        scores[place] = score or math.nan
+
+
+def _rank(
+    lineup: Lineup, ids: Sequence[UUID], columns: Mapping[str, Column], preferences: Mapping[str, Scores]
+) -> list[Ranked]:
+    """Add up the shares and sort; a ranking for the overall picture is then spread over the sessions."""
+    gains = [lineup.weights[name] for name in preferences if lineup.weights[name] > 0]
+    total = math.fsum((*(lineup.weights[name] for name in columns), *gains))
+    if not ids or total <= 0:
+        return []
+    sums = np.zeros(len(ids))
+    for name, column in columns.items():
+        sums += lineup.weights[name] / total * np.nan_to_num(column.scaled)
+    for values in preferences.values():
+        sums += values / total
+    order = np.argsort(-sums, kind="stable")
+    limit = max(lineup.limit, 0)
+    spread = max(lineup.weights.get(DIVERSITY, 0.0), 0.0) / total if Asks.OVERVIEW in lineup.facets.asks else 0.0
+    best = order[: 2 * limit + 20] if spread and lineup.traits else order[:limit]
+    ranked = [_explain(lineup, ids[place], int(place), total, columns, preferences) for place in best]
+    return _diversify(ranked, lineup, spread) if spread and lineup.traits else ranked
+
+
+def _explain(
+    lineup: Lineup,
+    memory_id: UUID,
+    place: int,
+    total: float,
+    columns: Mapping[str, Column],
+    preferences: Mapping[str, Scores],
+) -> Ranked:
+    """Say what every channel and preference adds to one candidate."""
+    parts = {
+        name: column.part(place, lineup.weights[name] / total)
+        for name, column in columns.items()
+        if not math.isnan(column.scores[place])
+    }
+    extras = {name: float(values[place] / total) for name, values in preferences.items() if values[place]}
+    score = math.fsum((*(part.share for part in parts.values()), *extras.values()))
+    return Ranked(memory_id, min(score, 1.0), parts, extras)
+
+
+def _diversify(ranked: Sequence[Ranked], lineup: Lineup, spread: float) -> list[Ranked]:
+    """Take the best in turn, where each that is taken makes the others of its session a little less welcome."""
+    waiting = list(ranked)
+    taken: dict[str, int] = {}
+    chosen: list[Ranked] = []
+    while waiting and len(chosen) < lineup.limit:
+        penalties = [spread * taken.get(lineup.traits[hit.id].session, 0) for hit in waiting]
+        best = max(range(len(waiting)), key=lambda place: (waiting[place].score - penalties[place], -place))
+        hit, penalty = waiting.pop(best), penalties[best]
+        session = lineup.traits[hit.id].session
+        taken[session] = taken.get(session, 0) + 1
+        if penalty:
+            hit = replace(hit, score=hit.score - penalty, preferences={**hit.preferences, DIVERSITY: -penalty})
+        chosen.append(hit)
+    return chosen
+
+
+def _scale(scores: Scores, floor: Floor) -> Scores:
+    """Map raw scores onto 0..1; what has none stays so."""
+    # Halved, because the distance of two floats can be more than a float holds.
+    lowest = np.nanmin(scores) / 2 if floor is Floor.LOWEST else 0.0
+    span = np.nanmax(scores) / 2 - lowest
+    if span <= 0:
+        return np.where(np.isnan(scores), np.nan, 1.0 if floor is Floor.LOWEST else 0.0)
+    return np.maximum(scores / 2 - lowest, 0.0) / span

@@ -1,0 +1,225 @@
+"""Write down what a ranking was made from so that nothing is lost, and rank it anew."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from recollect.core.dates.periods import find_zone
+from recollect.core.recall.fusion import fuse
+from recollect.errors import InvalidInputError
+from recollect.models.kept import Fate, KeptHit, Placing
+from recollect.models.memories import JSON
+from recollect.models.recall import Cue, Lineup, Period, Ranked, Recollection, Status, Tally
+
+VERSION = b"1"
+"""Stands before what is written; a lineup that a later version writes otherwise begins with another."""
+QUICK = 1
+"""As small as need be: a higher level takes twice the time for a tenth less."""
+SEPARATOR = b"\n"
+LINEUP, CUE, HITS = TypeAdapter(Lineup), TypeAdapter(Cue), TypeAdapter(tuple[KeptHit, ...])
+TALLIES = TypeAdapter(dict[str, Tally])
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What a clock on the wall shows somewhere."""
+
+    shows: datetime
+    fold: int
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The zones of a lineup's moments: between two of one zone, Python reckons by the wall and not by the world."""
+
+    traits: str
+    periods: tuple[tuple[Clock | None, Clock | None], ...]
+
+
+CLOCKS = TypeAdapter(Clocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A recall as it is kept: what was asked, what was found, and what came of it."""
+
+    recall_id: UUID
+    asked_at: datetime
+    cue: Cue
+    """Without its embedding, which is the vector."""
+    vector: NDArray[np.float32] | None
+    space_id: int | None
+    """The embedding space that the vector belongs to."""
+    lineup: Lineup
+    hits: tuple[KeptHit, ...]
+    limit: int
+    """How many hits were asked for."""
+    status: Status
+    message: str
+    methods: Mapping[str, str]
+    tallies: Mapping[str, Tally]
+    milliseconds: float
+
+
+def encode(lineup: Lineup) -> bytes:
+    """Write a lineup, each number exactly; what has no number to compare by is never ranked and left out."""
+    finite = {
+        channel: tuple(each for each in candidates if math.isfinite(each.score))
+        for channel, candidates in lineup.candidates.items()
+    }
+    first = next(iter(lineup.traits.values()), None)
+    clocks = Clocks(
+        traits=zone_of(first.occurred_at) if first else "",
+        periods=tuple((to_clock(each.start), to_clock(each.end)) for each in lineup.facets.periods),
+    )
+    written = LINEUP.dump_json(replace(lineup, candidates=finite), exclude_defaults=True)
+    return VERSION + zlib.compress(CLOCKS.dump_json(clocks) + SEPARATOR + written, QUICK)
+
+
+def decode(written: bytes) -> Lineup:
+    """Read a lineup."""
+    if written[:1] != VERSION:
+        raise InvalidInputError("This recall was kept by another version of Recollect, which alone can read it.")
+    first, _, rest = zlib.decompress(written[1:]).partition(SEPARATOR)
+    clocks, lineup = CLOCKS.validate_json(first), LINEUP.validate_json(rest)
+    periods = tuple(
+        Period(from_clock(start, period.start), from_clock(end, period.end), period.phrase)
+        for (start, end), period in zip(clocks.periods, lineup.facets.periods, strict=True)
+    )
+    traits = lineup.traits
+    if clocks.traits:
+        zone = find_zone(clocks.traits)
+        traits = {
+            memory_id: replace(trait, occurred_at=trait.occurred_at.astimezone(zone))
+            for memory_id, trait in lineup.traits.items()
+        }
+    return replace(lineup, traits=traits, facets=replace(lineup.facets, periods=periods))
+
+
+def zone_of(moment: datetime) -> str:
+    """Name the zone of a moment; nothing where it has an offset alone."""
+    key: object = getattr(moment.tzinfo, "key", None)
+    return key if isinstance(key, str) else ""
+
+
+def to_clock(moment: datetime) -> Clock | None:
+    """Write what a clock on the wall shows, and where it hangs; None where an offset says all."""
+    key = zone_of(moment)
+    return Clock(moment.replace(tzinfo=None), moment.fold, key) if key else None
+
+
+def from_clock(clock: Clock | None, moment: datetime) -> datetime:
+    """Read a clock; the moment itself where there is none."""
+    return clock.shows.replace(tzinfo=find_zone(clock.zone), fold=clock.fold) if clock else moment
+
+
+def list_memories(lineup: Lineup, hits: Sequence[KeptHit]) -> list[UUID]:
+    """List every memory that a kept recall speaks of, each once."""
+    listed = {each.id for candidates in lineup.candidates.values() for each in candidates}
+    listed |= lineup.traits.keys()
+    for hit in hits:
+        listed |= {hit.id, *hit.duplicates}
+    return sorted(listed)
+
+
+def to_hits(recollection: Recollection) -> tuple[KeptHit, ...]:
+    """Take of hits what is kept."""
+    return tuple(
+        KeptHit(hit.memory.id, hit.score, hit.channels, hit.duplicates, hit.preferences) for hit in recollection.hits
+    )
+
+
+def from_cue(cue: Cue) -> dict[str, JSON]:
+    """Write what a cue says beside the usual, without its embedding."""
+    written: dict[str, JSON] = CUE.dump_python(replace(cue, embedding=None), mode="json", exclude_defaults=True)
+    return written
+
+
+def to_cue(written: JSON) -> Cue:
+    """Read a cue."""
+    return CUE.validate_python(written)
+
+
+def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: bool = False) -> tuple[Placing, ...]:
+    """Rank what was found then, by other weights where they are named; the hits, or the whole of the candidates.
+
+    What was found to be a duplicate of another still is, and what was dropped stays so.
+    """
+    lineup = replace(kept.lineup, weights={**kept.lineup.weights, **(weights or {})})
+    ranking = fuse(lineup)
+    dropped = find_dropped(kept, fuse(kept.lineup) if weights else ranking)
+    partners = pair(kept.hits)
+    then = {hit.id: (rank, hit.duplicates) for rank, hit in enumerate(kept.hits, 1)}
+    hits: dict[UUID, Placing] = {}
+    others: list[Placing] = []
+    passed = 0
+    for each in [*ranking, *below(lineup, ranking)] if whole else ranking:
+        group = partners.get(each.id, frozenset())
+        # What was dropped had taken its place before; yet no hit of then gives way to it.
+        full = len(hits) + (0 if each.id in then else passed) >= kept.limit
+        fate = decide(each.id, group, hits, dropped, full=full)
+        passed += fate is Fate.DROPPED
+        trait = lineup.traits.get(each.id)
+        placing = Placing(each.id, fate, 0, each.score, each.channels, each.preferences, trait)
+        if fate is Fate.HIT:
+            before, duplicates = then.get(each.id, (None, tuple(sorted(group - {each.id}))))
+            hits[each.id] = replace(placing, rank=len(hits) + 1, before=before, duplicates=duplicates)
+        else:
+            others.append(placing)
+    return (*hits.values(), *others) if whole else tuple(hits.values())
+
+
+def below(lineup: Lineup, ranking: Sequence[Ranked]) -> list[Ranked]:
+    """Rank what did not come into a ranking."""
+    known = {each.id for each in ranking}
+    every = sum(map(len, lineup.candidates.values()))
+    return [each for each in fuse(replace(lineup, limit=every)) if each.id not in known]
+
+
+def decide(
+    memory_id: UUID, group: frozenset[UUID], hits: Mapping[UUID, Placing], dropped: frozenset[UUID], *, full: bool
+) -> Fate:
+    """Say what becomes of the next in a ranking."""
+    if memory_id in dropped:
+        return Fate.DROPPED
+    if not group.isdisjoint(hits.keys()):
+        return Fate.DUPLICATE
+    return Fate.BELOW if full else Fate.HIT
+
+
+def pair(hits: Sequence[KeptHit]) -> dict[UUID, frozenset[UUID]]:
+    """Say for each memory which others say nearly the same, itself among them."""
+    groups = [frozenset({hit.id, *hit.duplicates}) for hit in hits if hit.duplicates]
+    return {memory_id: group for group in groups for memory_id in group}
+
+
+def find_dropped(kept: Kept, best: Sequence[Ranked]) -> frozenset[UUID]:
+    """Find what was among the best of then and is no hit: it took a place, and was left out afterwards."""
+    hits = {hit.id for hit in kept.hits}
+    duplicates = {memory_id for hit in kept.hits for memory_id in hit.duplicates}
+    ranking = [each.id for each in best]
+    winners = [place for place, each in enumerate(ranking, 1) if each not in duplicates]
+    last = max((place for place in winners if ranking[place - 1] in hits), default=0)
+    end = max(last, winners[kept.limit - 1] if len(winners) >= kept.limit else len(ranking))
+    return frozenset(ranking[:end]) - hits - duplicates
+
+
+def is_same(kept: Kept, placings: Sequence[Placing]) -> bool:
+    """Tell whether a ranking has the hits and scores of the recall, to the last bit."""
+    return [*map(sum_up, kept.hits)] == [sum_up(each) for each in placings if each.fate is Fate.HIT]
+
+
+def sum_up(hit: KeptHit | Placing) -> tuple[UUID, float, dict[str, float], dict[str, float]]:
+    """Give what makes two hits the same: the memory, the score, and what it is made of."""
+    shares = {name: part.share for name, part in hit.channels.items()}
+    return hit.id, hit.score, shares, dict(hit.preferences)

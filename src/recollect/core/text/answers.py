@@ -1,0 +1,152 @@
+"""Take usable texts, numbers, moments and lists out of whatever JSON came back, and count what cannot be used."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.core.text.checks import EARLIEST, LATEST
+from recollect.core.text.names import CONTROL
+from recollect.models.knowledge import Span
+
+MOST_READ = 10_000
+"""No list is read farther."""
+LOOPING = 200
+LOOP = re.compile(r"(.{2,120}?)\1{2,}", re.DOTALL)
+"""Small models say the same over and over until they are cut off."""
+LONGEST_DATE = 40
+PARTIAL_DATE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2}))?(?:[-/.月](\d{1,2}))?[月日号]?", re.ASCII)
+NO_DATE = frozenset(
+    {"", "-", "null", "none", "nil", "n/a", "unknown", "unspecified", "present", "now", "current", "ongoing"}
+    | {"未知", "无", "不详", "至今", "现在", "目前"}
+)
+DIGITS = re.compile(r"\s*#?(\d{1,6})(?:\.0+)?\s*", re.ASCII)
+
+
+class Sieve:
+    """Reads values one by one; what it drops is counted by what it was."""
+
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._zone = zone
+
+    def drop(self, what: str, count: int = 1) -> None:
+        """Count something that cannot be used."""
+        if count:
+            self.dropped[what] += count
+
+    def items(self, value: object, what: str) -> Iterator[object]:
+        """Give the items of a list; one thing where a list was asked for is a list of one."""
+        if isinstance(value, list | tuple):
+            self.drop(what, max(len(value) - MOST_READ, 0))
+            yield from value[:MOST_READ]
+        elif isinstance(value, str | Mapping):
+            yield value
+        elif value is not None:
+            self.drop(what)
+
+    def text(self, value: object, longest: int, what: str) -> str:
+        """Read a text onto one line that can be stored, without endless repetition, cut where it is too long."""
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            self.drop(what)
+            return ""
+        line = tidy(value[: 4 * longest], 2 * longest)
+        if len(line) > LOOPING:
+            shorter = LOOP.sub(r"\1", line)
+            self.drop("repetitions", shorter != line)
+            line = shorter
+        if len(value) > 4 * longest or len(line) > longest:
+            self.drop("ends of texts")
+        return tidy(line, longest)
+
+    def name(self, value: object, longest: int, what: str) -> str:
+        """Read something that has a letter or digit in it and is short; what is longer is no name."""
+        if isinstance(value, str) and len(value) <= 4 * longest:
+            line = tidy(value, 4 * longest)
+            if len(line) <= longest and any(map(str.isalnum, line)):
+                return line
+        self.drop(what)
+        return ""
+
+    def number(self, value: object, least: int, most: int, what: str) -> int | None:
+        """Read a whole number within bounds, also from a text or a float."""
+        found: int | None = None
+        if isinstance(value, str):
+            match = DIGITS.fullmatch(value[:LONGEST_DATE])
+            found = int(match[1]) if match else None
+        elif isinstance(value, float) and math.isfinite(value):
+            found = round(value)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            found = value
+        if found is not None and least <= found <= most:
+            return found
+        if value is not None:
+            self.drop(what)
+        return None
+
+    def span(self, begins: object, ends: object) -> Span:
+        """Read when something is true; an end that does not lie behind the beginning is none."""
+        start, end = self._moment(begins), self._moment(ends)
+        if start is None or end is None or start < end:
+            return Span(start, end)
+        if start == end and _is_day(begins) and _is_day(ends):
+            return Span(start, end + timedelta(days=1))
+        self.drop("dates")
+        return Span(start)
+
+    def _moment(self, value: object) -> datetime | None:
+        if value is None or (isinstance(value, str) and value[:LONGEST_DATE].strip().casefold() in NO_DATE):
+            return None
+        moment = read_moment(value, self._zone) if isinstance(value, str) else None
+        if moment is None:
+            self.drop("dates")
+        return moment
+
+
+def read_moment(text: str, zone: tzinfo = UTC) -> datetime | None:
+    """Read a date or a moment, one without an offset in the given zone; None if it is neither."""
+    written = text[: LONGEST_DATE + 1].strip()
+    if len(written) > LONGEST_DATE:
+        return None
+    partial = PARTIAL_DATE.fullmatch(written)
+    try:
+        if partial:
+            year, month, day = (int(part or 1) for part in partial.groups())
+            moment = datetime(year, month, day, tzinfo=zone)
+        else:
+            moment = datetime.fromisoformat(written)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+        # In the years at either end of the calendar, time zones lead out of it.
+        return moment.astimezone(UTC) if EARLIEST.year < moment.year < LATEST.year else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _is_day(value: object) -> bool:
+    partial = PARTIAL_DATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return partial is not None and partial[3] is not None
+
+
+def counted(least: int, most: int) -> Any:  # noqa: ANN401 - what pydantic itself calls a field
+    """Describe a list whose length is asked of the model, and not held against it."""
+    return Field(json_schema_extra={"minItems": least, "maxItems": most})
+
+
+class Shape(BaseModel):
+    """An answer: its schema asks for more than is needed to use it. The model reads the words of its kinds."""
+
+    model_config = ConfigDict(frozen=True, json_schema_extra={"additionalProperties": False})
+
+
+def tidy(text: str, longest: int) -> str:
+    """Bring a text onto one line without what cannot be stored, cut where it is too long."""
+    line = " ".join(CONTROL.sub(" ", text).split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

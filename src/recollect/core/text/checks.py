@@ -1,0 +1,105 @@
+"""Refuse texts, names, moments and JSON that cannot be stored or asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from recollect.core.text.names import CONTROL
+from recollect.errors import InvalidInputError
+
+LONGEST_CUE = 8_000
+
+
+LONGEST_NAME = 200
+
+
+MOST_HITS = 200
+
+
+LONGEST_KEY = 255
+
+
+IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+
+
+def check_scope(agent: str, user: str) -> None:
+    """Accept plain ASCII identifiers only, so that no two scopes look alike; the user may be empty."""
+    for field, value in (("agent", agent), ("user", user)):
+        if not (IDENTIFIER.fullmatch(value) or (field == "user" and value == "")):
+            raise InvalidInputError(f"{field} must be 1 to 128 characters of A-Z a-z 0-9 . _ : @ -")
+
+
+def check_limit(limit: int) -> None:
+    """Keep the number of results asked for within what one answer may hold."""
+    if not 1 <= limit <= MOST_HITS:
+        raise InvalidInputError(f"limit must be between 1 and {MOST_HITS}")
+
+
+def check_text(field: str, value: str, longest: int) -> None:
+    """Refuse text that is too long or that PostgreSQL cannot store."""
+    if len(value) > longest:
+        raise InvalidInputError(f"{field} must be at most {longest} characters long")
+    if UNSTORABLE.search(value):
+        raise InvalidInputError(f"{field} must not contain NUL characters or lone surrogates")
+
+
+def check_line(field: str, value: str, longest: int = LONGEST_NAME) -> None:
+    """Refuse a short text that is too long or spans lines."""
+    if len(value) > longest or CONTROL.search(value):
+        raise InvalidInputError(f"{field} must be one line of at most {longest} characters")
+
+
+def check_idempotency_key(key: str) -> None:
+    """Accept printable ASCII of bounded length."""
+    if len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
+        raise InvalidInputError(f"Idempotency-Key must be at most {LONGEST_KEY} printable ASCII characters")
+
+
+def check_moment(field: str, moment: datetime) -> None:
+    """Accept only moments with an offset, in years that every clock can express."""
+    if moment.tzinfo is None:
+        raise InvalidInputError(f"{field} must carry a time zone offset, as in 2026-01-31T12:00:00+08:00")
+    if not EARLIEST <= moment <= LATEST:
+        raise InvalidInputError(f"{field} must lie between the years 2 and 9998")
+
+
+def check_json(field: str, value: object, largest: int, deepest: int) -> int:
+    """Accept a JSON object of bounded size and depth whose every text can be stored; return its size in bytes."""
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{field} must be a JSON object")
+    for text in walk_texts(value, deepest, f"{field} must be at most {deepest} levels deep"):
+        if UNSTORABLE.search(text):
+            raise InvalidInputError(f"{field} must not contain U+0000 or lone surrogates: PostgreSQL cannot store them")
+    try:
+        size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError) as problem:
+        raise InvalidInputError(f"{field} must be plain JSON without NaN or infinity") from problem
+    if size > largest:
+        raise InvalidInputError(f"{field} must be at most {largest} bytes of JSON")
+    return size
+
+
+def walk_texts(value: object, left: int, complaint: str) -> Iterable[str]:
+    """Yield every text in a JSON value, names of fields included; complain if it goes further down than is left."""
+    if left < 0:
+        raise InvalidInputError(complaint)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            if not isinstance(name, str):
+                raise InvalidInputError("JSON must have texts as names of its fields")
+            yield name
+            yield from walk_texts(part, left - 1, complaint)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from walk_texts(part, left - 1, complaint)

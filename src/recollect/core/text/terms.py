@@ -1,0 +1,201 @@
+"""Turn texts of any script into the terms that memories are found by, and give the terms their weights."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Protocol, TypeVar
+
+import Stemmer
+
+from recollect.core.text.words import QUESTION_PHRASES, QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
+from recollect.models.recall import Script
+
+K1 = 1.2
+"""How soon repeating a term stops to count."""
+B = 0.75
+"""How much a long memory is held against its terms. No other pair is better on every set of bench/quality.py."""
+PRIOR_MEMORIES = 10
+PRIOR_LENGTH = 24.0
+"""A new scope is taken to hold ten memories of 24 terms already."""
+LONGEST_WORD = 64
+MOST_CUE_TERMS = 256
+"""Of a longer cue the last terms are kept: in a dialogue the newest words matter most."""
+SLOTS = 999_999_999
+"""pgvector's sparsevec has at most a thousand million dimensions, counted from 1."""
+CJK_SHARE = 0.3
+BEFORE = 400
+"""An utterance of at most so many characters is embedded with the message that follows it. What is longer, as answers
+of assistants are, would take the room of the message itself, and its end alone says little."""
+GOLDEN, ALL_BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
+Term = TypeVar("Term")
+
+_CJK = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    "\u30fc-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+UNSPACED = _CJK + "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
+"""Thai, Lao, Burmese and Khmer leave no space between words either."""
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+"""Vowel signs and accents, which `\\w` leaves out although they stand inside words."""
+_LETTERS = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])+"
+_ASCII_WORDS = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
+_RUNS = re.compile(rf"([{UNSPACED}]+)|({_LETTERS}(?:'{_LETTERS})*)")
+_CJK_LETTER = re.compile(f"[{_CJK}]")
+_QUESTION_PHRASE = re.compile("|".join(QUESTION_PHRASES))
+_ACCENT = re.compile("[\u0300-\u036f]")
+_CLITICS = frozenset(("s", "t", "m", "d", "re", "ve", "ll"))
+
+_of_thread = threading.local()
+
+
+def analyse(text: str) -> list[str]:
+    """List the terms of a text that is to be stored, in order and with repetition."""
+    return _split(_fold(text))
+
+
+def analyse_cue(text: str) -> list[str]:
+    """List the distinct terms to look for, without the words that only ask."""
+    folded = _fold(text)
+    asked = [term for term in _split(_QUESTION_PHRASE.sub(" ", folded)) if term not in _QUESTION_TERMS]
+    return list(dict.fromkeys(asked or _split(folded)))[-MOST_CUE_TERMS:]
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+
+
+def _split(folded: str) -> list[str]:
+    if folded.isascii():
+        return [root for word in _ASCII_WORDS.findall(folded) if (root := _root(word[:LONGEST_WORD]))]
+    terms: list[str] = []
+    for run, word in _RUNS.findall(folded):
+        if run:
+            terms += [character for character in run if character not in STOP_CHARACTERS]
+            terms += [first + second for first, second in pairwise(run)]
+        elif root := _root(word[:LONGEST_WORD]):
+            terms.append(root)
+    return terms
+
+
+@lru_cache(maxsize=1 << 16)
+def _root(word: str) -> str:
+    """Reduce a word to its stem, or to nothing if it is a stop word."""
+    if not word.isascii():
+        word = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", word)))
+    head, apostrophe, tail = word.rpartition("'")
+    word = (head if apostrophe and tail in _CLITICS else word).replace("'", "")
+    return "" if word in STOP_WORDS else _stem(word)
+
+
+def _stem(word: str) -> str:
+    """Stem with this thread's own stemmer: one instance must not be called by two threads at once."""
+    stemmer = getattr(_of_thread, "stemmer", None)
+    if stemmer is None:
+        stemmer = _of_thread.stemmer = Stemmer.Stemmer("english", 0)
+    return str(stemmer.stemWord(word))
+
+
+_QUESTION_TERMS = frozenset(map(_stem, QUESTION_WORDS))
+
+
+def weigh(counts: Mapping[Term, int], average_length: float) -> dict[Term, float]:
+    """Weigh each distinct term of a memory as BM25 does on the side of the document."""
+    damping = K1 * (1 - B + B * sum(counts.values()) / average_length)
+    return {term: count * (K1 + 1) / (count + damping) for term, count in counts.items()}
+
+
+def average_length(term_count: int, memory_count: int) -> float:
+    """Average the terms per memory, leaning on a prior while a scope is young."""
+    return (term_count + PRIOR_MEMORIES * PRIOR_LENGTH) / (memory_count + PRIOR_MEMORIES)
+
+
+def inverse_frequency(memory_count: int, containing: float) -> float:
+    """Say how telling a term is that so many of the memories contain; never negative."""
+    rest = max(memory_count - containing, 0.0)
+    return math.log1p((rest + 0.5) / (containing + 0.5))
+
+
+@lru_cache(maxsize=1 << 16)
+def fingerprint_term(term: str) -> int:
+    """Hash a term to 64 bits, the same in every scope; this is the costly half of hashing it."""
+    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "big")
+
+
+def within_scope(scope_id: int, fingerprint: int) -> int:
+    """Turn a term's fingerprint into its signed 64-bit hash within one scope."""
+    mixed = (fingerprint + scope_id * GOLDEN) & ALL_BITS
+    return mixed - (1 << 64) if mixed >> 63 else mixed
+
+
+def hash_term(scope_id: int, term: str) -> int:
+    """Hash a term within its scope to a signed 64-bit number."""
+    return within_scope(scope_id, fingerprint_term(term))
+
+
+def draw_number(*said: str) -> int:
+    """Turn a text into a number of 31 bits, as if by chance: it says which memories stand for all of a scope."""
+    return int.from_bytes(blake2b("\0".join(said).encode(), digest_size=4).digest(), "big") >> 1
+
+
+def slot(fingerprint: int) -> int:
+    """Place a term in a sparse vector, counting from 1; in every scope alike, so that all add up in the same order."""
+    return fingerprint % SLOTS + 1
+
+
+def slot_of(term: str) -> int:
+    """Say where a term stands in a sparse vector."""
+    return slot(fingerprint_term(term))
+
+
+def indexed_text(speaker: str, content: str) -> str:
+    """Join speaker and content: who said it is what many cues ask for."""
+    return f"{speaker}: {content}" if speaker else content
+
+
+class Embeddable(Protocol):
+    """Whatever has a text to embed."""
+
+    @property
+    def speaker(self) -> str:
+        """Who said it."""
+        ...
+
+    @property
+    def content(self) -> str:
+        """What it says."""
+        ...
+
+    @property
+    def embedding_text(self) -> str:
+        """What to embed instead, if anything."""
+        ...
+
+
+def utterance_before(speaker: str, content: str) -> str:
+    """Quote what was said before a message, as it is embedded with the message; nothing if it is long."""
+    return indexed_text(speaker, content) if content.strip() and len(content) <= BEFORE else ""
+
+
+def embedded_text(memory: Embeddable, before: str = "") -> str:
+    """Choose what a memory's vector is made of: the text given for it, or who said what, after whom and what."""
+    said = indexed_text(memory.speaker, memory.content)
+    return memory.embedding_text.strip() or (f"{before}\n{said}" if before else said)
+
+
+def script_of(text: str) -> Script:
+    """Tell which writing dominates a text."""
+    if text.isascii():
+        return Script.WORDS
+    folded = unicodedata.normalize("NFKC", text)
+    letters = sum(map(str.isalpha, folded))
+    return Script.CJK if letters and len(_CJK_LETTER.findall(folded)) >= CJK_SHARE * letters else Script.WORDS
