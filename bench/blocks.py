@@ -34,7 +34,7 @@ from recollect.core.text.terms import indexed_text
 from recollect.llm.embedder import Embedder
 from recollect.llm.minilm import load_minilm
 from recollect.models.blocks import Block, Level
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 DEPTH = 100

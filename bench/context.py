@@ -25,8 +25,8 @@ from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from recollect import Cue, Mind, Recollect
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Role
-from recollect.store.accesses import fold
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.memories.accesses import fold
 
 CHUNK = 2_000
 BUDGET = 4_000

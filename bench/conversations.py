@@ -41,8 +41,8 @@ from recollect.llm.tokens import Tokenizer, load_tokenizers
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Role
 from recollect.models.service import Right
-from recollect.store.cluster import Cluster
-from recollect.store.conversations import QUERIES
+from recollect.store.conversations.conversations import QUERIES
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))

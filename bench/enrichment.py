@@ -48,9 +48,10 @@ from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Ending, Turn
 from recollect.models.memories import Role
-from recollect.store import scopes, segments
-from recollect.store.cluster import Cluster
-from recollect.store.ownership import ensure_database
+from recollect.store.database.ownership import ensure_database
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.knowledge import segments
+from recollect.store.service import scopes
 from recollect.wiring import connected, prepare
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))

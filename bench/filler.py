@@ -17,8 +17,7 @@ from recollect import Mind, NewMemory, Recollect
 from recollect.channels.channel import Channel, Proposal
 from recollect.core.recall.cues import Reading
 from recollect.models.recall import Script, Weighing
-from recollect.store.scopes import Place, locate
-from recollect.store.spaces import tenant_of
+from recollect.store.service.scopes import Place, locate, tenant_of
 
 SYLLABLES = ("bar", "cor", "din", "fel", "gam", "hul", "jos", "kap", "lem", "mor", "nut", "pir", "ros", "sul", "tav")
 VOCABULARY, FIRST_RANK = 3_000, 50

@@ -24,9 +24,9 @@ from ground import OUT, alternate, open_folder, running
 from recollect import Cue, Recollect
 from recollect.models.knowledge import GraphFormat
 from recollect.models.recall import Times
-from recollect.store import graph
-from recollect.store.cluster import Cluster
-from recollect.store.graph import Bounds
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.knowledge import graph
+from recollect.store.knowledge.graph import Bounds
 
 console = Console()
 HUBS, BEAM, FAN, CHUNK = (0, 1, 2, 10, 50), 100, 10, 5_000

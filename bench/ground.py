@@ -15,8 +15,8 @@ import numpy as np
 
 from recollect import Recollect, Settings
 from recollect.mind.service import Addresses
-from recollect.store.cluster import Cluster
-from recollect.store.ownership import ensure_database
+from recollect.store.database.ownership import ensure_database
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 
 DIMENSIONS = 384

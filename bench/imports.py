@@ -24,7 +24,7 @@ from recollect.doors.importers.files import read_documents
 from recollect.models.conversations import NewMessage
 from recollect.models.imports import FileImport, Format
 from recollect.models.memories import Role
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from foreign_exports import chatgpt_line, name

@@ -20,7 +20,7 @@ from rich.table import Table
 from ground import OUT, alternate, open_folder, running
 from recollect import Mind
 from recollect.models.items import PutItem
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 
 FOLDERS, BATCH = 500, 1_000
 BARE = """

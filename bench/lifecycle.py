@@ -26,9 +26,9 @@ from ground import DIMENSIONS, OUT, open_folder, running
 from recollect import Mind
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.store import lifecycle
-from recollect.store.cluster import Cluster
-from recollect.store.lifecycle import Change
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
+from recollect.store.embedded.cluster import Cluster
 
 console = Console()
 CALL = 500

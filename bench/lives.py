@@ -22,7 +22,7 @@ from rich.progress import Progress
 
 import filler
 from recollect import Mind, Recollect
-from recollect.store import copyformat
+from recollect.store.memories import copy_format
 
 SUBJECTS, LATENT = 2_000, 64
 IMPORTANCE = np.array([69, 64, 265, 105, 59, 141, 227, 53, 6, 1], dtype=float)
@@ -123,9 +123,9 @@ def copy_in(
     connection: psycopg.Connection, scope_id: int, part: Stretch, vectors: np.ndarray, randomness: np.random.Generator
 ) -> None:
     """Write one part into all tables."""
-    scope, trust = copyformat.bigint(scope_id), copyformat.smallint(100)
-    moments = [copyformat.timestamp(moment) for moment in part.moments]
-    rows = list(zip(part.ids, part.kinds, map(copyformat.real, part.importance), moments, strict=True))
+    scope, trust = copy_format.bigint(scope_id), copy_format.smallint(100)
+    moments = [copy_format.timestamp(moment) for moment in part.moments]
+    rows = list(zip(part.ids, part.kinds, map(copy_format.real, part.importance), moments, strict=True))
     later = [BEGINNING + YEAR * float(share) for share in randomness.random(len(part.ids))]
     encoded = {
         "memories": (
@@ -134,17 +134,17 @@ def copy_in(
         ),
         "vectors_1": (
             (scope, id_.bytes, kind, trust, BUSY, weight, embedding)
-            for (id_, kind, weight, _), embedding in zip(rows, copyformat.vectors(vectors, "half"), strict=True)
+            for (id_, kind, weight, _), embedding in zip(rows, copy_format.vectors(vectors, "half"), strict=True)
         ),
         "accesses": (
-            (scope, id_.bytes, kind, copyformat.timestamp(max(happened, accessed)), struct.pack(">i", 1))
+            (scope, id_.bytes, kind, copy_format.timestamp(max(happened, accessed)), struct.pack(">i", 1))
             for id_, kind, happened, accessed in list(zip(part.ids, part.kinds, part.moments, later, strict=True))[::10]
         ),
     }
     for table, fields in encoded.items():
         query = f"copy {table} ({TABLES[table]}) from stdin (format binary)"
         with connection.cursor() as cursor, cursor.copy(query) as copy:
-            copy.write(copyformat.stream(fields))
+            copy.write(copy_format.stream(fields))
 
 
 def write_log(connection: psycopg.Connection, scope_id: int, randomness: np.random.Generator) -> None:

@@ -31,7 +31,7 @@ from recollect.core.recall.weights import EVERY_CHANNEL
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Triple
 from recollect.models.service import Right
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 from speed import serving
 
 PEOPLE, THINGS, FIELDS, FACTS, CHUNK = 200, 400, 50, 500, 1_000

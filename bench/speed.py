@@ -33,7 +33,7 @@ import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, alternate, open_folder, running
 from recollect import Cue, Mind, NewMemory, Recollect
 from recollect.channels.vector import VectorChannel
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 
 LIMIT = 100
 CHUNK = 2_000

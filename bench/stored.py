@@ -27,8 +27,8 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
-from recollect.store.cluster import Cluster
-from recollect.store.ownership import ensure_database
+from recollect.store.database.ownership import ensure_database
+from recollect.store.embedded.cluster import Cluster
 from recollect.verbs import remember
 from recollect.wiring import connected, prepare
 

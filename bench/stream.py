@@ -38,10 +38,10 @@ from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_fold
 from lives import World, live
 from recollect import Cue, Mind, Recollect
 from recollect.channels.stream import StreamChannel
-from recollect.store.accesses import fold
-from recollect.store.cluster import Cluster
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
+from recollect.store.database.pool import Connection
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.memories.accesses import fold
+from recollect.store.service.scopes import Place
 
 LIMIT = 30
 BARE = "select id from vectors_1 where scope_id = %(scope)s order by embedding <=> %(cue)s::halfvec limit %(limit)s"

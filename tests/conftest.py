@@ -22,7 +22,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from served import serving
 from sizes import load_profile

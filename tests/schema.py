@@ -11,11 +11,11 @@ from pathlib import Path
 import psycopg
 
 from folders import open_folder
-from recollect.store.account import find_programs
-from recollect.store.cluster import Cluster
-from recollect.store.migrate import migrate
+from recollect.store.database.migrate import migrate
+from recollect.store.embedded.account import find_programs
+from recollect.store.embedded.cluster import Cluster
 
-SCHEMA = Path(__file__).parents[1] / "src" / "recollect" / "store" / "schema.sql"
+SCHEMA = Path(__file__).parents[1] / "src" / "recollect" / "store" / "database" / "schema.sql"
 HEADING = (
     "-- The whole schema as all migrations leave it, made by `make schema`; the job engine's objects are left out.\n"
 )

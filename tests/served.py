@@ -22,7 +22,7 @@ from recollect.llm.configured import build_embedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)

@@ -10,7 +10,7 @@ from recollect.core.recall.cues import read
 from recollect.core.topics.rating import make_reach
 from recollect.models.recall import Cue
 from recollect.models.topics import TopicLink
-from recollect.store.scopes import locate
+from recollect.store.service.scopes import locate
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from recollect.store.db import Database
+from recollect.store.database.pool import Database
 
 PATIENCE_SECONDS = 60
 """No test is about this limit; it only ends one that would wait for ever."""

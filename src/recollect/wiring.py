@@ -27,10 +27,11 @@ from recollect.llm.tokens import load_tokenizers
 from recollect.loading import load
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings, read_settings
-from recollect.store import ownership
-from recollect.store.db import Database
-from recollect.store.migrate import migrate
-from recollect.store.probe import Probe
+from recollect.store.database import ownership
+from recollect.store.database.migrate import migrate
+from recollect.store.database.pool import Database
+from recollect.store.database.probe import Probe
+from recollect.store.memories import spaces
 from recollect.verbs.parts import Parts
 from recollect.verbs.steps import choose_steps
 
@@ -100,7 +101,7 @@ async def prepare(
         await ownership.ensure_database(addresses.maintenance, DATABASE)
     await migrate(addresses.owner, report)
     if embedder is not None:
-        await ownership.ensure_space(addresses.owner, embedder.model, embedder.dimensions)
+        await spaces.ensure_space(addresses.owner, embedder.model, embedder.dimensions)
 
 
 async def set_up(settings: Settings, report: Callable[[str], None]) -> None:
@@ -120,6 +121,6 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
     if settings.database_url != EMBEDDED:
         yield Addresses(settings.database_url, settings.owner_database_url)
         return
-    embedded = load("recollect.store.cluster")
+    embedded = load("recollect.store.embedded.cluster")
     with embedded.Cluster(settings.data_dir or embedded.default_data_dir()) as cluster:
         yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), cluster.dsn(DATABASE), cluster.dsn())

@@ -9,7 +9,7 @@ from recollect.llm.minilm import load_minilm
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
-from recollect.store.ownership import switch_space
+from recollect.store.memories.spaces import switch_space
 from recollect.wiring import connected, prepare
 
 TURNS = 200

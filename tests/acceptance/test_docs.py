@@ -33,8 +33,8 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.conversations import Attachment, Part, PurgeReceipt, Spending
 from recollect.settings import Settings
-from recollect.store.account import find_programs
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.account import find_programs
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ import pytest
 from conftest import addresses_of, execute, http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from sizes import Sizes
 

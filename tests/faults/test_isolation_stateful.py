@@ -26,8 +26,8 @@ from recollect.models.items import DropItem, FindItems, PutItem
 from recollect.models.memories import NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store import db
-from recollect.store.probe import Probe
+from recollect.store.database import pool
+from recollect.store.database.probe import Probe
 from recollect.wiring import connected
 from sizes import Sizes
 
@@ -447,9 +447,9 @@ def test_the_machine_catches_a_role_that_passes_row_level_security(addresses, mo
 
 @pytest.mark.promise("The test of isolation notices a tenant that outlives its transaction")
 def test_the_machine_catches_a_tenant_that_outlives_its_transaction(addresses, monkeypatch, figure):
-    for name, query in db.QUERIES.items():
-        monkeypatch.setitem(db.QUERIES, name, query.replace("'recollect.tenant', %(tenant)s, true", TOO_LONG))
-    assert TOO_LONG in "".join(db.QUERIES.values())
+    for name, query in pool.QUERIES.items():
+        monkeypatch.setitem(pool.QUERIES, name, query.replace("'recollect.tenant', %(tenant)s, true", TOO_LONG))
+    assert TOO_LONG in "".join(pool.QUERIES.values())
     with asyncio.Runner() as runner:
         for world in build_world(runner.get_loop(), addresses):
             expect_leak(world, figure)

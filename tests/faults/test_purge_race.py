@@ -10,7 +10,8 @@ import pytest
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.store import lifecycle, memories
+from recollect.store.conversations import lifecycle
+from recollect.store.memories import memories
 from sizes import Sizes
 
 RACES = Sizes("races", ci=40, long=200)

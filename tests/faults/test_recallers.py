@@ -13,7 +13,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store.accesses import FOLD_AT
+from recollect.store.memories.accesses import FOLD_AT
 from recollect.wiring import connected
 from sizes import Sizes
 

@@ -12,8 +12,8 @@ from procrastinate import JobContext
 from recollect.jobs.fence import lease_of
 from recollect.jobs.worker import Duties, Patience, Pulse, build_app, run_worker
 from recollect.llm.fake import FakeEmbedder
-from recollect.store.db import Database
-from recollect.store.leases import claim_effect
+from recollect.store.database.pool import Database
+from recollect.store.service.jobs import claim_effect
 
 CONCURRENCY = 8
 PULSE = Pulse(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")

@@ -32,7 +32,7 @@ LOADED = {
     "recollect.doors.mcp.stdio": "a sub-command",
     "recollect.doors.service": "a sub-command",
     "recollect.llm.minilm": "an extra",
-    "recollect.store.cluster": "an extra",
+    "recollect.store.embedded.cluster": "an extra",
     "recollect.wiring": "`sync.open`, without which the SDK needs no engine",
 }
 """All that is imported late, and why; the `__getattr__` of a package alone may load what a variable names."""

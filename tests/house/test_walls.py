@@ -41,8 +41,8 @@ IMPORTS = {
     ),
     "a verb speaks SQL": ("verbs/planted_sql.py", "import psycopg", DRIVER, "verbs.planted_sql -> psycopg"),
     "a door opens the store": (
-        *("doors/planted_store.py", "from recollect.store import cluster", DOORS),
-        "doors.planted_store -> recollect.store.cluster",
+        *("doors/planted_store.py", "from recollect.store.embedded import cluster", DOORS),
+        "doors.planted_store -> recollect.store.embedded.cluster",
     ),
     "a door calls core": (
         *("doors/http/planted_core.py", "from recollect.core.recall import cues", DOORS),
@@ -57,8 +57,8 @@ IMPORTS = {
         "channels.channel -> recollect.channels.vector",
     ),
     "the SDK knows the store": (
-        *("client/planted_store.py", "from recollect.store import db", SDK),
-        "client.planted_store -> recollect.store.db",
+        *("client/planted_store.py", "from recollect.store.database import pool", SDK),
+        "client.planted_store -> recollect.store.database.pool",
     ),
     "a new room": ("utils/__init__.py", "", WAYS, "not listed as layers:\n\n- recollect.utils"),
 }
@@ -190,7 +190,7 @@ def test_a_translator_may_use_the_words_of_others(copy):
     [
         ("from recollect.wiring import open_recollect", "imports recollect.wiring"),
         ("from recollect import Mind", "imports recollect.Mind"),
-        ("import recollect.store.db", "imports recollect.store.db"),
+        ("import recollect.store.database.pool", "imports recollect.store.database.pool"),
         ("\n" * 300, "lines, fewer than 300 are allowed"),
         ("from recollect.client import Client\nfrom recollect import sync, errors\nimport recollect.models", ""),
     ],

@@ -16,7 +16,7 @@ from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, Weighing
 from recollect.settings import Settings
-from recollect.store import accesses, memories
+from recollect.store.memories import accesses, memories
 from recollect.wiring import connected
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

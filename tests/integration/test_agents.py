@@ -13,7 +13,7 @@ from recollect.models.agents import Overview, Profile, Strength
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Association, Cue, Mode, Weighing
 from recollect.models.service import Right
-from recollect.store.agents import fetch
+from recollect.store.agents.agents import fetch
 
 CHOSEN = Profile(
     Weighing(Mode.ORIGINAL, recency=2.0, gains=(1.0, 2.0, 0.5), decay=0.95),

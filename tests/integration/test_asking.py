@@ -22,7 +22,7 @@ from recollect.errors import UnavailableError
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Candidate, Cue, Status
 from recollect.settings import Settings
-from recollect.store.scopes import locate
+from recollect.store.service.scopes import locate
 from recollect.verbs import asking
 from recollect.verbs.asking import Asked, ask_channels, send
 from recollect.wiring import connected

@@ -11,7 +11,7 @@ import pytest
 from generative_agents import read_golden, read_mind
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.store.keywords import QUERIES
+from recollect.store.memories.keywords import QUERIES
 
 
 def event(subject: str, predicate: str, thing: str, kind: Kind = Kind.EVENT) -> NewMemory:

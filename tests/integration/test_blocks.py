@@ -17,7 +17,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.store import showings
+from recollect.store.conversations import shown as showings
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 CUE = "Which train to Ghent is late?"

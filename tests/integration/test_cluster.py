@@ -18,9 +18,9 @@ import pytest
 
 from ports import free_port
 from recollect.errors import SetupError
-from recollect.store import account as accounts
-from recollect.store.account import choose_account, find_programs
-from recollect.store.cluster import Cluster, default_data_dir
+from recollect.store.embedded import account as accounts
+from recollect.store.embedded.account import choose_account, find_programs
+from recollect.store.embedded.cluster import Cluster, default_data_dir
 
 SOURCE = Path(__file__).parents[2] / "src"
 SMALL = {"shared_buffers": "16MB", "max_connections": "20"}
@@ -364,7 +364,7 @@ def python_for(prefix):
     environment = {"PYTHONPATH": os.pathsep.join([str(SOURCE), *site_packages()])}
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"):
-        probe = [*prefix, python, "-c", "import psycopg, recollect.store.cluster"]
+        probe = [*prefix, python, "-c", "import psycopg, recollect.store.embedded.cluster"]
         if subprocess.run(probe, env=environment, cwd="/", capture_output=True, check=False).returncode == 0:
             return python
     pytest.skip("no interpreter here that an unprivileged user can run with our packages")

@@ -23,8 +23,8 @@ from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store import ownership
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.memories import spaces
 from recollect.verbs.readers import ReaderDesk
 from recollect.wiring import connected, prepare
 
@@ -379,8 +379,8 @@ async def test_an_owner_who_is_no_superuser_makes_readers_and_switches_spaces():
             new = await recollect.operator.readers.create("analyst", "default")
             with connect(new) as connection:
                 assert descriptions(connection, "vector_dims(embedding) = 64") == ["a memory"]
-                other = await ownership.ensure_space(addresses.owner, "other", 5)
-                await ownership.switch_space(addresses.owner, other.id)
+                other = await spaces.ensure_space(addresses.owner, "other", 5)
+                await spaces.switch_space(addresses.owner, other.id)
                 assert descriptions(connection, "embedding is null") == ["a memory"]
             await recollect.operator.readers.drop("analyst")
         with psycopg.connect(addresses.owner) as connection:
@@ -398,14 +398,14 @@ async def test_the_vectors_are_those_of_the_active_space(recollect, addresses, r
         ask = "select vector_dims(embedding) as width from memory_nodes"
         assert connection.execute(ask).fetchone() == {"width": recollect.parts.embedder.dimensions}
         for precision, model in (("half", "narrow"), ("single", "exact")):
-            space = await ownership.ensure_space(addresses.owner, model, other.dimensions, precision=precision)
+            space = await spaces.ensure_space(addresses.owner, model, other.dimensions, precision=precision)
             owner.execute(
                 f"insert into vectors_{space.id} select scope_id, id, kind, trust, idle, importance, '[1,0,0,0,0]' "
                 "from memories"
             )
-            await ownership.switch_space(addresses.owner, space.id)
+            await spaces.switch_space(addresses.owner, space.id)
             assert connection.execute(ask).fetchone() == {"width": 5}
-        await ownership.drop_space(addresses.owner, 1)
+        await spaces.drop_space(addresses.owner, 1)
         assert connection.execute(ask).fetchone() == {"width": 5}
 
 

@@ -19,9 +19,9 @@ from recollect.models.agents import Feedback, Mark
 from recollect.models.conversations import Message, MessageStatus, NewMessage, Oversized, Shares, Window
 from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Factors, Hit
-from recollect.store import migrate as module
-from recollect.store.conversations import Read
-from recollect.store.migrate import migrate, own_migrations
+from recollect.store.conversations.conversations import Read
+from recollect.store.database import migrate as module
+from recollect.store.database.migrate import migrate, own_migrations
 from recollect.verbs import lifecycle as verb
 from recollect.verbs import prompt
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pgvector.psycopg import register_vector
 
-from recollect.store import copyformat
+from recollect.store.memories import copy_format
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=30, long=400)
@@ -50,12 +50,13 @@ def connection(owner):
 @settings(max_examples=EXAMPLES.now)
 @given(st.lists(row, max_size=20))
 def test_rows_survive_the_journey(connection, rows):
-    vectors = copyformat.vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")
-    data = copyformat.stream(
+    vectors = copy_format.vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")
+    data = copy_format.stream(
         (
-            copyformat.bigint(each["number"]), copyformat.smallint(each["small"]), copyformat.real(each["real"]),
-            copyformat.texts(each["words"]), copyformat.bigints(each["numbers"]), copyformat.timestamp(each["moment"]),
-            copyformat.jsonb(each["json"]), copyformat.sparsevec(each["weights"], 1_000_000_000), vector,
+            copy_format.bigint(each["number"]), copy_format.smallint(each["small"]), copy_format.real(each["real"]),
+            copy_format.texts(each["words"]), copy_format.bigints(each["numbers"]),
+            copy_format.timestamp(each["moment"]),
+            copy_format.jsonb(each["json"]), copy_format.sparsevec(each["weights"], 1_000_000_000), vector,
             each["text"].encode(),
         )
         for each, vector in zip(rows, vectors, strict=True)
@@ -79,4 +80,4 @@ def test_rows_survive_the_journey(connection, rows):
 def test_a_broken_stream_is_refused(connection):
     query = "copy copied (number) from stdin (format binary)"
     with pytest.raises(psycopg.Error), connection.cursor() as cursor, cursor.copy(query) as copy:
-        copy.write(copyformat.stream([(b"123",)]))
+        copy.write(copy_format.stream([(b"123",)]))

@@ -20,7 +20,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Ending, SegmentState
 from recollect.models.memories import MemoryState, Role
 from recollect.settings import Settings
-from recollect.store.leases import Lease
+from recollect.store.service.jobs import Lease
 from recollect.verbs import enrich as verb
 from recollect.verbs.enrich import MOST_ATTEMPTS, enrich
 from recollect.verbs.steps import STEPS, choose_steps
@@ -193,7 +193,7 @@ async def test_messages_without_a_user_end_with_the_silence(plain, owner):
 
 
 async def test_a_long_stretch_is_read_piece_by_piece(plain, owner, monkeypatch):
-    monkeypatch.setattr("recollect.store.segments.MOST_READ", 4)
+    monkeypatch.setattr("recollect.store.knowledge.segments.MOST_READ", 4)
     mind = await plain.mind("ada", "li")
     await mind.conversation("c").append(said([f"rowing boat lake {number}" for number in range(10)]))
     assert await run(plain, mind, owner) == 2

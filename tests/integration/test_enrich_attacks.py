@@ -13,8 +13,9 @@ from recollect.jobs.enrich import close_silent
 from recollect.jobs.worker import IDLE, Tasks
 from recollect.models.conversations import ConversationState
 from recollect.models.knowledge import Ending, SegmentState
-from recollect.store import lifecycle, segments
-from recollect.store.lifecycle import Change
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
+from recollect.store.knowledge import segments
 from recollect.verbs import enrich as verb
 from recollect.verbs.enrich import MOST_ATTEMPTS
 from recollect.verbs.steps import STEPS, choose_steps

@@ -22,9 +22,9 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import FadingRules, Grounds, Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.store import fading
-from recollect.store.leases import Lease
-from recollect.store.memories import BEGINNING
+from recollect.store.memories import fading
+from recollect.store.service.jobs import Lease
+from recollect.store.service.scopes import BEGINNING
 from recollect.verbs import fade as verb
 from sizes import Sizes
 

@@ -122,7 +122,7 @@ async def test_an_export_is_xml_or_json_and_can_be_refused(recollect, http, know
 
 
 async def test_an_export_goes_page_by_page_and_leaves_out_what_is_out_of_sight(mind, known, monkeypatch):
-    monkeypatch.setattr("recollect.store.graph.PAGE", 2)
+    monkeypatch.setattr("recollect.store.knowledge.graph.PAGE", 2)
     [said] = await mind.conversation("talk").append(NewMessage(Role.USER, "Bob knows a </secret>."))
     await mind.knowledge.state(NewFact("Bob", "knows", "a </secret>", evidence=(said.id,)))
 

@@ -11,7 +11,7 @@ import pytest
 from integration.fact_rows import open_facts
 from recollect.channels.graph import QUERIES as CHANNEL
 from recollect.core.knowledge.graph import FAN, spot_names
-from recollect.store.graph import OUT_OF_SIGHT, QUERIES
+from recollect.store.knowledge.graph import OUT_OF_SIGHT, QUERIES
 
 HUB, FACTS, BEAM = UUID(int=1), 4_000, 100
 FILL = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from integration.fact_rows import open_facts
 from recollect.core.knowledge.graph import FAN, Step
 from recollect.models.recall import Times
-from recollect.store.graph import Bounds, walk
+from recollect.store.knowledge.graph import Bounds, walk
 from sizes import Sizes
 
 DAYS = [datetime(2025, 1, day, tzinfo=UTC) for day in range(1, 6)]

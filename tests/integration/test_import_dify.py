@@ -17,7 +17,7 @@ from recollect.errors import NotFoundError, SetupError
 from recollect.models.conversations import LEGACY, MessageStatus, Window
 from recollect.models.imports import DifyImport, UserBy
 from recollect.models.memories import Role
-from recollect.store.import_dify import open_source
+from recollect.store.imports.dify import open_source
 from sizes import Sizes
 
 PLENTY = Window(1_000_000, unanswered=True)

@@ -21,9 +21,10 @@ from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store import db, memories
-from recollect.store.accesses import FOLD_AT
-from recollect.store.scopes import locate
+from recollect.store.database import pool
+from recollect.store.memories import memories
+from recollect.store.memories.accesses import FOLD_AT
+from recollect.store.service.scopes import locate
 from recollect.wiring import connected
 
 KNOWLEDGE = (
@@ -459,7 +460,7 @@ def explain(connection, tenant, query, parameters, before=()):
     """Plan a query as the service would run it: as its role, for a tenant, with its settings, values seen."""
     act_for(connection, tenant)
     bound = {"tenant": str(tenant), "milliseconds": "10000"}
-    connection.execute(db.QUERIES["bind"], bound)
+    connection.execute(pool.QUERIES["bind"], bound)
     for query_before in before:
         connection.execute(query_before)
     found = connection.execute(sql.SQL("explain (costs off) ") + query, parameters, prepare=False)

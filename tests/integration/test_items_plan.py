@@ -7,8 +7,8 @@ import pytest
 
 from recollect.models.items import FindItems
 from recollect.models.service import Scope
-from recollect.store.items import QUERIES, narrow, spell
-from recollect.store.memories import names
+from recollect.store.items.items import QUERIES, narrow, spell
+from recollect.store.service.scopes import names
 
 ITEMS, HERE = 20_000, 40
 FILL = """

@@ -21,8 +21,8 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryState
 from recollect.models.service import JobState, Right
 from recollect.settings import Settings
-from recollect.store import jobs
-from recollect.store.leases import Lease, claim_effect, forget_effects, hold_lease
+from recollect.store.service import jobs
+from recollect.store.service.jobs import Lease, claim_effect, forget_effects, hold_lease
 from recollect.wiring import connected
 from waiting import PATIENCE_SECONDS, until
 

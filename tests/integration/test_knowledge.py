@@ -16,7 +16,7 @@ from conftest import new_key
 from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, Span
-from recollect.store import entities, facts
+from recollect.store.knowledge import entities, facts
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 

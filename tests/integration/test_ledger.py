@@ -29,8 +29,8 @@ from recollect.llm.chat import Said, Usage
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
-from recollect.store import jobs
-from recollect.store.ledger import Entry, enter
+from recollect.store.service import jobs
+from recollect.store.service.ledger import Entry, enter
 from recollect.verbs.converse import Utterance
 from recollect.verbs.ledger import LedgerDesk, metered, note_step
 from recollect.wiring import build_chat_model, connected

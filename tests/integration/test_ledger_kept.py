@@ -8,7 +8,7 @@ import pytest
 
 from recollect.core.conversations.retention import Rules
 from recollect.jobs.retain import tidy_ledger
-from recollect.store.ledger import Entry, enter, fold, read_sums
+from recollect.store.service.ledger import Entry, enter, fold, read_sums
 
 LINES = (
     "select at, step, outcome, calls, prompt_tokens, price, source_id from ledger order by at, step, outcome, number"

@@ -17,8 +17,9 @@ from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Weighing
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store import lifecycle, ownership
-from recollect.store.lifecycle import Change
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
+from recollect.store.memories import spaces
 from recollect.verbs import lifecycle as verb
 from recollect.wiring import connected
 from waiting import until
@@ -328,8 +329,8 @@ async def test_a_key_that_may_only_read_changes_no_state(recollect):
 async def test_a_new_model_finds_archived_memories_when_they_are_back(recollect, mind, owner):
     talk, ids = await talk_of_cats(mind)
     await talk.archive()
-    space = await ownership.ensure_space(recollect.addresses.owner, "another", 32)
-    await ownership.switch_space(recollect.addresses.owner, space.id)
+    space = await spaces.ensure_space(recollect.addresses.owner, "another", 32)
+    await spaces.switch_space(recollect.addresses.owner, space.id)
     await talk.restore()
     assert rows_of(owner, "vectors_1", ids) == 6
     assert rows_of(owner, "pending_embeddings", ids) == 6

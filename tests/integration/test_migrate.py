@@ -14,9 +14,9 @@ from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
-from recollect.store import migrate as module
-from recollect.store.cluster import Cluster
-from recollect.store.migrate import migrate
+from recollect.store.database import migrate as module
+from recollect.store.database.migrate import migrate
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from schema import SCHEMA, dump
 

@@ -12,7 +12,8 @@ from recollect.jobs.worker import build_app
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Kind, MemoryState, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Weighing
-from recollect.store import memories, past
+from recollect.store.knowledge import facts
+from recollect.store.memories import memories
 
 HOT = ("memory_terms", "vectors_1", "memory_keywords", "pending_embeddings")
 
@@ -110,7 +111,7 @@ async def test_a_fact_is_hidden_the_moment_it_ends_and_leaves_the_indexes_with_t
     assert len(await remind(mind, "ticket", as_of=then)) == 6
     assert rows_of(owner, ids) == {"memory_terms": 5, "vectors_1": 5, "memory_keywords": 0, "pending_embeddings": 0}
 
-    monkeypatch.setattr(past, "CHUNK", 2)
+    monkeypatch.setattr(facts, "CHUNK", 2)
     app = build_app(addresses.service, recollect.parts.database, recollect.parts.embedder, 32)
     async with app.open_async():
         await app.tasks["sweep"](None, 0)

@@ -9,8 +9,8 @@ from recollect.errors import NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, Role
 from recollect.models.recall import Cue
-from recollect.store import lifecycle
-from recollect.store.lifecycle import Change
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
 
 HOT = ("memory_terms", "vectors_1")
 

@@ -18,10 +18,12 @@ from recollect.models.conversations import Attachment, ConversationState, NewMes
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store import lifecycle, scrub, spaces
-from recollect.store.account import find_programs
-from recollect.store.cluster import Cluster
-from recollect.store.memories import BEGINNING
+from recollect.store.conversations import lifecycle
+from recollect.store.database import rewrite
+from recollect.store.embedded.account import find_programs
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.memories import embeddings
+from recollect.store.service.scopes import BEGINNING
 from recollect.verbs import lifecycle as verb
 from recollect.verbs.rederive import rederive
 from recollect.wiring import connected, prepare
@@ -252,13 +254,13 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addr
         embedder.recover()
         scope_id = (mind.access.scope.tenant_id << 40) + 1
         space = (await running.operator.list_spaces())[0][0]
-        waiting = await spaces.list_pending(running.parts.database, scope_id, BEGINNING, 10)
+        waiting = await embeddings.list_pending(running.parts.database, scope_id, BEGINNING, 10)
         late = np.stack([await embedder.embed([each.content]) for each in waiting])[:, 0]
         await talk.purge()
         embedder.fail()
         await rederive(running.parts, scope_id)
         embedder.recover()
-        await spaces.settle_pending(running.parts.database, space, waiting, late)
+        await embeddings.settle_pending(running.parts.database, space, waiting, late)
         stored = {identity for (identity,) in owner.execute("select id from vectors_1").fetchall()}
         assert stored == {theirs[0]}
         await running.work(until_empty=True)
@@ -389,8 +391,8 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
 
 
 async def test_scrub_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
-    monkeypatch.setattr(scrub, "PATIENCE", 2)
-    monkeypatch.setattr(scrub, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(rewrite, "PATIENCE", 2)
+    monkeypatch.setattr(rewrite, "PAUSE_SECONDS", 0.01)
     talk, _ = await say(mind, "cats", "one")
     listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
     assert listed.left == ()
@@ -404,7 +406,7 @@ async def test_scrub_says_what_it_could_not_do(recollect, mind, owner, monkeypat
 
     owner.execute("create role scrubber login")
     dsn = recollect.addresses.owner.replace("user=postgres", "user=scrubber")
-    left = dict((await scrub.scrub(dsn, lambda _: None)).left)
+    left = dict((await rewrite.scrub(dsn, lambda _: None)).left)
     assert set(left) == {table.name for table in listed.tables} | {"checkpoint"}
     owner.execute("drop role scrubber")
 
@@ -416,7 +418,7 @@ async def test_an_owner_without_superuser_rights_can_scrub(recollect, mind, owne
     owner.execute("grant pg_checkpoint to keeper")
     await say(mind, "cats", "one")
     dsn = recollect.addresses.owner.replace("user=postgres", "user=keeper")
-    left = dict((await scrub.scrub(dsn, lambda _: None)).left)
+    left = dict((await rewrite.scrub(dsn, lambda _: None)).left)
     assert left == {}
     owner.execute(f"alter database {name} owner to postgres")
     owner.execute("drop role keeper")

@@ -20,7 +20,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.settings import Settings
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.enrich import enrich
 from recollect.wiring import connected, prepare
 

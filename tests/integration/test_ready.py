@@ -13,8 +13,8 @@ from conftest import addresses_of, execute, http_client
 from recollect.errors import SchemaError, SetupError
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
-from recollect.store import migrate as module
-from recollect.store.migrate import migrate
+from recollect.store.database import migrate as module
+from recollect.store.database.migrate import migrate
 from recollect.wiring import connected
 from waiting import until_blocked
 

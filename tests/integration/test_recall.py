@@ -14,7 +14,7 @@ from recollect.core.text.terms import analyse, analyse_cue, average_length, inve
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
-from recollect.store.scopes import locate
+from recollect.store.service.scopes import locate
 
 WORDS = [
     "apple",

@@ -30,8 +30,8 @@ from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Candidate, Cue, Facets, Lineup, Status
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store import recalls
-from recollect.store.scopes import locate
+from recollect.store.recall import kept_recalls
+from recollect.store.service.scopes import locate
 from recollect.verbs import recalls as verb
 from recollect.wiring import connected
 from sizes import Sizes
@@ -372,7 +372,7 @@ async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, m
     kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, lineup, (), 5, Status.OK, "", {}, {}, 0.0)
     with psycopg.connect(addresses.owner) as forgetting:
         forgetting.execute("delete from memories where id = %s", [apples[0]])
-        keeping = asyncio.create_task(recalls.keep(recollect.parts.database, place.scope_id or 0, kept))
+        keeping = asyncio.create_task(kept_recalls.keep(recollect.parts.database, place.scope_id or 0, kept))
         await until_blocked(owner, keeping)
         forgetting.commit()
     assert await keeping is False
@@ -410,6 +410,6 @@ async def test_old_recalls_are_pruned_by_the_job_and_others_stay(recollect, mind
 async def test_pruning_goes_on_beyond_one_chunk(recollect, mind, apples, owner, monkeypatch):
     for _ in range(5):
         await mind.recall(KEPT)
-    monkeypatch.setattr(recalls, "CHUNK", 2)
+    monkeypatch.setattr(kept_recalls, "CHUNK", 2)
     assert await prune_recalls(recollect.parts.database, Rules(recall_days=1e-9)) == 5
     assert count(owner) == 0

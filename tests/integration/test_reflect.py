@@ -19,7 +19,7 @@ from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store import reflections
+from recollect.store.agents import reflections
 from recollect.verbs.reflect import Occasion, reflect
 from recollect.wiring import connected
 

@@ -26,8 +26,8 @@ from recollect.jobs import worker
 from recollect.jobs.worker import build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import NewMemory
-from recollect.store import scopes
-from recollect.store.ownership import drop_space, ensure_space
+from recollect.store.memories.spaces import drop_space, ensure_space
+from recollect.store.service import scopes
 from recollect.verbs.load import Load
 from recollect.verbs.remember import prepare_all
 from waiting import PATIENCE_SECONDS, blocked, heartbeat, hurry, until

@@ -18,7 +18,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryState, NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store.ownership import ensure_space
+from recollect.store.memories.spaces import ensure_space
 from recollect.wiring import connected, prepare
 
 

@@ -27,8 +27,8 @@ from recollect.jobs.fence import FencedJobManager
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings
-from recollect.store.cluster import Cluster
-from recollect.store.refusals import OWNER_VARIABLE, reach
+from recollect.store.database.refusals import OWNER_VARIABLE, reach
+from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from waiting import PATIENCE_SECONDS, until
 

@@ -15,8 +15,8 @@ from recollect.core.agents.scoring import Considered, score, settle
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, Weighing
-from recollect.store import accesses
-from recollect.store.ownership import ensure_space, switch_space
+from recollect.store.memories import accesses
+from recollect.store.memories.spaces import ensure_space, switch_space
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=15, long=400)

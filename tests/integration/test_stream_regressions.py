@@ -18,7 +18,7 @@ from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue, Mode, Status, Weighing
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store.accesses import LONGEST_LOG
+from recollect.store.memories.accesses import LONGEST_LOG
 from recollect.wiring import connected
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.store import memories
-from recollect.store.conversations import QUERIES
+from recollect.store.conversations.conversations import QUERIES
+from recollect.store.memories import memories
 
 MESSAGES, STRETCH, TOKENS = 4_000, 20, 10
 """Every twentieth message begins a branch at an older one, which makes 200 of them."""

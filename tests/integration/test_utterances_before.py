@@ -17,8 +17,9 @@ from recollect.models.conversations import NewMessage
 from recollect.models.imports import DifyImport
 from recollect.models.memories import NewMemory, Role
 from recollect.models.recall import Cue
-from recollect.store import lifecycle, spaces
-from recollect.store.memories import BEGINNING
+from recollect.store.conversations import lifecycle
+from recollect.store.memories import embeddings
+from recollect.store.service.scopes import BEGINNING
 from waiting import until_blocked
 
 
@@ -250,11 +251,11 @@ async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
     [two] = await say(talk, assistant("Noted."))
     database = recollect.parts.database
     scope_id = owner.execute("select scope_id from messages limit 1").fetchone()[0]
-    batch = await spaces.list_pending(database, scope_id, BEGINNING, 9)
-    space = next(each for each, _ in await spaces.list_spaces(database) if each.state == "active")
+    batch = await embeddings.list_pending(database, scope_id, BEGINNING, 9)
+    space = next(each for each, _ in await embeddings.list_spaces(database) if each.state == "active")
     async with database.transaction(mind.access.scope.tenant_id) as connection:
         rows = await embedder.embed([embedded_text(memory, memory.before) for memory in batch])
-        assert await spaces.store_held(connection, space, batch, rows) == [two]
+        assert await embeddings.store_held(connection, space, batch, rows) == [two]
         forgetting = asyncio.create_task(mind.forget([secret]))
         await until_blocked(owner, forgetting)
     await forgetting

@@ -19,7 +19,7 @@ from recollect.core.text.keywords import file_under, keywords_of, normalise_keyw
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Candidate, Mode, Tally, Weighing
 from recollect.models.service import Caller, Scope
-from recollect.store.scopes import Opening
+from recollect.store.service.scopes import Opening
 from recollect.verbs.remember import Write, assign, prepare_all
 
 STREAMED = ("ga_july1_step_3_12/maria_lopez", "ga_zh_25_1/ayesha_khan", "ga_zh_25_1/francisco_lopez")

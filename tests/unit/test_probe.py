@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recollect.errors import SchemaError, SetupError, UnavailableError
-from recollect.store.migrate import Migration, job_engine_migrations, number_of, own_migrations
-from recollect.store.probe import check_schema
-from recollect.store.refusals import find_refusal
+from recollect.store.database.migrate import Migration, job_engine_migrations, number_of, own_migrations
+from recollect.store.database.probe import check_schema
+from recollect.store.database.refusals import find_refusal
 
 KNOWN = ["0023_beside", "0024_bound_keys", "procrastinate/01_first"]
 APPLIED = dict.fromkeys(KNOWN)

@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 
 from recollect.core.recall.cues import Reading
 from recollect.models.recall import Candidate, Tally
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
+from recollect.store.database.pool import Connection
+from recollect.store.service.scopes import Place
 
 
 @dataclass(frozen=True, slots=True)

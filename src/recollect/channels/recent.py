@@ -11,9 +11,8 @@ from recollect.channels.channel import Answer, Proposal
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
-from recollect.store.sql import load_queries
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 EVERY_KIND = [kind.value for kind in Kind]

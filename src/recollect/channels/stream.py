@@ -12,10 +12,9 @@ from recollect.core.agents.scoring import Settled, horizon, settle
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Mode, Tally
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
-from recollect.store.spaces import to_vector, vector_type
-from recollect.store.sql import load_queries
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.memories.embeddings import to_vector, vector_type
+from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 STREAM = (Kind.EVENT, Kind.THOUGHT)

@@ -11,9 +11,8 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Candidate
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
-from recollect.store.sql import load_queries
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 

@@ -13,9 +13,8 @@ from recollect.core.recall.cues import Reading
 from recollect.core.topics.paths import encode, find_topics
 from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, Found, rank
 from recollect.models.topics import Reach, TopicSource
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
-from recollect.store.sql import load_queries
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 MOST_LINKS = 500

@@ -14,10 +14,9 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.models.recall import Candidate
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
-from recollect.store.spaces import to_vector, vector_type, vectors_table
-from recollect.store.sql import load_queries
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
+from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 

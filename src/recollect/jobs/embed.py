@@ -13,10 +13,11 @@ from recollect.core.text.terms import embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, serves
 from recollect.models.service import EmbeddingSpace
-from recollect.store import scopes, spaces
-from recollect.store.db import Database
-from recollect.store.memories import BEGINNING
-from recollect.store.spaces import Unembedded
+from recollect.store.database.pool import Database
+from recollect.store.memories import embeddings
+from recollect.store.memories.embeddings import Unembedded
+from recollect.store.service import scopes
+from recollect.store.service.scopes import BEGINNING
 
 PLAIN_WORD = "memory"
 Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
@@ -41,11 +42,11 @@ async def embed_pending(
     if space is None or not serves(embedder, space):
         raise EmbedderError("This worker's embedder is not the active space's model; another worker's may be.")
     done, refused, after = 0, 0, BEGINNING
-    while waiting := await spaces.list_pending(database, scope_id, after, batch):
+    while waiting := await embeddings.list_pending(database, scope_id, after, batch):
         after = waiting[-1].id
         embedded = await embed_parts(embedder, waiting)
         for part, rows in embedded:
-            await spaces.settle_pending(database, space, part, rows)
+            await embeddings.settle_pending(database, space, part, rows)
         done += sum(len(part) for part, _ in embedded)
         report(done)
         refused += len(waiting) - sum(len(part) for part, _ in embedded)
@@ -82,15 +83,15 @@ async def fill_space(
     database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, report: Callable[[int], None] = NO_REPORT
 ) -> Filled:
     """Embed every memory that a space lacks; a space still being filled goes on from where it stopped."""
-    after = await spaces.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
+    after = await embeddings.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
     filled = Filled(0, 0)
     for tenant_id in await scopes.list_tenants(database):
-        if tenant_id < spaces.tenant_of(after[0]):
+        if tenant_id < scopes.tenant_of(after[0]):
             continue
-        while missing := await spaces.list_unfilled(database, tenant_id, space.id, after, batch):
+        while missing := await embeddings.list_unfilled(database, tenant_id, space.id, after, batch):
             embedded = await embed_parts(embedder, missing)
             for part, rows in embedded:
-                await spaces.fill(database, space, part, rows)
+                await embeddings.fill(database, space, part, rows)
             count = sum(len(part) for part, _ in embedded)
             filled = Filled(filled.done + count, filled.refused + len(missing) - count)
             after = (missing[-1].scope_id, missing[-1].id)
@@ -100,5 +101,5 @@ async def fill_space(
 
 async def active_space(database: Database) -> EmbeddingSpace | None:
     """Find the space that recall reads."""
-    listed = await spaces.list_spaces(database)
+    listed = await embeddings.list_spaces(database)
     return next((space for space, _ in listed if space.state == "active"), None)

@@ -9,9 +9,10 @@ from typing import TypeAlias
 from recollect.errors import EmbedderError
 from recollect.jobs.embed import embed_pending
 from recollect.llm.embedder import Embedder
-from recollect.store import scopes, segments
-from recollect.store.db import Database
-from recollect.store.leases import Lease
+from recollect.store.database.pool import Database
+from recollect.store.knowledge import segments
+from recollect.store.service import scopes
+from recollect.store.service.jobs import Lease
 
 Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
 """Enrich what has closed in a scope for one run of a job, reporting how many segments are done."""

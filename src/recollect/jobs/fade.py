@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from recollect.core.memories.fading import policy_by
 from recollect.jobs.progress import telling
-from recollect.store import fading, scopes
-from recollect.store.db import Database
-from recollect.store.fading import Walk
-from recollect.store.leases import Lease
-from recollect.store.memories import BEGINNING
+from recollect.store.database.pool import Database
+from recollect.store.memories import fading
+from recollect.store.memories.fading import Walk
+from recollect.store.service import scopes
+from recollect.store.service.jobs import Lease
+from recollect.store.service.scopes import BEGINNING
 
 
 class Pass:

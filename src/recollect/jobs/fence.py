@@ -8,7 +8,7 @@ from procrastinate import JobContext
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
-from recollect.store.leases import QUERIES, Lease
+from recollect.store.service.jobs import QUERIES, Lease
 
 
 def lease_of(context: JobContext) -> Lease:

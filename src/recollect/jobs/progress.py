@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 from recollect.errors import RecollectError
-from recollect.store import jobs
-from recollect.store.db import Database
-from recollect.store.leases import Lease
+from recollect.store.database.pool import Database
+from recollect.store.service import jobs
+from recollect.store.service.jobs import Lease
 
 SECONDS = 1.0
 Remaining: TypeAlias = Callable[[], Awaitable[int | None]]

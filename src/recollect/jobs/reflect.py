@@ -10,8 +10,8 @@ from typing import TypeAlias
 from recollect.errors import ChatModelError
 from recollect.models.agents import Reflection
 from recollect.models.service import Caller, Right, Scope
-from recollect.store import reflections
-from recollect.store.db import Database
+from recollect.store.agents import reflections
+from recollect.store.database.pool import Database
 
 ORIGIN = "reflect"
 FULL_TRUST = 100

@@ -13,9 +13,11 @@ from recollect.errors import ConflictError
 from recollect.jobs.settle import settle_scope
 from recollect.models.conversations import Due
 from recollect.models.service import Scope
-from recollect.store import ledger, lifecycle, recalls, scopes
-from recollect.store.db import Database
-from recollect.store.lifecycle import Change
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
+from recollect.store.database.pool import Database
+from recollect.store.recall import kept_recalls
+from recollect.store.service import ledger, scopes
 
 ORIGIN = "retention"
 
@@ -60,7 +62,9 @@ async def prune_recalls(database: Database, rules: Rules) -> int:
     if not rules.recall_days:
         return 0
     before = first_id_after(datetime.now(UTC) - timedelta(days=rules.recall_days))
-    return sum([await recalls.prune(database, tenant_id, before) for tenant_id in await scopes.list_tenants(database)])
+    return sum(
+        [await kept_recalls.prune(database, tenant_id, before) for tenant_id in await scopes.list_tenants(database)]
+    )
 
 
 async def tidy_ledger(database: Database, rules: Rules) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.jobs.embed import NO_REPORT
-from recollect.store import lifecycle
-from recollect.store.db import Database
+from recollect.store.conversations import lifecycle
+from recollect.store.database.pool import Database
 
 
 async def settle_scope(

@@ -31,20 +31,11 @@ from recollect.jobs.reflect import Reflecting, ReflectionJob, reflect_scope
 from recollect.jobs.retain import retain
 from recollect.jobs.settle import settle_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store import (
-    accesses,
-    fading,
-    jobs,
-    leases,
-    lifecycle,
-    memories,
-    past,
-    scopes,
-    segments,
-    showings,
-    spaces,
-)
-from recollect.store.db import AWAY, PATIENCE, Database, commit_at_once, describe
+from recollect.store.conversations import lifecycle, shown
+from recollect.store.database.pool import AWAY, PATIENCE, Database, commit_at_once, describe
+from recollect.store.knowledge import facts, segments
+from recollect.store.memories import accesses, embeddings, fading, memories
+from recollect.store.service import jobs, scopes
 
 LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
@@ -115,7 +106,7 @@ class Tasks:
 
     async def embed(self, context: JobContext, scope_id: int) -> None:
         """Give a scope's memories the vectors they wait for."""
-        remaining = partial(spaces.count_pending, self.database, scope_id)
+        remaining = partial(embeddings.count_pending, self.database, scope_id)
         async with telling(self.database, lease_of(context), remaining) as counter:
             await embed_pending(self.database, self._embedder(), self.batch, scope_id, counter.reach)
 
@@ -189,11 +180,11 @@ class Tasks:
         """Forget what is kept for a time only, and see that nothing waits without a job."""
         await self.app.job_manager.delete_old_jobs(nb_hours=24)
         for tenant_id in await scopes.list_tenants(self.database):
-            await leases.forget_effects(self.database, tenant_id)
+            await jobs.forget_effects(self.database, tenant_id)
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
-            await showings.prune(self.database, tenant_id, SHOWINGS_KEPT)
-            await past.withhold_ended(self.database, tenant_id)
-            await spaces.revive_pending(self.database, tenant_id)
+            await shown.prune(self.database, tenant_id, SHOWINGS_KEPT)
+            await facts.withhold_ended(self.database, tenant_id)
+            await embeddings.revive_pending(self.database, tenant_id)
             await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)
             await fading.defer_expiry(self.database, tenant_id)
             for scope_id in await accesses.list_unfolded(self.database, tenant_id):

@@ -12,7 +12,7 @@ from recollect.core.service.rights import check_all_users, check_right
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
-from recollect.store.scopes import Place, locate
+from recollect.store.service.scopes import Place, locate
 from recollect.verbs.parts import Parts
 
 

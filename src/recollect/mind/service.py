@@ -28,9 +28,11 @@ from recollect.models.agents import Overview, Reflection, SavedMind
 from recollect.models.conversations import Due
 from recollect.models.service import ApiKey, Bounds, Caller, EmbeddingSpace, Right, Scope
 from recollect.settings import Settings
-from recollect.store import keys, ownership, scopes, scrub, spaces
-from recollect.store.jobs import Backlog, list_unfinished, nothing_ready
-from recollect.store.probe import Probe
+from recollect.store.database import ownership, rewrite
+from recollect.store.database.probe import Probe
+from recollect.store.memories import embeddings, spaces
+from recollect.store.service import keys, scopes
+from recollect.store.service.jobs import Backlog, list_unfinished, nothing_ready
 from recollect.verbs import carry
 from recollect.verbs.enrich import enrich
 from recollect.verbs.import_desk import ImportDesk
@@ -202,7 +204,7 @@ class Operator:
 
     async def list_spaces(self) -> list[tuple[EmbeddingSpace, int]]:
         """List the embedding spaces with the number of vectors that fills wrote."""
-        return await spaces.list_spaces(self.recollect.parts.database)
+        return await embeddings.list_spaces(self.recollect.parts.database)
 
     async def change_model(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
         """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
@@ -212,30 +214,30 @@ class Operator:
         if self.recollect.parts.embedder is None:
             raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
         embedder, owner = self.recollect.parts.embedder, self.recollect.owner_address()
-        space = await ownership.ensure_space(owner, embedder.model, embedder.dimensions)
+        space = await spaces.ensure_space(owner, embedder.model, embedder.dimensions)
         database, batch = self.recollect.parts.database, self.recollect.settings.embedder_batch
         filled = await fill_space(database, embedder, batch, space, report)
         if space.state == "active":
             return space, filled.refused
-        await ownership.switch_space(owner, space.id)
+        await spaces.switch_space(owner, space.id)
         active = replace(space, state="active")
         return active, (await fill_space(database, embedder, batch, active, report)).refused
 
     async def drop_space(self, space_id: int) -> None:
         """Drop a retired embedding space with all its vectors."""
-        await ownership.drop_space(self.recollect.owner_address(), space_id)
+        await spaces.drop_space(self.recollect.owner_address(), space_id)
 
     async def index_large_scopes(self, at_least: int) -> list[int]:
         """Give scopes beyond a size an approximate index."""
         space = await active_space(self.recollect.parts.database)
         if space is None:
             raise SetupError("There is no active embedding space to index.")
-        return await ownership.index_large_scopes(self.recollect.owner_address(), space, at_least)
+        return await spaces.index_large_scopes(self.recollect.owner_address(), space, at_least)
 
     async def ensure_space(self, model: str, dimensions: int) -> EmbeddingSpace:
         """Return a space that holds vectors from elsewhere exactly; recall does not turn to it by itself."""
         owner = self.recollect.owner_address()
-        return await ownership.ensure_space(owner, model, dimensions, precision="single", activate=False)
+        return await spaces.ensure_space(owner, model, dimensions, precision="single", activate=False)
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Put a whole mind into an empty scope in one transaction; return the ids of its memories."""
@@ -249,7 +251,7 @@ class Operator:
         self, mind: Mind, space: EmbeddingSpace, ids: Sequence[UUID]
     ) -> dict[UUID, NDArray[np.float32]]:
         """Read vectors of a mind's memories, exactly as a space holds them; what has none is absent."""
-        return await spaces.read_vectors(mind.access.parts.database, mind.access.scope, space, ids)
+        return await embeddings.read_vectors(mind.access.parts.database, mind.access.scope, space, ids)
 
     @property
     def imports(self) -> ImportDesk:
@@ -269,9 +271,9 @@ class Operator:
         )
         await settle_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
-    async def scrub(self, report: scrub.Report, *, dry_run: bool = False) -> scrub.Scrubbed:
+    async def scrub(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Scrubbed:
         """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
-        return await scrub.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
+        return await rewrite.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Give a mind's memories the vectors they wait for, now and not by a worker; return how many."""

@@ -10,8 +10,8 @@ from recollect.core.recall.absence import MOST_USERS, tell_empty, tell_unmatched
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue, Recollection, Status
 from recollect.models.service import Caller, Scope
-from recollect.store import scopes
-from recollect.store.scopes import Place
+from recollect.store.service import scopes
+from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall import recall_each
 

@@ -25,9 +25,10 @@ from recollect.core.text.checks import check_idempotency_key
 from recollect.llm.tokens import Tokenizer
 from recollect.models.conversations import LEGACY, Appended, ConversationState, NewMessage
 from recollect.models.service import Caller, Scope
-from recollect.store import conversations, lifecycle, segments
-from recollect.store.db import Connection
-from recollect.store.memories import Row
+from recollect.store.conversations import conversations, lifecycle
+from recollect.store.database.pool import Connection
+from recollect.store.memories.memories import Row
+from recollect.store.service import jobs
 from recollect.verbs.parts import Parts
 from recollect.verbs.remember import AskBeside, StoreBeside, Write, embed_missing, perform, prepare_in_time
 
@@ -108,7 +109,7 @@ def store_beside(
                 # The next word brings an archived conversation back: its memories follow by a job.
                 await lifecycle.defer_settling(connection, scope_id)
             if enriching:
-                await segments.defer_enrichment(connection, scope_id)
+                await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)
             return compare_heard(linked, before, quote_before([row.memory for row in rows], before))
 

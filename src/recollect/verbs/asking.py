@@ -17,9 +17,8 @@ from recollect.channels.channel import SKIPPED, Answer, Channel, Proposal, skipp
 from recollect.core.recall.cues import Reading
 from recollect.errors import OverdueError
 from recollect.models.recall import Cue
-from recollect.store.db import read_answered
-from recollect.store.scopes import Place
-from recollect.store.spaces import tenant_of
+from recollect.store.database.pool import read_answered
+from recollect.store.service.scopes import Place, tenant_of
 from recollect.verbs.parts import Parts
 
 Outcome = TypeVar("Outcome")

@@ -14,7 +14,7 @@ from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, Memory, Triple
 from recollect.models.recall import Association, Times
 from recollect.models.service import Scope
-from recollect.store import keywords, memories
+from recollect.store.memories import keywords, memories
 from recollect.verbs.parts import Parts
 
 MOST_TRIPLES = 100

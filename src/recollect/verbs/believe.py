@@ -16,9 +16,11 @@ from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Fact, FactEnd, Span
 from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope
-from recollect.store import facts, memories, scopes
-from recollect.store.db import Connection
-from recollect.store.facts import FADED, Version, Wanted
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import facts
+from recollect.store.knowledge.facts import FADED, Version, Wanted
+from recollect.store.memories import memories
+from recollect.store.service import scopes
 from recollect.verbs.parts import Parts
 from recollect.verbs.remember import Write, assign, count, find_source, place_vectors, prepare, store_vectors
 

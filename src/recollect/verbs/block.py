@@ -33,10 +33,10 @@ from recollect.models.blocks import Block, Line, Resolved
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit, Recollection
 from recollect.models.service import Scope
-from recollect.store import accesses, memories, showings
-from recollect.store.scopes import Place, locate
-from recollect.store.showings import Shown
-from recollect.store.spaces import tenant_of
+from recollect.store.conversations import shown as showings
+from recollect.store.conversations.shown import Shown
+from recollect.store.memories import accesses, memories
+from recollect.store.service.scopes import Place, locate, tenant_of
 from recollect.verbs.browse import get
 from recollect.verbs.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.judging import quote

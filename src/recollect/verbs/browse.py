@@ -10,7 +10,8 @@ from recollect.errors import NotFoundError
 from recollect.models.memories import Memory, Page
 from recollect.models.recall import Times
 from recollect.models.service import Scope
-from recollect.store import memories
+from recollect.store.memories import memories
+from recollect.store.service import scopes
 from recollect.verbs.parts import Parts
 
 
@@ -26,5 +27,5 @@ async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, ti
     """Fetch one page as it stood at these times, oldest first."""
     check_limit(limit)
     check_times(times)
-    rows = await memories.page(parts.database, scope, cursor or memories.BEGINNING, limit + 1, times)
+    rows = await memories.page(parts.database, scope, cursor or scopes.BEGINNING, limit + 1, times)
     return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)

@@ -8,7 +8,8 @@ from recollect.core.agents.profiles import check_profile
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, SavedMind
 from recollect.models.service import Caller, Scope
-from recollect.store import agents, overview, scopes
+from recollect.store.agents import agents, overview
+from recollect.store.service import scopes
 from recollect.verbs.load import load_within
 from recollect.verbs.parts import Parts
 

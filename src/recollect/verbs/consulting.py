@@ -16,8 +16,8 @@ from recollect.core.topics.paths import grow
 from recollect.errors import RecollectError
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.recall import Cue
-from recollect.store.scopes import Place
-from recollect.store.topics import read_tree
+from recollect.store.service.scopes import Place
+from recollect.store.topics.topics import read_tree
 from recollect.verbs.asking import Asked
 from recollect.verbs.judging import LAST_WORDS_SECONDS, LONGEST_CUE, NO_CHAT_MODEL
 from recollect.verbs.ledger import metered

@@ -22,10 +22,10 @@ from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit
 from recollect.models.service import Scope
-from recollect.store import accesses, conversations, memories
-from recollect.store.conversations import Read
-from recollect.store.scopes import Place, locate
-from recollect.store.spaces import tenant_of
+from recollect.store.conversations import conversations
+from recollect.store.conversations.conversations import Read
+from recollect.store.memories import accesses, memories
+from recollect.store.service.scopes import Place, locate, tenant_of
 from recollect.verbs.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.judging import quote
 from recollect.verbs.parts import Parts

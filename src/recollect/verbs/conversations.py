@@ -12,7 +12,7 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import Conversation, Conversations, ConversationState, Leaf
 from recollect.models.memories import JSON
 from recollect.models.service import Scope
-from recollect.store import conversations
+from recollect.store.conversations import conversations
 from recollect.verbs.history import UNKNOWN
 from recollect.verbs.parts import Parts
 

@@ -14,7 +14,7 @@ from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.conversations import Context, NewMessage, Reply
 from recollect.models.memories import Role
 from recollect.models.service import Caller, Scope
-from recollect.store.scopes import locate, open_scope
+from recollect.store.service.scopes import locate, open_scope
 from recollect.verbs.append import append
 from recollect.verbs.context import context
 from recollect.verbs.ledger import metered

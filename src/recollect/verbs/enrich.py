@@ -21,10 +21,14 @@ from recollect.models.knowledge import Ending, SegmentState, StoredSegment
 from recollect.models.memories import JSON, Kind, NewMemory, Role
 from recollect.models.service import Caller, Right, Scope
 from recollect.models.topics import Filing, Reach
-from recollect.store import conversations, leases, reflections, scopes, segments, topics
-from recollect.store.db import Connection
-from recollect.store.leases import Lease
-from recollect.store.segments import Closed, Closing, Outcome, Spoken, Unsegmented
+from recollect.store.agents import reflections
+from recollect.store.conversations import conversations
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import segments
+from recollect.store.knowledge.segments import Closed, Closing, Outcome, Spoken, Unsegmented
+from recollect.store.service import jobs, scopes
+from recollect.store.service.jobs import Lease
+from recollect.store.topics import topics
 from recollect.verbs.ledger import note_step
 from recollect.verbs.parts import Parts
 from recollect.verbs.remember import Write, embed_missing, perform, prepare_all
@@ -274,7 +278,7 @@ async def apply(work: Work, desk: Desk, closed: Closed, draft: Draft, reason: st
         # The scope comes first, as in every write, and the lease before anything is written.
         await segments.hold_scope(connection, work.scope_id)
         if work.lease is not None:
-            await leases.hold_lease(connection, work.lease)
+            await jobs.hold_lease(connection, work.lease)
         if not await segments.hold_closed(connection, work.scope_id, closed, draft.messages):
             return
         summary_id = None

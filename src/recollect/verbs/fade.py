@@ -12,10 +12,9 @@ from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError
 from recollect.models.memories import FadedPage, Fading, FadingRules, Grounds, Judgement
 from recollect.models.service import Scope
-from recollect.store import fading
-from recollect.store.fading import Walk
-from recollect.store.memories import BEGINNING
-from recollect.store.scopes import locate
+from recollect.store.memories import fading
+from recollect.store.memories.fading import Walk
+from recollect.store.service.scopes import BEGINNING, locate
 from recollect.verbs.parts import Parts
 
 FADE_SECONDS = 2.0

@@ -7,7 +7,7 @@ from uuid import uuid4
 from recollect.core.agents.feedback import check_feedback
 from recollect.models.agents import Feedback
 from recollect.models.service import Scope
-from recollect.store import feedback as marks
+from recollect.store.agents import feedback as marks
 from recollect.verbs.parts import Parts
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from recollect.core.memories.checks import MOST_MEMORIES
 from recollect.errors import InvalidInputError
 from recollect.models.service import Scope
-from recollect.store import memories
+from recollect.store.memories import memories
 from recollect.verbs.parts import Parts
 
 

@@ -13,9 +13,9 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
 from recollect.models.recall import Times
 from recollect.models.service import Scope
-from recollect.store import graph
-from recollect.store.graph import Bounds
-from recollect.store.memories import BEGINNING
+from recollect.store.knowledge import graph
+from recollect.store.knowledge.graph import Bounds
+from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.parts import Parts
 
 MOST_HOPS = 3

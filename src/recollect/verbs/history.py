@@ -18,8 +18,8 @@ from recollect.models.conversations import LEGACY, Conversation, History, Messag
 from recollect.models.memories import Role
 from recollect.models.recall import Times
 from recollect.models.service import Scope
-from recollect.store import conversations
-from recollect.store.conversations import EVERY_STATE, IN_SIGHT, Read
+from recollect.store.conversations import conversations
+from recollect.store.conversations.conversations import EVERY_STATE, IN_SIGHT, Read
 from recollect.verbs.parts import Parts
 
 MOST_TOKENS = 10_000_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from recollect.core.text.checks import check_line
 from recollect.models.imports import Arrival, DifyImport, Document, FileImport
 from recollect.models.service import Caller, Right
-from recollect.store import ownership
+from recollect.store.database import ownership
 from recollect.verbs.import_dify import bring
 from recollect.verbs.import_files import bring_file
 from recollect.verbs.import_ledger import Progress

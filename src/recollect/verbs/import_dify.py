@@ -14,8 +14,8 @@ from recollect.core.text.checks import check_scope
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.imports import Arrival, Brought, DifyImport
 from recollect.models.service import Caller, Scope
-from recollect.store.arrivals import Label, keep, read_standing
-from recollect.store.import_dify import Source, Totals, mark_answered, open_source
+from recollect.store.imports.dify import Source, Totals, mark_answered, open_source
+from recollect.store.imports.progress import Label, keep, read_standing
 from recollect.verbs.append import append
 from recollect.verbs.import_ledger import SIDE_BY_SIDE, Ledger, Progress, side_by_side
 from recollect.verbs.parts import Parts

@@ -12,7 +12,7 @@ from recollect.core.imports.found import CONVERSATIONS, FACTS, MEMORIES, MESSAGE
 from recollect.core.imports.text import RENAMED, to_identifier
 from recollect.models.imports import FileImport
 from recollect.models.service import Caller, Scope
-from recollect.store.arrivals import Arrived, read_arrived
+from recollect.store.imports.progress import Arrived, read_arrived
 from recollect.verbs.import_ledger import Ledger, Progress
 from recollect.verbs.parts import Parts
 

@@ -16,7 +16,7 @@ from recollect.models.conversations import LEGACY
 from recollect.models.knowledge import Fact, NewFact
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Scope
-from recollect.store.arrivals import Arrived
+from recollect.store.imports.progress import Arrived
 from recollect.verbs.import_errand import Errand, divide
 from recollect.verbs.knowledge import state
 from recollect.verbs.remember import remember

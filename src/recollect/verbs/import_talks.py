@@ -10,7 +10,7 @@ from recollect.core.conversations.appends import CLOSED, check_conversation, che
 from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundMessage, FoundTalk
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.service import Scope
-from recollect.store.arrivals import Label, keep, read_standing
+from recollect.store.imports.progress import Label, keep, read_standing
 from recollect.verbs.append import append
 from recollect.verbs.import_errand import Errand, divide
 

@@ -28,10 +28,10 @@ from recollect.models.items import FindItems, GetItem, ItemOperation, ItemResult
 from recollect.models.memories import JSON, Embedding, NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Scope
-from recollect.store import items
-from recollect.store.db import Connection
-from recollect.store.memories import Row
-from recollect.store.scopes import Place, locate
+from recollect.store.database.pool import Connection
+from recollect.store.items import items
+from recollect.store.memories.memories import Row
+from recollect.store.service.scopes import Place, locate
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall import find_vectors
 from recollect.verbs.remember import (

@@ -8,9 +8,10 @@ from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
 from recollect.models.service import Caller, Job, Jobs, JobState, Right
-from recollect.store import jobs, ownership
-from recollect.store.db import Database
-from recollect.store.jobs import Wanted
+from recollect.store.database import ownership
+from recollect.store.database.pool import Database
+from recollect.store.service import jobs
+from recollect.store.service.jobs import Wanted
 
 MISSING = "There is no such job; what has succeeded is kept for a day."
 LARGEST = 2**63 - 1

@@ -17,7 +17,7 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.memories import Kind, Memory
 from recollect.models.recall import Cue, Hit
-from recollect.store.quotes import fetch_quotes
+from recollect.store.memories.evidence import fetch_quotes
 from recollect.verbs.ledger import metered
 from recollect.verbs.parts import Parts
 

@@ -20,10 +20,11 @@ from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import Entities, Entity, EntityType, Fact, FactEnd, Facts, NewFact, Span
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Caller, Scope
-from recollect.store import entities, facts, memories
-from recollect.store.db import Connection
-from recollect.store.entities import Naming, NewEntity
-from recollect.store.facts import Bounds, Wanted
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import entities, facts
+from recollect.store.knowledge.entities import Naming, NewEntity
+from recollect.store.knowledge.facts import Bounds, Wanted
+from recollect.store.memories import memories
 from recollect.verbs.believe import Batch, Believing, Taken, believe, open_believing, write
 from recollect.verbs.parts import Parts
 from recollect.verbs.remember import embed_missing

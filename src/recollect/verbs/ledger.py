@@ -17,8 +17,9 @@ from recollect.errors import BudgetError, ChatModelError, InvalidInputError, Not
 from recollect.llm.chat import Answer, ChatModel, Said, Spent, Usage, spend_unseen
 from recollect.llm.reply import UnusableError, read_value
 from recollect.models.service import Caller, DailyBudget, Ledger, Right
-from recollect.store import ledger, ownership
-from recollect.store.ledger import Entry
+from recollect.store.database import ownership
+from recollect.store.service import ledger
+from recollect.store.service.ledger import Entry
 from recollect.verbs.jobs import require
 from recollect.verbs.parts import Parts, require_chat_model
 

@@ -9,8 +9,8 @@ from recollect.core.text.checks import check_limit
 from recollect.errors import NotFoundError
 from recollect.models.conversations import Conversation, ConversationState, PurgeReceipt
 from recollect.models.service import Caller, Scope
-from recollect.store import lifecycle
-from recollect.store.lifecycle import Change
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
 from recollect.verbs.conversations import get_conversation
 from recollect.verbs.history import UNKNOWN
 from recollect.verbs.parts import Parts

@@ -13,10 +13,12 @@ from recollect.core.text.checks import check_idempotency_key
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope
-from recollect.store import bulk, memories, scopes, spaces, topics
-from recollect.store.db import Connection
-from recollect.store.jobs import defer
-from recollect.store.scopes import Opening
+from recollect.store.database.pool import Connection
+from recollect.store.memories import bulk, embeddings, memories
+from recollect.store.service import scopes
+from recollect.store.service.jobs import defer
+from recollect.store.service.scopes import Opening
+from recollect.store.topics import topics
 from recollect.verbs.parts import Parts
 from recollect.verbs.remember import Write, assign, count, place_vectors, prepare_all, replay
 
@@ -146,8 +148,8 @@ async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scop
     """Store one chunk, and put off what still needs a vector."""
     await bulk.store(connection, space.id if space else None, chunk.encoded)
     await memories.store_links(connection, scope_id, chunk.rows)
-    await topics.file_rows(connection, scope_id, chunk.rows)
+    await topics.file_new(connection, scope_id, ((row.id, row.memory) for row in chunk.rows))
     await scopes.close_writing(connection, scope_id, chunk.counts, chunk.opening.written_at)
     if chunk.waiting:
-        await spaces.add_pending(connection, scope_id, chunk.waiting)
+        await embeddings.add_pending(connection, scope_id, chunk.waiting)
         await defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.models.agents import Overview
 from recollect.models.service import Scope
-from recollect.store import overview as counters
+from recollect.store.agents import overview as counters
 from recollect.verbs.parts import Parts
 
 

@@ -16,7 +16,7 @@ from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens import Tokenizer
-from recollect.store.db import Database
+from recollect.store.database.pool import Database
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

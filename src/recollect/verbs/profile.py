@@ -8,7 +8,7 @@ from recollect.core.agents.profiles import check_profile
 from recollect.models.agents import Profile
 from recollect.models.memories import JSON
 from recollect.models.service import Scope
-from recollect.store import agents
+from recollect.store.agents import agents
 from recollect.verbs.parts import Parts
 
 

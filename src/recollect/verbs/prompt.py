@@ -31,7 +31,7 @@ from recollect.models.blocks import Line
 from recollect.models.conversations import Context, History, Message, Oversized, PromptMessage, Shares, Spending, Window
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit
-from recollect.store.conversations import Read
+from recollect.store.conversations.conversations import Read
 from recollect.verbs.history import choose, show
 
 

@@ -15,8 +15,8 @@ from recollect.core.text.similar import collapse
 from recollect.core.text.terms import analyse_cue
 from recollect.errors import UnavailableError
 from recollect.models.recall import Candidate, Lineup, Ranked, Trait
-from recollect.store.scopes import Place
-from recollect.store.traits import Survey, survey
+from recollect.store.recall.features import Survey, survey
+from recollect.store.service.scopes import Place
 from recollect.verbs.asking import Asked
 from recollect.verbs.parts import Parts, spare_loop
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
 from recollect.models.service import NewReader, Reader
-from recollect.store import compat_readers, ownership
+from recollect.store.database import ownership
+from recollect.store.service import readers
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 OURS = ("recollect_", "pg_")
@@ -31,16 +32,16 @@ class ReaderDesk:
         if tenant_id is None:
             raise NotFoundError("There is no tenant of this name.")
         password = secrets.token_urlsafe(24)
-        reader = await compat_readers.create_reader(self._address(), name, tenant_id, password)
-        return NewReader(reader, compat_readers.address(self._address(), name, password))
+        reader = await readers.create_reader(self._address(), name, tenant_id, password)
+        return NewReader(reader, readers.address(self._address(), name, password))
 
     async def list(self) -> tuple[Reader, ...]:
         """List the readers of every tenant."""
-        return tuple(await compat_readers.list_readers(self._address()))
+        return tuple(await readers.list_readers(self._address()))
 
     async def drop(self, name: str) -> None:
         """Drop a reader; it reads nothing from now on, though it may still be logged in."""
-        await compat_readers.drop_reader(self._address(), name)
+        await readers.drop_reader(self._address(), name)
 
     def _address(self) -> str:
         if not self.owner:

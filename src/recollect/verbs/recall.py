@@ -25,8 +25,8 @@ from recollect.llm.embedder import serves
 from recollect.models.memories import Embedding, Memory
 from recollect.models.recall import Asks, Cue, Hit, Recollection, Status, Times
 from recollect.models.service import Scope
-from recollect.store import memories
-from recollect.store.scopes import Place
+from recollect.store.memories import memories
+from recollect.store.service.scopes import Place
 from recollect.verbs.asking import Asked, ask_channels
 from recollect.verbs.consulting import consult_each
 from recollect.verbs.judging import look_over

@@ -20,8 +20,8 @@ from recollect.core.text.checks import check_limit
 from recollect.models.kept import KeptRecalls
 from recollect.models.recall import Cue, Lineup, Recollection
 from recollect.models.service import Scope
-from recollect.store import recalls
-from recollect.store.scopes import Place
+from recollect.store.recall import kept_recalls
+from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts
 from recollect.verbs.ranking import USUAL_LIMIT
 
@@ -44,7 +44,7 @@ async def keep(
     try:
         async with asyncio.timeout(KEEPING_SHARE * parts.database.deadline_seconds):
             kept = gather(place, cue, vector, lineup, recollection)
-            stored = await recalls.keep(parts.database, place.scope_id, kept)
+            stored = await kept_recalls.keep(parts.database, place.scope_id, kept)
     except Exception as problem:
         # Whatever it is, the answer is there already; only the sort of error is sure to quote nothing.
         LOG.warning(json.dumps({"event": "recall_not_kept", "problem": type(problem).__name__}))
@@ -83,5 +83,5 @@ def gather(
 async def list_recalls(parts: Parts, scope: Scope, cursor: UUID | None, limit: int) -> KeptRecalls:
     """Give one page of kept recalls, the latest first."""
     check_limit(limit)
-    rows = await recalls.page(parts.database, scope, cursor, limit + 1)
+    rows = await kept_recalls.page(parts.database, scope, cursor, limit + 1)
     return KeptRecalls(tuple(rows[:limit]), rows[limit - 1].recall_id if len(rows) > limit else None)

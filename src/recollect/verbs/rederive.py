@@ -13,9 +13,12 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.memories import Memory, NewMemory
 from recollect.models.service import Caller, Scope
-from recollect.store import memories, reflections, scopes, stale
-from recollect.store.memories import BEGINNING, Row
-from recollect.store.stale import Stale
+from recollect.store.agents import reflections
+from recollect.store.memories import evidence, memories
+from recollect.store.memories.evidence import Stale
+from recollect.store.memories.memories import Row
+from recollect.store.service import scopes
+from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.ledger import metered
 from recollect.verbs.parts import Parts
 from recollect.verbs.remember import Prepared, Write, embed_missing, place_vectors, prepare, store_vectors
@@ -29,7 +32,7 @@ async def rederive(parts: Parts, scope_id: int) -> int:
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     scope = await reflections.find_scope(parts.database, scope_id)
     made, after, refused = 0, BEGINNING, None
-    while scope is not None and (each := await stale.find_next(parts.database, scope_id, after)):
+    while scope is not None and (each := await evidence.find_next(parts.database, scope_id, after)):
         after = each.id
         try:
             made += await make_anew(parts, chat, scope, scope_id, each)
@@ -54,14 +57,14 @@ async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, 
     vectors = await embed_missing(parts, [memory])
     write = Write(MAKER, scope, [prepared], vectors, "", b"")
     async with parts.database.transaction(scope.tenant_id) as connection:
-        memory_count, term_count = await stale.open_scope(connection, scope_id)
-        if not await stale.hold(connection, scope_id, each):
+        memory_count, term_count = await evidence.open_scope(connection, scope_id)
+        if not await evidence.hold(connection, scope_id, each):
             return False
         place = await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
         row = to_row(each, prepared, min(source.trust for source in sources), average_length(term_count, memory_count))
-        await stale.write(connection, scope_id, row, sum(prepared.counts.values()))
+        await evidence.write(connection, scope_id, row, sum(prepared.counts.values()))
         await store_vectors(connection, scope_id, place.space, [row], place_vectors(parts, write, place.space))
-        await stale.keep_past(connection, scope_id, each.id)
+        await evidence.keep_past(connection, scope_id, each.id)
     return True
 
 

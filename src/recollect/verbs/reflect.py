@@ -25,9 +25,9 @@ from recollect.models.agents import Reflection, ReflectionProgress
 from recollect.models.memories import Kind, Memory, NewMemory, Receipt
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, JobState, Scope
-from recollect.store import reflections
-from recollect.store.jobs import Wanted, find_jobs
-from recollect.store.scopes import Place, locate
+from recollect.store.agents import reflections
+from recollect.store.service.jobs import Wanted, find_jobs
+from recollect.store.service.scopes import Place, locate
 from recollect.verbs.ledger import metered
 from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.recall import explain_absence, recall_each

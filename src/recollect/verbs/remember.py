@@ -35,8 +35,10 @@ from recollect.llm.embedder import serves
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, MemoryState, NewMemory, Receipt
 from recollect.models.service import Caller, EmbeddingSpace, Scope
-from recollect.store import jobs, memories, scopes, spaces, topics
-from recollect.store.db import Connection
+from recollect.store.database.pool import Connection
+from recollect.store.memories import embeddings, memories
+from recollect.store.service import jobs, scopes
+from recollect.store.topics import topics
 from recollect.verbs.parts import Parts, spare_loop
 
 HEAVY_MEMORIES, HEAVY_CHARACTERS = 50, 10_000
@@ -162,7 +164,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     rows = await spare_loop(write.heavy, assign, write, opening, sources)
     embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
-    await topics.file_rows(connection, opening.scope_id, rows)
+    await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
     heard = await store_beside(connection, opening.scope_id, rows) if store_beside else NOTHING_HEARD
     counts = count(write.prepared)
     await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
@@ -283,11 +285,11 @@ async def store_vectors(
         return
     known = {row.id: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
     if known:
-        await spaces.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
+        await embeddings.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
     made = [row.id for row in rows if needs_vector(row.memory)]
     if overheard := [identity for identity in made if identity in known and identity in heard.in_time]:
-        await spaces.note_overheard(connection, space, scope_id, overheard)
+        await embeddings.note_overheard(connection, space, scope_id, overheard)
     waiting = [identity for identity in made if identity not in known or identity in heard.later]
     if waiting:
-        await spaces.add_pending(connection, scope_id, waiting)
+        await embeddings.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})

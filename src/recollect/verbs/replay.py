@@ -13,8 +13,9 @@ from recollect.errors import NotFoundError
 from recollect.models.kept import Explanation, Fate, Placing, Replay
 from recollect.models.recall import Cue, Recollection, Times
 from recollect.models.service import Scope
-from recollect.store import memories, recalls
-from recollect.store.scopes import locate
+from recollect.store.memories import memories
+from recollect.store.recall import kept_recalls
+from recollect.store.service.scopes import locate
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall import recall
 
@@ -109,7 +110,7 @@ async def show(parts: Parts, scope: Scope, placings: Sequence[Placing]) -> tuple
 
 async def find(parts: Parts, scope: Scope, recall_id: UUID) -> Kept:
     """Find a kept recall, or say why there may be none."""
-    kept = await recalls.fetch(parts.database, scope, recall_id)
+    kept = await kept_recalls.fetch(parts.database, scope, recall_id)
     if kept is None:
         raise NotFoundError(
             "There is no such recall in this scope: it was not kept, its time is over, or what it found was forgotten."

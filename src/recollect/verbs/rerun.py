@@ -23,9 +23,10 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import version_of
 from recollect.models.knowledge import Ending, Reread, Rerun, RerunPlan, Salvaged
 from recollect.models.service import Scope
-from recollect.store import ownership, runs, segments
-from recollect.store.runs import Listed, Terms
-from recollect.store.segments import Closed, Unsegmented
+from recollect.store.database import ownership
+from recollect.store.knowledge import reruns, segments
+from recollect.store.knowledge.reruns import Listed, Terms
+from recollect.store.knowledge.segments import Closed, Unsegmented
 from recollect.verbs.enrich import (
     MOST_ATTEMPTS,
     Work,
@@ -70,7 +71,7 @@ class RerunDesk:
         async with self._opened(wanted) as works:
             past = Past()
             if works:
-                past = await runs.read_past(self.parts.database, works[0].scope.tenant_id)
+                past = await reruns.read_past(self.parts.database, works[0].scope.tenant_id)
             planned = [await plan_scope(work, wanted, past) for work in works]
         return [each for each in planned if each.segments]
 
@@ -102,7 +103,7 @@ class RerunDesk:
         parts = replace(self.parts, chat=own if is_own else other)
         require_chat_model(parts)
         try:
-            named = await runs.list_scopes(parts.database, tenant_id, wanted.agent, wanted.user)
+            named = await reruns.list_scopes(parts.database, tenant_id, wanted.agent, wanted.user)
             yield [Work(parts, Scope(tenant_id, each.agent, each.user), each.id) for each in named]
         finally:
             if other is not None:
@@ -124,10 +125,10 @@ def check_wanted(wanted: Rerun) -> None:
 async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
     """Count what a scope's history holds and write every prompt, as far as it can be known, without asking it."""
     terms, desk = find_terms(work, wanted), await work.open_desk()
-    run_id = await runs.find(work.parts.database, work.scope_id, terms)
-    listed = await runs.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
+    run_id = await reruns.find(work.parts.database, work.scope_id, terms)
+    listed = await reruns.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
     stretches = [(to_stretch(each.closed), each.kept) for each in listed]
-    for talk in await runs.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
+    for talk in await reruns.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
         stretches += [(stretch, False) for stretch in await cut_early(work, talk, wanted.since, keep=False)]
     prompts: list[int] = []
     counted = messages = 0
@@ -185,7 +186,7 @@ async def cut_early(work: Work, talk: Unsegmented, since: datetime | None, *, ke
         spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
         closings, times = await find_closings(work, talk, spoken, Ending.ASKED) if spoken.messages else ([], [])
         if keep and closings:
-            if not await runs.cut(work.parts.database, work.scope_id, talk, spoken, closings):
+            if not await reruns.cut(work.parts.database, work.scope_id, talk, spoken, closings):
                 break
             await note_steps(work, times, None)
         for closing in closings:
@@ -201,20 +202,20 @@ async def cut_early(work: Work, talk: Unsegmented, since: datetime | None, *, ke
 
 async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | None:
     """Read one scope's history anew and switch to it; None where there is none."""
-    database, scope_id, begun = work.parts.database, work.scope_id, await runs.read_clock(work.parts.database)
-    for talk in await runs.list_unsegmented(database, scope_id, wanted.since):
+    database, scope_id, begun = work.parts.database, work.scope_id, await reruns.read_clock(work.parts.database)
+    for talk in await reruns.list_unsegmented(database, scope_id, wanted.since):
         await cut_early(work, talk, wanted.since, keep=True)
     terms = find_terms(work, wanted)
-    run_id = await runs.find(database, scope_id, terms)
-    listed = await runs.list_segments(database, scope_id, wanted.since, run_id)
+    run_id = await reruns.find(database, scope_id, terms)
+    listed = await reruns.list_segments(database, scope_id, wanted.since, run_id)
     if not listed:
         return None
     ids = [each.closed.id for each in listed]
-    beside = await open_beside(work, run_id or await runs.begin(database, scope_id, terms), ids)
+    beside = await open_beside(work, run_id or await reruns.begin(database, scope_id, terms), ids)
     desk = replace(await work.open_desk(), beside=beside, budgeted=not wanted.ignore_budget)
     built = await build(work, desk, listed, report)
     switched = await switch(work, desk, beside, built) if built else Switched(0, 0)
-    cost = await runs.read_spent(database, scope_id, terms.model, begun, ids)
+    cost = await reruns.read_spent(database, scope_id, terms.model, begun, ids)
     left = len(listed) - switched.segments
     return Reread(work.scope.agent, work.scope.user, switched.segments, left, switched.replaced, cost)
 
@@ -222,7 +223,7 @@ async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | N
 async def open_beside(work: Work, run_id: UUID, ids: Sequence[UUID]) -> Beside:
     """Begin to build beside what stands, knowing what of it will not stand beside the run."""
     async with work.parts.database.reading(work.scope.tenant_id) as connection:
-        found = await runs.find_replaced(connection, work.scope_id, ids)
+        found = await reruns.find_replaced(connection, work.scope_id, ids)
     return Beside(run_id, ids, {each.lineage: each.span for each in found})
 
 

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from recollect.core.knowledge.fact_plan import Change, Plan
 from recollect.core.knowledge.rerun import keep_apart
 from recollect.errors import ConflictError
-from recollect.store import facts, memories, runs, scopes, segments, topics
-from recollect.store.db import Connection
-from recollect.store.facts import Wanted
-from recollect.store.segments import Closed
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import facts, reruns, segments
+from recollect.store.knowledge.facts import Wanted
+from recollect.store.knowledge.segments import Closed
+from recollect.store.memories import memories
+from recollect.store.service import scopes
+from recollect.store.topics import topics
 from recollect.verbs import remember
 from recollect.verbs.believe import Batch, Believing, open_believing, write
 from recollect.verbs.enrich import Work
@@ -52,30 +55,30 @@ async def switch(work: Work, desk: Desk, beside: Beside, built: Sequence[Built])
     """Write everything that a run has built, or nothing; what lost a message meanwhile is left as it is."""
     async with work.parts.database.transaction(work.scope.tenant_id, pipelined=False) as connection:
         believing = await open_believing(connection, desk.caller, desk.scope)
-        if not await runs.hold(connection, work.scope_id, beside.run_id):
+        if not await reruns.hold(connection, work.scope_id, beside.run_id):
             raise ConflictError(TAKEN_OVER)
-        held = await runs.hold_ready(connection, work.scope_id, beside.run_id, [each.closed.id for each in built])
+        held = await reruns.hold_ready(connection, work.scope_id, beside.run_id, [each.closed.id for each in built])
         ready = [each for each in built if each.closed.id in held]
         if not ready:
             return Switched(0, 0)
         ids = [each.closed.id for each in ready]
         replaced = await give_place(work, connection, believing, ids)
-        await runs.dim_mentions(connection, work.scope_id, ids)
+        await reruns.dim_mentions(connection, work.scope_id, ids)
         beside.believing = believing
         for each in ready:
             for one in each.writes:
                 await one(connection, work.scope_id)
         await believe_waiting(connection, desk, beside)
-        await runs.drop_mentions(connection, work.scope_id, ids)
+        await reruns.drop_mentions(connection, work.scope_id, ids)
         await sum_up(work, connection, believing, beside.run_id, ready)
-        await runs.finish(connection, work.scope_id, beside.run_id, believing.moment)
+        await reruns.finish(connection, work.scope_id, beside.run_id, believing.moment)
     return Switched(len(ready), replaced)
 
 
 async def give_place(work: Work, connection: Connection, believing: Believing, ids: Sequence[UUID]) -> int:
     """Stop believing what rests on these segments alone, and undo what they alone changed; return how many facts."""
     scope_id, moment = work.scope_id, believing.moment
-    found = await runs.find_replaced(connection, scope_id, ids)
+    found = await reruns.find_replaced(connection, scope_id, ids)
     gone = [each.id for each in found if each.span is None]
     await facts.supersede(connection, scope_id, gone, moment)
     await facts.withhold(connection, scope_id, gone)
@@ -99,8 +102,8 @@ async def sum_up(
     """Write the summaries at the moment of the switch, and let segments and conversations go by them."""
     scope_id = work.scope_id
     summaries = await store_summaries(work, connection, believing, ready)
-    await runs.believe(connection, scope_id, summaries, believing.moment)
-    await runs.settle(connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries)
+    await reruns.believe(connection, scope_id, summaries, believing.moment)
+    await reruns.settle(connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries)
     for conversation in sorted({each.closed.conversation for each in ready}):
         await segments.follow_summary(connection, scope_id, conversation)
 
@@ -119,7 +122,7 @@ async def store_summaries(
         job = remember.Write(believing.caller, believing.scope, prepared, stack(batch), "", b"")
         rows = assign(job, believing.opening, sources)
         await memories.store(connection, work.scope_id, believing.caller.origin, believing.moment, rows)
-        await topics.file_rows(connection, work.scope_id, rows)
+        await topics.file_new(connection, work.scope_id, ((row.id, row.memory) for row in rows))
         await scopes.close_writing(connection, work.scope_id, count(prepared), believing.moment)
         chosen = place_vectors(work.parts, job, believing.space)
         await store_vectors(connection, work.scope_id, believing.space, rows, chosen)

@@ -21,9 +21,9 @@ from recollect.core.topics.paths import (
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
-from recollect.store import topics
-from recollect.store.db import Connection
-from recollect.store.scopes import locate
+from recollect.store.database.pool import Connection
+from recollect.store.service.scopes import locate
+from recollect.store.topics import topics
 from recollect.verbs.parts import Parts
 
 MOST_TOPICS = 10_000

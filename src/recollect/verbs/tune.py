@@ -8,7 +8,7 @@ from dataclasses import replace
 from recollect.core.agents.tuning import learn
 from recollect.models.agents import Tuning
 from recollect.models.service import Scope
-from recollect.store import agents, feedback
+from recollect.store.agents import agents, feedback
 from recollect.verbs.parts import Parts
 from recollect.verbs.profile import set_profile
 

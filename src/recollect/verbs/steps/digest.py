@@ -15,8 +15,8 @@ from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.knowledge import Fact, Salvaged, Statement
-from recollect.store import facts, segments
-from recollect.store.segments import NewDigest
+from recollect.store.knowledge import facts, segments
+from recollect.store.knowledge.segments import NewDigest
 from recollect.verbs.ledger import metered
 from recollect.verbs.steps.draft import Desk, Digested, Draft
 

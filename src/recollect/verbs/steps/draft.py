@@ -13,9 +13,9 @@ from recollect.models.conversations import Message
 from recollect.models.knowledge import Entity, Fact, Mention, Salvaged, Segment, Statement
 from recollect.models.memories import Embedding
 from recollect.models.service import Caller, Scope
-from recollect.store.db import Connection
-from recollect.store.scopes import Place
-from recollect.store.segments import NO_RUN
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge.segments import NO_RUN
+from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts
 from recollect.verbs.steps.beside import Beside
 

@@ -14,9 +14,9 @@ from recollect.core.knowledge.rerun import name_statement
 from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import EntityType, Mention, Statement
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.store import entities, facts
-from recollect.store.db import Connection
-from recollect.store.entities import Naming, NewEntity
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import entities, facts
+from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.verbs.believe import Believing, Taken, believe, open_believing
 from recollect.verbs.knowledge import new_ids
 from recollect.verbs.remember import embed_missing

@@ -19,7 +19,7 @@ from recollect.core.knowledge.entities import (
 from recollect.core.text.names import normalise_name
 from recollect.llm.prompt import fill_prompt, version_of
 from recollect.models.knowledge import Entity, Mention
-from recollect.store import entities, segments
+from recollect.store.knowledge import entities, segments
 from recollect.verbs.ledger import metered
 from recollect.verbs.steps.draft import Desk, Draft
 

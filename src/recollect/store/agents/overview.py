@@ -1,0 +1,41 @@
+"""Read what one scope holds, in numbers, in one round trip."""
+
+from __future__ import annotations
+
+from recollect.models.agents import Overview, Strength
+from recollect.models.memories import Kind
+from recollect.models.service import Scope
+from recollect.store.agents import agents
+from recollect.store.database.pool import Database, load_queries
+from recollect.store.service.scopes import names
+
+QUERIES = load_queries(__file__)
+STRONGEST = 20
+
+
+async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) -> Overview:
+    """Read a scope's counters, its strongest keywords and its agent's profile; a scope not written to is empty."""
+    async with database.reading(scope.tenant_id) as connection:
+        counted = await connection.execute(QUERIES["counts"], names(scope))
+        strongest = await connection.execute(QUERIES["strongest"], {**names(scope), "limit": limit})
+        kept = await agents.ask(connection, scope)
+    counts = await counted.fetchone() or {}
+    strengths = [Strength(row["keyword"], Kind(row["kind"]), row["strength"]) for row in await strongest.fetchall()]
+    return Overview(
+        memories=counts.get("memory_count", 0),
+        events=counts.get("event_count", 0),
+        thoughts=counts.get("thought_count", 0),
+        chats=counts.get("chat_count", 0),
+        unreflected_importance=counts.get("unreflected_importance", 0.0),
+        unreflected_events=counts.get("unreflected_events", 0),
+        strengths=tuple(strengths),
+        profile=(await agents.read(kept)).profile,
+        stale=counts.get("stale", 0),
+    )
+
+
+async def count_beside(database: Database, scope: Scope) -> dict[str, int]:
+    """Count what a scope holds beside the memories that a page of them shows."""
+    async with database.reading(scope.tenant_id) as connection:
+        counted = await connection.execute(QUERIES["beside"], names(scope))
+    return await counted.fetchone() or {}

@@ -1,0 +1,82 @@
+"""What a reflection begins with and leaves behind: the newest memories, what has gathered, jobs and their outcome."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from recollect.core.agents.reflection import Unreflected
+from recollect.errors import NotFoundError
+from recollect.models.agents import Reflection
+from recollect.models.memories import Memory, MemoryState, Receipt
+from recollect.models.service import Scope
+from recollect.store.database.pool import Database, load_queries
+from recollect.store.memories import memories
+from recollect.store.service import scopes
+from recollect.store.service.scopes import names, tenant_of
+
+QUERIES = load_queries(__file__)
+
+
+async def fetch_newest(database: Database, scope: Scope, limit: int) -> list[Memory]:
+    """Fetch the events and thoughts that were accessed last, the newest first, without the idle ones."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["newest"], {**names(scope), "limit": limit})
+    ids = [row["id"] for row in await found.fetchall()]
+    whole = await memories.fetch(database, scope, ids) if ids else {}
+    return [whole[memory_id] for memory_id in ids if memory_id in whole]
+
+
+async def read_gathered(database: Database, scope: Scope) -> Unreflected:
+    """Read what has gathered in a scope since the last reflection."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["gathered"], names(scope))
+    row = await found.fetchone()
+    return Unreflected(row["importance"], row["events"]) if row else Unreflected(0.0, 0)
+
+
+async def settle(database: Database, scope: Scope, gathered: Unreflected) -> None:
+    """Count what was reflected upon as done; what came meanwhile goes on counting."""
+    async with database.transaction(scope.tenant_id) as connection:
+        parameters = {**names(scope), "importance": gathered.importance, "events": gathered.events}
+        await connection.execute(QUERIES["settle"], parameters)
+
+
+async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
+    """Put a reflection at a moment off to a job, or find the one that waits already; return its number."""
+    async with database.transaction(scope.tenant_id) as connection:
+        held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
+        if held is None:
+            raise NotFoundError("There is nothing to reflect upon in this scope yet.")
+        deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"], now)
+        row = await deferred.fetchone()
+    assert row is not None  # noqa: S101 - one waits, or one was made
+    number: int = row["id"]
+    return number
+
+
+def key_of(job_id: int) -> str:
+    """Give the idempotency key that a job's reflection is written under."""
+    return f"reflect-job-{job_id}"
+
+
+async def find_written(database: Database, scope: Scope, key: str) -> Reflection | None:
+    """Find what was written under an idempotency key, None if nothing was; questions that led to nothing are gone."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["written"], {**names(scope), "key": key})
+    row = await found.fetchone()
+    if row is None:
+        return None
+    states = [MemoryState.EMBEDDED if embedded else MemoryState.STORED for embedded in row["embedded"]]
+    receipts = [Receipt(memory_id, state) for memory_id, state in zip(row["memory_ids"], states, strict=True)]
+    thoughts = await memories.fetch(database, scope, row["memory_ids"])
+    asked = (thoughts[each.id].metadata.get("question") for each in receipts if each.id in thoughts)
+    return Reflection(tuple(dict.fromkeys(str(question) for question in asked if question)), tuple(receipts))
+
+
+async def find_scope(database: Database, scope_id: int) -> Scope | None:
+    """Find a scope by its number."""
+    tenant_id = tenant_of(scope_id)
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["names"], {"scope_id": scope_id})
+    row = await found.fetchone()
+    return Scope(tenant_id, row["agent"], row["user"]) if row else None

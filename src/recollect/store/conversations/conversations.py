@@ -1,0 +1,270 @@
+"""Write and read one scope's conversations: their messages, threads and branches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.core.conversations.appends import Anchor, Linked, Opened
+from recollect.core.conversations.budget import price_image
+from recollect.core.conversations.messages import count_images
+from recollect.core.text.tokens import ESTIMATE
+from recollect.models.conversations import (
+    Attachment,
+    Conversation,
+    ConversationState,
+    Leaf,
+    Message,
+    MessageStatus,
+    Part,
+    PartType,
+    Window,
+)
+from recollect.models.memories import JSON, Role
+from recollect.models.recall import Times
+from recollect.models.service import Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories import memories
+from recollect.store.service.scopes import names
+
+QUERIES = load_queries(__file__)
+EVERY_STATE = tuple(ConversationState)
+AT_ONCE = 100
+"""So many messages one statement writes."""
+IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A message as it was read, with what only the walk needs to know."""
+
+    message: Message
+    exact: bool
+    """Whether its cost was counted by the tokenizer that was asked for."""
+    followed: UUID | None = None
+    """What its source named as the turn before, or the turn that it follows here."""
+
+
+async def ask_opened(
+    connection: Connection, scope: Scope, conversation: str, named: Sequence[UUID]
+) -> tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]:
+    """Hold a conversation for an append to an opened scope, and look up the messages that are named as parents."""
+    parameters = {**names(scope), "conversation": conversation, "ids": list(named)}
+    opened = await connection.execute(QUERIES["open"], parameters)
+    return opened, await connection.execute(QUERIES["anchors"], parameters)
+
+
+async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> Opened:
+    """Read the answer to `ask_opened`; a conversation that is not there yet is as good as empty."""
+    row = await asked[0].fetchone()
+    if row is None:
+        return Opened(ConversationState.ACTIVE, 0, None, None, {})
+    return Opened(
+        ConversationState(row["state"]),
+        row["last_number"],
+        to_anchor(row["newest_id"], row["newest_turn"]),
+        to_anchor(row["unbranched_id"], row["unbranched_turn"]),
+        {found["id"]: Anchor(found["id"], found["turn_id"]) for found in await asked[1].fetchall()},
+    )
+
+
+def to_anchor(identity: UUID | None, turn: UUID | None) -> Anchor | None:
+    """Make an anchor of a message that may not exist."""
+    return Anchor(identity, turn) if identity is not None and turn is not None else None
+
+
+async def store(
+    connection: Connection,
+    scope_id: int,
+    conversation: str,
+    linked: Sequence[Linked],
+    tokens: Sequence[Mapping[str, int]],
+    moments: Sequence[datetime],
+) -> None:
+    """Write messages in portions, so that the event loop is free in between, and their conversation or its new time."""
+    for start in range(0, len(linked), AT_ONCE):
+        portion = slice(start, start + AT_ONCE)
+        columns = to_columns(linked[portion], tokens[portion], moments[portion])
+        parameters = {"scope_id": scope_id, "conversation": conversation, **columns}
+        await connection.execute(QUERIES["store_messages"], parameters)
+        await asyncio.sleep(0)
+    parameters = {
+        "scope_id": scope_id,
+        "conversation": conversation,
+        "last_number": linked[-1].number,
+        "begun_at": moments[0],
+        "updated_at": max(moments),
+    }
+    await connection.execute(QUERIES["close"], parameters)
+
+
+def to_columns(
+    linked: Sequence[Linked], tokens: Sequence[Mapping[str, int]], moments: Sequence[datetime]
+) -> dict[str, object]:
+    """Give the parameters of messages, one array for each column."""
+    return {
+        "ids": [each.id for each in linked],
+        "numbers": [each.number for each in linked],
+        "parents": [each.parent for each in linked],
+        "turns": [each.turn for each in linked],
+        "roles": [each.message.role.value for each in linked],
+        "statuses": [each.message.status.value for each in linked],
+        "moments": list(moments),
+        "tokens": [Jsonb(dict(counts)) for counts in tokens],
+        "images": [count_images(each.message) for each in linked],
+        "parts": [Jsonb([trim(part) for part in each.message.parts]) for each in linked],
+        "attachments": [Jsonb([trim(file) for file in each.message.attachments]) for each in linked],
+        "external_ids": [each.message.external_id for each in linked],
+        "stated_parents": [each.stated_parent for each in linked],
+    }
+
+
+def trim(value: Part | Attachment) -> dict[str, str]:
+    """Write a part or an attachment without what it leaves empty; a type it always has."""
+    return {name: field for name, field in asdict(value).items() if field or name == "type"}
+
+
+async def find(
+    database: Database, scope: Scope, conversation: str, states: Sequence[ConversationState] = IN_SIGHT
+) -> Conversation | None:
+    """Find a conversation that is in one of these states."""
+    parameters = {**names(scope), "conversation": conversation, "states": [state.value for state in states]}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["find"], parameters)
+    row = await found.fetchone()
+    return to_conversation(row) if row else None
+
+
+async def page(
+    database: Database,
+    scope: Scope,
+    states: Sequence[ConversationState],
+    before: tuple[datetime, str] | None,
+    limit: int,
+) -> list[Conversation]:
+    """Fetch conversations, the latest first, from before a place in that order."""
+    moment, identity = before or (None, "")
+    bounds = {"states": [state.value for state in states], "before": moment, "before_id": identity, "limit": limit}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["page"], {**names(scope), **bounds})
+    return [to_conversation(row) for row in await found.fetchall()]
+
+
+async def describe(
+    database: Database, scope: Scope, conversation: str, name: str | None, metadata: Mapping[str, JSON] | None
+) -> bool:
+    """Change a conversation's name or metadata; tell whether there is one."""
+    wrapped = None if metadata is None else Jsonb(dict(metadata))
+    parameters = {**names(scope), "conversation": conversation, "name": name, "metadata": wrapped}
+    async with database.transaction(scope.tenant_id) as connection:
+        changed = await connection.execute(QUERIES["describe"], parameters)
+        return await changed.fetchone() is not None
+
+
+async def ask_appended(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
+    """Ask for number, parent and token counts of messages."""
+    return await connection.execute(QUERIES["appended"], {**names(scope), "ids": list(ids)})
+
+
+async def walk(database: Database, scope: Scope, conversation: str, window: Window, tokenizer: str) -> list[Read]:
+    """Read a thread from its leaf upwards, as far as a budget can reach."""
+    parameters = {
+        **names(scope),
+        "conversation": conversation,
+        "leaf": window.leaf,
+        "tokenizer": tokenizer,
+        "image_tokens": price_image(window),
+        "unanswered": window.unanswered,
+        "budget": window.max_tokens,
+        **memories.bind(Times(window.as_of, window.at)),
+    }
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["walk"], parameters)
+    return [to_read(row, tokenizer) for row in await found.fetchall()]
+
+
+async def read_turns(
+    database: Database, scope: Scope, conversation: str, limit: int, window: Window, tokenizer: str
+) -> list[Read]:
+    """Read the newest questions of a conversation with their answers, whatever thread they are of."""
+    times = memories.bind(Times(window.as_of, window.at))
+    parameters = {**names(scope), "conversation": conversation, "limit": limit, **times}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["turns"], parameters)
+    return [to_read(row, tokenizer) for row in await found.fetchall()]
+
+
+async def list_leaves(database: Database, scope: Scope, conversation: str, limit: int) -> list[Leaf]:
+    """List the ends of a conversation's threads, newest first."""
+    parameters = {**names(scope), "conversation": conversation, "limit": limit}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["leaves"], parameters)
+    return [
+        Leaf(row["id"], row["number"], Role(row["role"]), row["content"], row["occurred_at"])
+        for row in await found.fetchall()
+    ]
+
+
+async def find_summary(database: Database, scope: Scope, conversation: str, times: Times) -> UUID | None:
+    """Find the id of a conversation's running summary, or of the one that it was."""
+    query = QUERIES["summary_then" if times.past else "summary"]
+    parameters = {**names(scope), "conversation": conversation, **memories.bind(times)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(query, parameters)
+    row = await found.fetchone()
+    return row["summary_id"] if row else None
+
+
+def to_conversation(row: DictRow) -> Conversation:
+    """Turn a row into a conversation."""
+    return Conversation(
+        id=row["id"],
+        name=row["name"],
+        state=ConversationState(row["state"]),
+        message_count=row["last_number"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        changed_at=row["changed_at"],
+        metadata=row["metadata"],
+    )
+
+
+def to_read(row: DictRow, tokenizer: str) -> Read:
+    """Turn a row into a message with its cost."""
+    counts: dict[str, int] = row["tokens"]
+    message = Message(
+        id=row["id"],
+        role=Role(row["role"]),
+        content=row["content"],
+        name=row["speaker"],
+        parts=tuple(to_part(part) for part in row["parts"] or ()),
+        attachments=tuple(to_attachment(file) for file in row["attachments"] or ()),
+        parent=row["parent_id"],
+        turn=row["turn_id"],
+        number=row["number"],
+        status=MessageStatus(row["status"]),
+        tokens=counts.get(tokenizer, counts.get(ESTIMATE, 0)),
+        occurred_at=row["occurred_at"],
+        external_id=row["external_id"],
+        metadata=row["metadata"],
+    )
+    return Read(message, tokenizer in counts, row.get("stated_parent") or row.get("parent_turn"))
+
+
+def to_part(stored: Mapping[str, Any]) -> Part:
+    """Turn stored JSON into a part."""
+    return Part(**{**stored, "type": PartType(stored["type"])})
+
+
+def to_attachment(stored: Mapping[str, Any]) -> Attachment:
+    """Turn stored JSON into an attachment."""
+    side = stored.get("side")
+    return Attachment(**{**stored, "side": Role(side) if side else None})

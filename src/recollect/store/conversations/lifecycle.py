@@ -1,0 +1,198 @@
+"""Move conversations from one state to the next, and bring their memories after them, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import DictRow
+
+from recollect.core.agents.profiles import to_profile
+from recollect.core.conversations.retention import Rules, Standing, find_due, move, rules_for
+from recollect.core.memories.erasure import decide
+from recollect.models.conversations import ConversationState, Due, PurgeReceipt
+from recollect.models.service import Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories import memories
+from recollect.store.service import jobs
+from recollect.store.service.scopes import names, tenant_of
+
+QUERIES = load_queries(__file__)
+CHUNK = 500
+"""So many messages are moved in one transaction: writers of the scope wait that long, and no longer."""
+PAGE = 1000
+IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One chunk that was moved: of which conversation, how many messages, and whether it was the last."""
+
+    conversation: str
+    messages: int
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A state that somebody wants a conversation to be in."""
+
+    wanted: ConversationState
+    asked_by: str
+    idle_since: datetime | None = None
+    """Set where it is wanted only if nobody has used the conversation meanwhile."""
+
+
+async def change(database: Database, scope: Scope, conversation: str, wanted: Change) -> int | None:
+    """Bring a conversation into a state, and put the rest off to a job; return the scope, None if there is none."""
+    named = {**names(scope), "conversation": conversation}
+    async with database.transaction(scope.tenant_id) as connection:
+        # The scope comes first, as in every write: no append or derived memory can slip in between.
+        await connection.execute(memories.QUERIES["lock_scope"], names(scope))
+        found = await (await connection.execute(QUERIES["find"], named)).fetchone()
+        if found is None:
+            return None
+        scope_id: int = found["scope_id"]
+        used = wanted.idle_since is not None and found["idle_since"] != wanted.idle_since
+        if used or not move(ConversationState(found["state"]), wanted.wanted):
+            return scope_id
+        parameters = {"scope_id": scope_id, "conversation": conversation, "state": wanted.wanted.value}
+        await connection.execute(QUERIES["change"], parameters)
+        if wanted.wanted is ConversationState.PURGING:
+            await connection.execute(QUERIES["begin_receipt"], parameters | {"asked_by": wanted.asked_by})
+        await defer_settling(connection, scope_id)
+    return scope_id
+
+
+async def defer_settling(connection: Connection, scope_id: int) -> None:
+    """See that a job brings the memories of a scope's conversations where their states want them."""
+    await jobs.defer(connection, "settle", f"settle:{scope_id}", {"scope_id": scope_id})
+
+
+async def settle_chunk(
+    database: Database, scope_id: int, conversation: str | None = None, *, rederive: bool = False
+) -> Step | None:
+    """Move the next messages of a conversation, or of any in the scope, to where its state wants them.
+
+    A step is one transaction, and the next one goes on where the last that was committed ended. None if all is done.
+    """
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        place = {"scope_id": scope_id, "conversation": conversation}
+        await connection.execute(QUERIES["lock"], place)
+        found = await (await connection.execute(QUERIES["unsettled"], place)).fetchone()
+        if found is None:
+            return None
+        state = ConversationState(found["state"])
+        place["conversation"] = found["id"]
+        bounds = {**place, "after": found["settled_number"], "limit": CHUNK}
+        rows = await (await connection.execute(QUERIES["chunk"], bounds)).fetchall()
+        ids = [row["id"] for row in rows]
+        settled = len(rows) < CHUNK
+        if state is ConversationState.PURGING:
+            await erase(connection, place, ids)
+        else:
+            await move_memories(connection, scope_id, state, ids)
+        if state is ConversationState.PURGING and settled:
+            await connection.execute(QUERIES["close_purge"], place)
+        else:
+            number = rows[-1]["number"] if rows else found["settled_number"]
+            await connection.execute(QUERIES["advance"], {**place, "number": number, "settled": settled})
+        if settled and state in IN_SIGHT:
+            # Nothing of it was learned from while only some of it was there.
+            await jobs.defer_enrichment(connection, scope_id)
+        if settled and rederive:
+            await defer_rederiving(connection, scope_id)
+        return Step(found["id"], len(rows), settled)
+
+
+async def count_unsettled(database: Database, scope_id: int) -> int:
+    """Count a scope's messages that are not yet where the state of their conversation wants them."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["count_unsettled"], {"scope_id": scope_id})
+    return sum([row["waiting"] for row in await found.fetchall()])
+
+
+async def move_memories(connection: Connection, scope_id: int, state: ConversationState, ids: Sequence[UUID]) -> None:
+    """Bring messages' memories, and what was made from them, where a state wants them."""
+    parameters = {"scope_id": scope_id, "ids": list(ids)}
+    if state is ConversationState.DELETED:
+        await connection.execute(QUERIES["hide"], parameters)
+        return
+    asked = ["restore"] if state is ConversationState.ACTIVE else []
+    if state is ConversationState.ARCHIVED:
+        await connection.execute(QUERIES["withhold"], parameters)
+    # What was hidden with a deleted conversation comes back with it, also if it is archived before that was done.
+    for query in [*asked, "restore_derived"]:
+        row = await (await connection.execute(QUERIES[query], parameters)).fetchone()
+        if row is not None and row["waiting"]:
+            await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+
+
+async def erase(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> None:
+    """Erase messages for good with what was made from them alone, and blank what was made from more."""
+    found = await connection.execute(QUERIES["derived"], {**place, "ids": list(ids)})
+    evidence: dict[UUID, set[UUID]] = {}
+    purged = set(ids)
+    for row in await found.fetchall():
+        evidence.setdefault(row["memory_id"], set()).add(row["source_id"])
+        if row["purged"]:
+            purged.add(row["source_id"])
+    erasure = decide(purged, evidence)
+    chosen = {"gone": [*ids, *erasure.gone], "stale": list(erasure.stale), "lost": list(erasure.lost)}
+    await connection.execute(QUERIES["erase"], {**place, **chosen})
+
+
+async def defer_rederiving(connection: Connection, scope_id: int) -> None:
+    """See that a job makes anew what lost some of its evidence, if there is anything to make."""
+    row = await (await connection.execute(QUERIES["has_stale"], {"scope_id": scope_id})).fetchone()
+    if row is not None and row["present"]:
+        await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
+
+
+async def revive(database: Database, tenant_id: int, *, rederive: bool) -> None:
+    """See that whatever is under way in a tenant's scopes has a job."""
+    async with database.transaction(tenant_id) as connection:
+        for row in await (await connection.execute(QUERIES["scopes_unsettled"])).fetchall():
+            await defer_settling(connection, row["scope_id"])
+        if rederive:
+            for row in await (await connection.execute(QUERIES["scopes_with_stale"])).fetchall():
+                await defer_rederiving(connection, row["scope_id"])
+
+
+async def list_receipts(database: Database, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:
+    """List what purges removed, the latest first; of one conversation, or of all if none is named."""
+    parameters = {**names(scope), "conversation": conversation, "limit": limit}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["receipts"], parameters)
+    return [
+        PurgeReceipt(
+            id=row["id"],
+            conversation=row["conversation_id"],
+            asked_by=row["asked_by"],
+            removed=row["removed"],
+            begun_at=row["begun_at"],
+            finished_at=row["finished_at"],
+        )
+        for row in await found.fetchall()
+    ]
+
+
+async def list_due(
+    database: Database, tenant_id: int, usual: Rules, after: tuple[int, str] = (0, "")
+) -> list[tuple[int, Due]]:
+    """List a tenant's conversations that are due to move on, each with its scope, after a place in that order."""
+    bounds = {**asdict(usual), "after_scope": after[0], "after_id": after[1], "limit": PAGE}
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["due"], bounds)
+    return [(row["scope_id"], due) for row in await found.fetchall() if (due := to_due(row, usual))]
+
+
+def to_due(row: DictRow, usual: Rules) -> Due | None:
+    """Turn a row into what is due, if anything is."""
+    standing = Standing(ConversationState(row["state"]), row["idle_since"], row["changed_at"])
+    becomes = find_due(standing, rules_for(to_profile(row["profile"]), usual), row["now"])
+    if becomes is None:
+        return None
+    return Due(row["agent"], row["user"], row["id"], standing.state, becomes, row["last_number"], row["idle_since"])

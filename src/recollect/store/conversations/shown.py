@@ -1,0 +1,73 @@
+"""Keep which memories a conversation was shown in blocks, and find the one that a short id stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from recollect.core.conversations.shown import Showing
+from recollect.models.conversations import ConversationState
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.service.scopes import tenant_of
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a conversation was shown, which of it still takes part in recall, and where the conversation stands."""
+
+    showings: tuple[Showing, ...]
+    in_sight: frozenset[UUID]
+    state: ConversationState | None
+    """None where it has not begun."""
+
+
+async def read(database: Database, scope_id: int, conversation: str) -> Shown:
+    """Read what a conversation was shown, in one round trip."""
+    parameters = {"scope_id": scope_id, "conversation": conversation}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["read"], parameters)
+        known = await connection.execute(QUERIES["state"], parameters)
+    rows, row = await found.fetchall(), await known.fetchone()
+    showings = tuple(Showing(each["memory_id"], each["short_id"], each["score"], each["reckoned_at"]) for each in rows)
+    in_sight = frozenset(each["memory_id"] for each in rows if each["in_sight"])
+    return Shown(showings, in_sight, ConversationState(row["state"]) if row else None)
+
+
+async def save(connection: Connection, scope_id: int, conversation: str, showings: Sequence[Showing]) -> None:
+    """Write down what a conversation is shown by now."""
+    parameters = {
+        "scope_id": scope_id,
+        "conversation": conversation,
+        "ids": [each.memory_id for each in showings],
+        "short_ids": [each.short_id for each in showings],
+        "scores": [each.score for each in showings],
+        "moments": [each.reckoned_at for each in showings],
+    }
+    await connection.execute(QUERIES["save"], parameters)
+
+
+async def find_shown(database: Database, scope_id: int, conversation: str, short_id: str) -> UUID | None:
+    """Find the memory that a short id stands for in a conversation."""
+    parameters = {"scope_id": scope_id, "conversation": conversation, "short_id": short_id}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["resolve"], parameters)
+    row = await found.fetchone()
+    return row["memory_id"] if row else None
+
+
+async def find_ending(database: Database, scope_id: int, tail: str) -> list[UUID]:
+    """Find memories whose ids end so: one, or two where there are more."""
+    parameters = {"scope_id": scope_id, "tail": tail, "length": len(tail)}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["ending"], parameters)
+    return [row["id"] for row in await found.fetchall()]
+
+
+async def prune(database: Database, tenant_id: int, age: str) -> int:
+    """Delete what a tenant's conversations were shown beyond an age such as `7 days`, and count it."""
+    async with database.transaction(tenant_id) as connection:
+        pruned = await connection.execute(QUERIES["prune"], {"age": age})
+    return pruned.rowcount

@@ -1,0 +1,136 @@
+"""Bring a database to the newest schema: numbered .sql files, forward only, one migrator at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import LiteralString, cast
+
+from procrastinate.schema import SchemaManager
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow
+
+from recollect.errors import SetupError
+from recollect.store.database.pool import load_queries
+from recollect.store.database.refusals import OWNER_VARIABLE, reach
+
+QUERIES = load_queries(__file__)
+FOLDER = Path(__file__).parent / "migrations"
+OLDEST_SERVER = 16
+OUTSIDE_TRANSACTION = "-- no-transaction"
+ADMITS = re.compile(r"^-- admits programs from: (\d{4})$", re.MULTILINE)
+JOB_ENGINE = "procrastinate/"
+LATEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema: its name, its text, and a checksum that shows a later edit."""
+
+    name: str
+    text: LiteralString
+
+    @property
+    def checksum(self) -> str:
+        """Identify the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def oldest_program(self) -> int | None:
+        """Read which programs may run once it is applied; None is only those that know it."""
+        named = ADMITS.search(self.text)
+        return int(named[1]) if named else None
+
+
+async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> list[str]:
+    """Apply what is missing, in order, and return the names; safe to call from many places at once."""
+    async with await reach(dsn, OWNER_VARIABLE) as connection:
+        await check_server(connection)
+        await connection.execute(QUERIES["lock"])
+        await connection.execute(QUERIES["prepare"])
+        applied = {row["name"]: row["checksum"] for row in await fetch(connection, "applied")}
+        if not (await fetch(connection, "has_job_engine"))[0]["present"]:
+            await apply_job_engine(connection)
+            applied |= {migration.name: migration.checksum for migration in job_engine_migrations()}
+        missing = [step for step in [*job_engine_migrations(), *own_migrations()] if is_missing(step, applied)]
+        for migration in missing:
+            report(migration.name)
+            await apply(connection, migration)
+        await connection.execute(QUERIES["show"])
+        return [migration.name for migration in missing]
+
+
+def own_migrations() -> list[Migration]:
+    """List our steps in order."""
+    return read_folder(FOLDER, "")
+
+
+def job_engine_migrations() -> list[Migration]:
+    """List the steps that the installed job engine ships, so that its upgrades travel with ours."""
+    return read_folder(Path(SchemaManager.get_migrations_path()), JOB_ENGINE)
+
+
+def read_folder(folder: Path, prefix: str) -> list[Migration]:
+    """Read .sql files in the order of their names; they ship with packages, so they count as literals."""
+    return [
+        Migration(prefix + path.stem, cast("LiteralString", path.read_text(encoding="utf-8")))
+        for path in sorted(folder.glob("*.sql"))
+    ]
+
+
+def number_of(name: str) -> int:
+    """Read the number that a step's name begins with; a name without one is later than every program."""
+    number = name.partition("_")[0]
+    return int(number) if number.isdigit() else LATEST
+
+
+def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
+    """Tell whether a step must still run; one that was edited after it ran stops everything."""
+    known = applied.get(migration.name)
+    if known is not None and known != migration.checksum:
+        raise SetupError(f"Migration {migration.name} was changed after it had been applied: restore its text.")
+    return known is None
+
+
+async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> None:
+    """Run one step and record it, together where PostgreSQL allows it."""
+    record = to_record(migration)
+    if migration.text.startswith(OUTSIDE_TRANSACTION):
+        await connection.execute(migration.text)
+        await connection.execute(QUERIES["record"], record)
+        return
+    async with connection.transaction():
+        await connection.execute(migration.text)
+        await connection.execute(QUERIES["record"], record)
+
+
+def to_record(migration: Migration) -> dict[str, str | int | None]:
+    """Write down what was applied."""
+    return {
+        "name": migration.name,
+        "checksum": migration.checksum,
+        "oldest_program": migration.oldest_program,
+    }
+
+
+async def apply_job_engine(connection: AsyncConnection[DictRow]) -> None:
+    """Install the job engine's whole schema and count all its steps as done."""
+    async with connection.transaction():
+        await connection.execute(SchemaManager.get_schema())
+        for migration in job_engine_migrations():
+            await connection.execute(QUERIES["record"], to_record(migration))
+
+
+async def check_server(connection: AsyncConnection[DictRow]) -> None:
+    """Refuse a server that is too old before anything is changed."""
+    major = (await fetch(connection, "version"))[0]["major"]
+    if major < OLDEST_SERVER:
+        raise SetupError(f"Recollect needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
+
+
+async def fetch(connection: AsyncConnection[DictRow], name: str) -> list[DictRow]:
+    """Run a named query without parameters."""
+    return await (await connection.execute(QUERIES[name])).fetchall()

@@ -1,0 +1,60 @@
+"""What only the owner of the tables may do: databases and tenants."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from psycopg import AsyncConnection, errors, sql
+from psycopg.rows import DictRow, dict_row
+
+from recollect.errors import NotFoundError
+from recollect.store.database.pool import load_queries
+
+QUERIES = load_queries(__file__)
+
+
+@asynccontextmanager
+async def owning(dsn: str) -> AsyncIterator[AsyncConnection[DictRow]]:
+    """Connect as the owner."""
+    async with await AsyncConnection[DictRow].connect(dsn, autocommit=True, row_factory=dict_row) as connection:
+        yield connection
+
+
+async def ensure_database(dsn: str, name: str) -> None:
+    """Create a database unless it is there."""
+    async with owning(dsn) as connection:
+        if await (await connection.execute(QUERIES["has_database"], {"name": name})).fetchone() is None:
+            try:
+                await connection.execute(sql.SQL(QUERIES["create_database"]).format(name=sql.Identifier(name)))
+            except (errors.DuplicateDatabase, errors.UniqueViolation):
+                return
+
+
+async def ensure_tenant(dsn: str, name: str) -> int:
+    """Return a tenant's number, making the tenant if it is new."""
+    async with owning(dsn) as connection:
+        await connection.execute(QUERIES["create_tenant"], {"name": name})
+        row = await (await connection.execute(QUERIES["find_tenant"], {"name": name})).fetchone()
+        if row is None:
+            raise NotFoundError("There is no such tenant.")
+        number: int = row["id"]
+        return number
+
+
+async def find_tenant(dsn: str, name: str) -> int | None:
+    """Return a tenant's number, if there is such a tenant."""
+    async with owning(dsn) as connection:
+        row = await (await connection.execute(QUERIES["find_tenant"], {"name": name})).fetchone()
+        return row["id"] if row else None
+
+
+async def set_budget(dsn: str, name: str, tokens: int | None) -> int | None:
+    """Set a tenant's tokens a day, and wake what waits for more; return its number, None if there is no such tenant."""
+    async with owning(dsn) as connection, connection.transaction():
+        row = await (await connection.execute(QUERIES["set_budget"], {"name": name, "tokens": tokens})).fetchone()
+        if row is None:
+            return None
+        await connection.execute(QUERIES["wake"], {"tenant_id": row["id"]})
+        number: int = row["id"]
+        return number

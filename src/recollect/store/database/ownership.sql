@@ -1,0 +1,20 @@
+-- name: has_database
+select from pg_database where datname = %(name)s
+
+-- name: create_database
+create database {name}
+
+-- name: create_tenant
+insert into tenants (name) values (%(name)s) on conflict (name) do nothing
+
+-- name: find_tenant
+select id from tenants where name = %(name)s
+
+-- name: set_budget
+update tenants set tokens_per_day = %(tokens)s where name = %(name)s returning id
+
+-- name: wake
+-- What was put off until another day is tried at once; what waits a moment only is none the worse for it.
+update procrastinate_jobs set scheduled_at = clock_timestamp()
+where status = 'todo' and attempts > 0 and scheduled_at > clock_timestamp()
+  and (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s

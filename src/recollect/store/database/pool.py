@@ -1,0 +1,243 @@
+"""Hold the connections and run transactions: bound to one tenant, pipelined, durable when acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, LiteralString, TypeAlias, TypeVar, cast
+
+import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
+from pgvector.psycopg.sparsevec import register_sparsevec_info
+from pgvector.psycopg.vector import register_vector_info
+from psycopg import AsyncConnection, errors, waiting
+from psycopg.abc import PQGen
+from psycopg.rows import DictRow, dict_row
+from psycopg.types import TypeInfo
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
+
+HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def load_queries(module_file: str) -> Mapping[str, LiteralString]:
+    """Load the queries of a module by name; they ship with the package, so they count as literals."""
+    text = Path(module_file).with_suffix(".sql").read_text(encoding="utf-8")
+    parts = HEADING.split(text)[1:]
+    return {name: cast("LiteralString", body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+QUERIES = load_queries(__file__)
+Connection: TypeAlias = AsyncConnection[DictRow]
+Answer = TypeVar("Answer")
+LOAD_MILLISECONDS = "600000"
+"""A bulk load has no deadline; this is how long one of its steps may take."""
+AWAY = (
+    psycopg.OperationalError,
+    PoolTimeout,
+    errors.IdleInTransactionSessionTimeout,
+    errors.ReadOnlySqlTransaction,
+)
+UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
+OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
+"""What a dropped embedding space takes with it, between two round trips of somebody who still reads it."""
+
+TAKEN = {
+    "messages_by_external_id": "The conversation has a message with this external_id already.",
+    "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
+    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it anew, then try again.",
+}
+# A silent network is only noticed by all of these together; statement_timeout alone is not enough.
+PATIENCE: dict[str, Any] = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 5000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+}
+
+
+class Wire(AsyncConnection[DictRow]):
+    """A connection that is given up when its caller's time is over."""
+
+    async def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:  # noqa: ASYNC109 - the driver's signature
+        """Wait for an answer; the driver would ask a silent server to cancel, and wait ten seconds more."""
+        try:
+            return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            # The server ends the statement itself, by its own time limit.
+            self.pgconn.finish()
+            with suppress(psycopg.Error):
+                # Left to the garbage collector, it would complain of the closed connection to nobody.
+                gen.close()
+            raise
+
+
+class Database:
+    """A pool of connections of the service's role."""
+
+    def __init__(self, pool: AsyncConnectionPool[Connection], deadline_seconds: float) -> None:
+        self._pool = pool
+        self.deadline_seconds = deadline_seconds
+        self.milliseconds = str(int(deadline_seconds * 1000))
+
+    @classmethod
+    async def open(cls, dsn: str, pool_size: int, deadline_seconds: float) -> Database:
+        """Open the pool, or say why the database cannot be used."""
+        vector, halfvec, sparsevec = await fetch_vector_types(dsn)
+
+        async def configure(connection: Connection) -> None:
+            register_vector_info(connection, vector)
+            register_halfvec_info(connection, halfvec)
+            register_sparsevec_info(connection, sparsevec)
+
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
+            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **PATIENCE},
+            connection_class=Wire,
+            configure=configure,
+            min_size=1,
+            max_size=pool_size,
+            timeout=deadline_seconds,
+            open=False,
+        )
+        await pool.open(wait=True, timeout=deadline_seconds)
+        return cls(pool, deadline_seconds)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._pool.close()
+
+    def statistics(self) -> dict[str, int]:
+        """Give the pool's counters for the metrics page."""
+        return dict(self._pool.get_stats())
+
+    @asynccontextmanager
+    async def statement(self) -> AsyncIterator[Connection]:
+        """Lend a connection for one statement that names its tenant itself."""
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def reading(
+        self, tenant_id: int | None, *, one_snapshot: bool = False, seconds: float | None = None
+    ) -> AsyncIterator[Connection]:
+        """Read as a tenant: all that is asked in the block travels together, in one round trip.
+
+        A pipeline is one transaction without a `begin`, and the binding ends with it. Answers are read after
+        the block: to read one inside it would be a round trip of its own. A statement that takes more than the
+        seconds, or than the deadline, ends it with OverdueError: those after it are not answered.
+        """
+        milliseconds = None if seconds is None else str(max(1, int(seconds * 1000)))
+        with translated_errors():
+            async with self._pool.connection() as connection, connection.pipeline():
+                if one_snapshot:
+                    await connection.execute(QUERIES["hold_snapshot"])
+                await self._bind(connection, tenant_id, milliseconds)
+                yield connection
+
+    @asynccontextmanager
+    async def transaction(self, tenant_id: int | None, *, pipelined: bool = True) -> AsyncIterator[Connection]:
+        """Write as a tenant; leaving the block without an error means that the write is durable."""
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                watch = CommitWatch()
+                connection.add_notice_handler(watch.notice)
+                try:
+                    async with connection.pipeline() if pipelined else unpipelined():
+                        await connection.execute(QUERIES["begin"])
+                        await self._bind(connection, tenant_id, None if pipelined else LOAD_MILLISECONDS)
+                        yield connection
+                        ending = await connection.execute(QUERIES["commit"])
+                finally:
+                    connection.remove_notice_handler(watch.notice)
+                if watch.doubtful or ending.statusmessage != "COMMIT":
+                    raise UnavailableError("The write was not confirmed by every standby; try again.")
+
+    async def _bind(self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None) -> None:
+        tenant = "" if tenant_id is None else str(tenant_id)
+        limit = milliseconds or self.milliseconds
+        await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": limit})
+
+
+async def commit_at_once(connection: AsyncConnection[Any]) -> None:
+    """Let no statement wait for its commit: whoever is stopped in between would hold locks for as long."""
+    await connection.set_autocommit(True)
+
+
+class CommitWatch:
+    """Notice a commit that was answered although a standby never confirmed it."""
+
+    def __init__(self) -> None:
+        self.doubtful = False
+
+    def notice(self, diagnostic: errors.Diagnostic) -> None:
+        """Remember the warning that a cancelled wait for replication leaves behind."""
+        if diagnostic.sqlstate == "01000" and "synchronous replication" in (diagnostic.message_primary or ""):
+            self.doubtful = True
+
+
+@asynccontextmanager
+async def unpipelined() -> AsyncIterator[None]:
+    """Stand in for a pipeline where COPY needs the connection to itself."""
+    yield
+
+
+async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
+    """Look the pgvector types up once, for all connections to come."""
+    try:
+        async with await AsyncConnection.connect(dsn, autocommit=True, **PATIENCE) as connection:
+            vector = await TypeInfo.fetch(connection, "vector")
+            halfvec = await TypeInfo.fetch(connection, "halfvec")
+            sparsevec = await TypeInfo.fetch(connection, "sparsevec")
+    except psycopg.OperationalError as problem:
+        raise SetupError(f"PostgreSQL does not answer at RECOLLECT_DATABASE_URL ({type(problem).__name__}).") from None
+    if vector is None or halfvec is None or sparsevec is None:
+        raise SetupError("This database has no pgvector 0.8: run `recollect migrate` first.")
+    return vector, halfvec, sparsevec
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn the driver's errors into ours; their texts may quote content and stay behind."""
+    try:
+        yield
+    except AWAY as problem:
+        kind = OverdueError if is_overdue(problem) else UnavailableError
+        raise kind(f"The database is not available ({describe(problem)}); try again.") from None
+    except UNKNOWN as problem:
+        if OF_SPACE.search(problem.diag.message_primary or ""):
+            raise UnavailableError(f"The embedding space was dropped ({describe(problem)}); try again.") from None
+        raise SchemaError(
+            f"The schema of the database does not fit this program ({describe(problem)}): run `recollect migrate`, or "
+            "update the program if the schema is newer."
+        ) from None
+    except (errors.UniqueViolation, errors.ExclusionViolation) as problem:
+        raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
+    except psycopg.DataError as problem:
+        raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None
+
+
+def is_overdue(problem: Exception) -> bool:
+    """Tell whether a time limit ended a statement: what stands behind it in a pipeline may complain instead."""
+    return isinstance(problem, errors.QueryCanceled) or isinstance(problem.__context__, errors.QueryCanceled)
+
+
+async def read_answered(read: Callable[[], Awaitable[Answer]]) -> Answer | None:
+    """Read an answer of a pipeline that was ended before its time; None if it ended before this was answered."""
+    try:
+        return await read()
+    except psycopg.ProgrammingError:
+        return None
+
+
+def describe(problem: Exception) -> str:
+    """Name an error by class and code only."""
+    state: Any = getattr(problem, "sqlstate", None)
+    return f"{type(problem).__name__} {state}" if state else type(problem).__name__

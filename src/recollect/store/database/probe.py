@@ -1,0 +1,102 @@
+"""Tell on a connection beside the pool whether the database answers, and whether its schema and our role fit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import psycopg
+from psycopg import errors
+
+from recollect.errors import SchemaError, SetupError, UnavailableError
+from recollect.store.database.migrate import JOB_ENGINE, job_engine_migrations, number_of, own_migrations
+from recollect.store.database.pool import Connection, load_queries, translated_errors
+from recollect.store.database.refusals import connect, reach
+
+QUERIES = load_queries(__file__)
+NOT_MIGRATED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
+UNREADABLE = "The database has no schema that this program can read: run `recollect migrate`."
+
+
+class Probe:
+    """A connection that serves no request, so that a busy pool does not keep it from telling."""
+
+    def __init__(self, dsn: str, connection: Connection) -> None:
+        self._dsn = dsn
+        self._connection = connection
+        self._turn = asyncio.Lock()
+        self._known = [step.name for step in (*own_migrations(), *job_engine_migrations())]
+
+    @classmethod
+    async def open(cls, dsn: str, wait_seconds: float = 0) -> Probe:
+        """Connect, or say why the database cannot be used; one that does not answer yet is waited for."""
+        probe = cls(dsn, await reach(dsn, wait_seconds=wait_seconds))
+        try:
+            await probe.check()
+            await probe.check_role()
+        except BaseException:
+            await probe.close()
+            raise
+        return probe
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._connection.close()
+
+    async def check(self) -> None:
+        """Raise UnavailableError unless the database answers, and SchemaError unless its schema fits this program."""
+        async with self._turn:
+            with translated_errors():
+                applied = await self._read_applied()
+        check_schema(self._known, applied)
+
+    async def _read_applied(self) -> dict[str, int | None]:
+        """Read which migrations the database has, over a new connection if the old one was lost."""
+        with suppress(psycopg.OperationalError):
+            return await read_applied(self._connection)
+        if not self._connection.closed:
+            raise UnavailableError("The database does not tell its schema; try again.")
+        self._connection = await connect(self._dsn)
+        return await read_applied(self._connection)
+
+    async def check_role(self) -> None:
+        """Raise SetupError if row-level security does not bind our role."""
+        with translated_errors():
+            row = await (await self._connection.execute(QUERIES["role"])).fetchone()
+        if row is not None and (row["passes"] or row["owns"]):
+            raise SetupError(
+                f"Row-level security does not bind the role {row['name']}, which is a superuser, has BYPASSRLS or owns "
+                "the tables: name the role recollect_service of deploy/roles.sql in RECOLLECT_DATABASE_URL."
+            )
+
+
+async def read_applied(connection: Connection) -> dict[str, int | None]:
+    """Read which migrations a database has, and which programs each of them admits."""
+    try:
+        answer = await connection.execute(QUERIES["applied"])
+    except NOT_MIGRATED:
+        raise SchemaError(UNREADABLE) from None
+    return {row["name"]: row["oldest_program"] for row in await answer.fetchall()}
+
+
+def check_schema(known: Sequence[str], applied: Mapping[str, int | None]) -> None:
+    """Compare the migrations that a program knows with those that a database has; raise SchemaError if it must not run.
+
+    A program is as old as its newest migration. One that the program does not know says how old a program may be.
+    """
+    missing = [name for name in known if name not in applied]
+    if missing:
+        raise SchemaError(
+            f"The schema of the database is older than this program, it lacks {len(missing)} migrations from "
+            f"{missing[0]} on: run `recollect migrate`."
+        )
+    program = max((number_of(name) for name in known if not name.startswith(JOB_ENGINE)), default=0)
+    for name in sorted(applied.keys() - set(known)):
+        if name.startswith(JOB_ENGINE):
+            continue
+        oldest = applied[name]
+        if (number_of(name) if oldest is None else oldest) > program:
+            raise SchemaError(
+                f"The schema of the database is newer than this program, which does not fit {name}: update the program."
+            )

@@ -1,0 +1,106 @@
+"""Connect to PostgreSQL, say in one sentence why it cannot be reached, and wait for one that is starting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
+
+from recollect.errors import SetupError
+from recollect.store.database.pool import PATIENCE, Connection, Wire
+
+LOG = logging.getLogger("recollect.database")
+SERVICE_VARIABLE, OWNER_VARIABLE = "RECOLLECT_DATABASE_URL", "RECOLLECT_OWNER_DATABASE_URL"
+PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason why no connection was made."""
+
+    code: str
+    signs: tuple[str, ...]
+    """Parts of the texts that tell it: libpq gives no SQLSTATE for a connection that was never made."""
+    sentence: str
+    lasting: bool = False
+    """True when waiting cannot help."""
+
+
+REFUSALS = (
+    Refusal(
+        "password",
+        ("password authentication failed", "no password supplied"),
+        "PostgreSQL at {place} refuses the role {role} or its password: correct them in {variable}.",
+        lasting=True,
+    ),
+    Refusal(
+        "role",
+        ('role "{role}" does not exist',),
+        "PostgreSQL at {place} has no role {role}: run deploy/roles.sql, or correct the user in {variable}.",
+        lasting=True,
+    ),
+    Refusal(
+        "database",
+        ('database "{database}" does not exist',),
+        "PostgreSQL at {place} has no database {database}: create it, or correct its name in {variable}.",
+        lasting=True,
+    ),
+    Refusal(
+        "starting",
+        ("the database system is", "consistent recovery state has not been yet reached"),
+        "PostgreSQL at {place} is still starting, recovering or stopping: try again when it accepts connections.",
+    ),
+    Refusal(
+        "host",
+        ("failed to resolve host", "could not translate host name"),
+        "The host name in {place} cannot be resolved: correct the host in {variable}.",
+    ),
+    Refusal(
+        "refused",
+        ("Connection refused", "No such file or directory"),
+        "PostgreSQL does not answer at {place}, nothing listens there: start it, or correct host and port in "
+        "{variable}.",
+    ),
+)
+OTHER = Refusal("unknown", (), "PostgreSQL does not answer at {place}, which {variable} names.")
+
+
+async def connect(dsn: str) -> Connection:
+    """Make one connection outside the pool; nothing is prepared on it, so a pooler in transaction mode is safe."""
+    return await Wire.connect(dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, **PATIENCE)
+
+
+async def reach(dsn: str, variable: str = SERVICE_VARIABLE, *, wait_seconds: float = 0) -> Connection:
+    """Connect; a PostgreSQL that does not answer yet is tried again for so many seconds."""
+    limit, told = time.monotonic() + wait_seconds, False
+    while True:
+        try:
+            return await connect(dsn)
+        except psycopg.OperationalError as problem:
+            refusal, names = find_refusal(str(problem), dsn)
+            if refusal.lasting or time.monotonic() >= limit:
+                raise SetupError(refusal.sentence.format(variable=variable, **names)) from None
+        except psycopg.ProgrammingError:
+            raise SetupError(f"{variable} cannot be read: write it as postgresql://role:password@host/name.") from None
+        if not told:
+            told = True
+            LOG.warning(json.dumps({"event": "database_awaited", "reason": refusal.code, "seconds": wait_seconds}))
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+def find_refusal(text: str, dsn: str) -> tuple[Refusal, dict[str, str]]:
+    """Find why a connection failed, and what the sentence about it names; never the password."""
+    given = conninfo_to_dict(dsn)
+    host, port = str(given.get("host") or "the local socket"), str(given.get("port") or 5432)
+    role = str(given.get("user") or "")
+    names = {"place": f"{host}:{port}", "role": role or "of this user", "database": str(given.get("dbname") or role)}
+    for refusal in REFUSALS:
+        if any(sign.format(**names) in text for sign in refusal.signs):
+            return refusal, names
+    return OTHER, names

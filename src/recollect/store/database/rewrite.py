@@ -1,0 +1,118 @@
+"""Rewrite every table that can hold content, so that what was erased leaves the data files too."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from psycopg import AsyncConnection, errors, sql
+from psycopg.rows import DictRow
+
+from recollect.store.database.ownership import owning
+from recollect.store.database.pool import load_queries
+
+QUERIES = load_queries(__file__)
+PATIENCE = 20
+"""How often a table is rewritten before what an open transaction still sees is given up on."""
+PAUSE_SECONDS = 0.5
+NUMBER = re.compile(r"\d+")
+COPIER = "copy_table_data"
+"""Which function of the server tells how many rows it copied: texts are in the server's language."""
+OLD_STATISTICS = 180_000
+NOT_ALLOWED = "this role may not; run it as a superuser"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table and its size on disk, indexes and large values included."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """What was rewritten, and what could not be, with the reason."""
+
+    tables: tuple[Table, ...]
+    left: tuple[tuple[str, str], ...]
+
+
+Report: TypeAlias = Callable[[Table], None]
+
+
+async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Scrubbed:
+    """Rewrite table after table, each locked meanwhile, then write a checkpoint; a dry run only lists them."""
+    left: list[tuple[str, str]] = []
+    async with owning(dsn) as connection:
+        rows = await (await connection.execute(QUERIES["tables"])).fetchall()
+        for row in rows:
+            table = Table(row["name"], row["bytes"])
+            if not dry_run and (problem := await rewrite(connection, row)):
+                left.append((table.name, problem))
+            report(table)
+        if not dry_run and (problem := await write_checkpoint(connection)):
+            left.append(("checkpoint", problem))
+    return Scrubbed(tuple(Table(row["name"], row["bytes"]) for row in rows), tuple(left))
+
+
+async def rewrite(connection: AsyncConnection[DictRow], table: DictRow) -> str:
+    """Rewrite one table and its samples; say why if something that was erased may be left of it."""
+    problem = "" if table["catalog"] else await forget_samples(connection, table["name"])
+    query = sql.SQL(QUERIES["rewrite_catalog" if table["catalog"] else "rewrite"])
+    name = sql.SQL(".").join(sql.Identifier(part) for part in table["name"].strip('"').split("."))
+    kept = 0
+    for _ in range(PATIENCE):
+        notices = Notices()
+        connection.add_notice_handler(notices.add)
+        try:
+            await connection.execute(query.format(table=name))
+        except errors.InsufficientPrivilege:
+            return NOT_ALLOWED
+        finally:
+            connection.remove_notice_handler(notices.add)
+        if notices.refused:
+            return NOT_ALLOWED
+        if not (kept := notices.kept):
+            return problem
+        # A transaction that began before the erasure still sees what was erased: it goes with the next rewriting.
+        await asyncio.sleep(PAUSE_SECONDS)
+    return f"{kept} erased rows are still seen by an open transaction, a standby or a slot"
+
+
+async def forget_samples(connection: AsyncConnection[DictRow], name: str) -> str:
+    """Forget what the planner sampled of a table's columns."""
+    old = connection.info.server_version < OLD_STATISTICS
+    try:
+        await connection.execute(QUERIES["forget_samples_before_18" if old else "forget_samples"], {"name": name})
+    except errors.InsufficientPrivilege:
+        return f"samples of its columns are kept in pg_statistic: {NOT_ALLOWED}"
+    return ""
+
+
+async def write_checkpoint(connection: AsyncConnection[DictRow]) -> str:
+    """Let the files that were replaced go now and not at the next checkpoint."""
+    try:
+        await connection.execute(QUERIES["checkpoint"])
+    except errors.InsufficientPrivilege:
+        return "the replaced files go with the next checkpoint: this role may not ask for one"
+    return ""
+
+
+class Notices:
+    """What the server says while it rewrites a table."""
+
+    def __init__(self) -> None:
+        self.kept = 0
+        self.refused = False
+
+    def add(self, diagnostic: errors.Diagnostic) -> None:
+        """Read a warning, or how many erased rows were kept, which is the first number of the detail."""
+        if diagnostic.severity_nonlocalized == "WARNING":
+            self.refused = True
+        elif diagnostic.source_function == COPIER:
+            number = NUMBER.search(diagnostic.message_detail or "")
+            self.kept += int(number[0]) if number else 0

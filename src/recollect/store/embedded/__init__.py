@@ -1,0 +1,1 @@
+"""A PostgreSQL of our own, for those who have none."""

@@ -1,0 +1,270 @@
+"""One embedded PostgreSQL in a folder: made once, shared by processes, stopped by the last that uses it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from psycopg.conninfo import make_conninfo
+
+from recollect.errors import SetupError, UnavailableError
+from recollect.store.embedded.account import Account, choose_account, reachable_programs
+from recollect.store.embedded.postmaster import PORT, Postmaster
+
+SMALL_MACHINE: Mapping[str, str] = MappingProxyType(
+    {
+        "shared_buffers": "256MB",
+        "max_connections": "200",
+        "max_wal_size": "2GB",
+        "wal_level": "replica",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+        "log_line_prefix": "%m [%p] ",
+        # What people said must not reach the log: neither statements, nor parameters, nor error texts.
+        "log_min_messages": "log",
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
+        "log_parameter_max_length": "0",
+        "log_parameter_max_length_on_error": "0",
+    }
+)
+_OWN_SETTINGS = frozenset({"listen_addresses", "port", "unix_socket_directories", "unix_socket_permissions"})
+_LONGEST_SOCKET_FOLDER = 80
+_PAUSE = 0.02
+
+
+class Membership:
+    """One user's place among the users of a cluster, kept as locks that the system drops when it dies."""
+
+    def __init__(self, folder: Path, account: Account) -> None:
+        self._folder = folder
+        self._account = account
+        self._joined: int | None = None
+        self._process = 0
+
+    @contextlib.contextmanager
+    def turn(self, deadline: float) -> Iterator[None]:
+        """Hold the right to start or stop the server; one at a time has it."""
+        descriptor = self._account.open(self._folder / "turn.lock")
+        try:
+            while not _try_lock(descriptor):
+                if time.monotonic() > deadline:
+                    raise UnavailableError(f"somebody is still starting or stopping {self._folder}")
+                time.sleep(_PAUSE)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def joined(self) -> bool:
+        """Tell whether this very process has joined; a fork of one that did has not."""
+        return self._joined is not None and self._process == os.getpid()
+
+    def join(self) -> None:
+        """Become one of the users."""
+        if not self.joined():
+            self.leave()
+            self._joined, self._process = self._account.open(self._folder / "users.lock"), os.getpid()
+            fcntl.flock(self._joined, fcntl.LOCK_SH)
+
+    def alone(self) -> bool:
+        """Tell whether nobody else has joined; only for who has the turn, so that nobody joins meanwhile."""
+        if self._joined is None:
+            return False
+        alone = _try_lock(self._joined)
+        fcntl.flock(self._joined, fcntl.LOCK_SH)
+        return alone
+
+    def leave(self) -> None:
+        """Be no user any more; closing, unlike unlocking, leaves the lock of a forking parent alone."""
+        if self._joined is not None:
+            os.close(self._joined)
+            self._joined = None
+
+
+class Cluster:
+    """An embedded PostgreSQL; without `port` it is reachable only by a socket private to its user."""
+
+    def __init__(self, data: Path, port: int | None = None, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        if taken := _OWN_SETTINGS & settings.keys():
+            raise SetupError(f"the cluster itself sets {', '.join(sorted(taken))}; use `port` to listen on TCP")
+        self.data = Path(data).expanduser().resolve()
+        self.port = port
+        self._settings = {**SMALL_MACHINE, **settings}
+        self._account = choose_account()
+        self._directory = self.data / "postgres"
+        self._server = Postmaster(self._directory, self.data / "server.log", self._account)
+        mark = sha256(str(self.data).encode()).hexdigest()[:8]
+        self._sockets = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{mark}"
+        self._membership = Membership(self.data, self._account)
+
+    def start(self, timeout: float = 120) -> Self:
+        """Make the cluster if it is new, start or adopt its server, and wait until it answers."""
+        deadline = time.monotonic() + timeout
+        self._prepare_folder()
+        with self._membership.turn(deadline):
+            self._membership.join()
+            try:
+                self._bring_up(deadline)
+            except BaseException:
+                self._remove_sockets()
+                self._membership.leave()
+                raise
+        return self
+
+    def stop(self, timeout: float = 60) -> None:
+        """Leave the cluster; the last one out stops the server."""
+        if self._membership.joined():
+            deadline = time.monotonic() + timeout
+            with self._membership.turn(deadline):
+                if self._membership.alone():
+                    self._server.halt(deadline)
+                    self._remove_sockets()
+                self._membership.leave()
+
+    def kill(self) -> None:
+        """End every process of the server at once, as a power cut would; start() recovers."""
+        self._server.kill()
+
+    def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
+        """Say how to connect: by TCP with the password if a port was given, else by the socket."""
+        if self.port is None:
+            folder, number = self._server.socket()
+            place = str(folder or self._sockets)
+            return make_conninfo(host=place, port=number, dbname=database, user=user)
+        # Other roles have passwords of their own, or none.
+        password = (self.data / "password").read_text().strip() if user == "postgres" else None
+        return make_conninfo(host="127.0.0.1", port=self.port, dbname=database, user=user, password=password)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _bring_up(self, deadline: float) -> None:
+        wanted = self._configuration()
+        if self._server.answers():
+            if self._written_configuration() == wanted:
+                return
+            if not self._membership.alone():
+                self._accept_running()
+                return
+            self._server.halt(deadline)
+        launched = False
+        while not self._server.answers():
+            if launched and self._server.failed():
+                raise SetupError(f"PostgreSQL in {self.data} did not start\n{self._server.tail()}")
+            if time.monotonic() > deadline:
+                raise UnavailableError(f"PostgreSQL in {self.data} does not answer yet\n{self._server.tail()}")
+            if not launched and not self._server.processes():
+                self._launch(wanted)
+                launched = True
+            time.sleep(_PAUSE)
+
+    def _launch(self, configuration: str) -> None:
+        programs = reachable_programs(self._account, self.data)
+        if not self._directory.exists():
+            self._create(programs)
+        self._prepare_sockets()
+        self._account.write(self._directory / "recollect.conf", configuration)
+        self._server.launch(programs)
+
+    def _create(self, programs: Path) -> None:
+        # Made under another name, so that an initdb cut short is never taken for a cluster.
+        draft = self._directory.with_suffix(".part")
+        if draft.exists():
+            shutil.rmtree(draft)
+        password = self.data / "password"
+        self._account.write(password, secrets.token_urlsafe(32) + "\n")
+        done = self._account.run(
+            *(programs / "initdb", "-D", draft, "--username=postgres", f"--pwfile={password}"),
+            *("--auth-local=trust", "--auth-host=scram-sha-256"),
+            *("--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums", "--no-instructions"),
+        )
+        if done.returncode:
+            raise SetupError(f"initdb could not make {self._directory}\n{done.stdout[-2000:]}")
+        main = draft / "postgresql.conf"
+        self._account.write(main, main.read_text() + "\ninclude 'recollect.conf'\n")
+        draft.rename(self._directory)
+
+    def _configuration(self) -> str:
+        own = {
+            "listen_addresses": "" if self.port is None else "127.0.0.1",
+            "port": str(PORT if self.port is None else self.port),
+            "unix_socket_directories": str(self._sockets),
+            "unix_socket_permissions": "0700",
+        }
+        return "".join(f"{name} = {_quote(value)}\n" for name, value in {**self._settings, **own}.items())
+
+    def _written_configuration(self) -> str:
+        with contextlib.suppress(OSError):
+            return (self._directory / "recollect.conf").read_text()
+        return ""
+
+    def _accept_running(self) -> None:
+        # Others use the server as it is; only a missing port would make it useless here.
+        _, number = self._server.socket()
+        if self.port not in {None, number}:
+            raise SetupError(f"{self.data} is already served without port {self.port}; stop its other users first")
+
+    def _prepare_folder(self) -> None:
+        try:
+            self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            strange = any(self.data.iterdir()) and not (self.data / "turn.lock").exists()
+        except OSError as error:
+            raise SetupError(f"cannot use {self.data} as data folder: {error}") from error
+        if strange:
+            raise SetupError(f"{self.data} holds other files; choose an empty or new folder")
+        self._account.claim(self.data)
+        closed = self._account.closed_folder(self.data)
+        if closed is not None:
+            raise SetupError(
+                f"{closed} is closed to {self._account.name}, the user that runs PostgreSQL: choose a data "
+                f"folder outside it (RECOLLECT_DATA_DIR), or open it with `chmod o+x {closed}`"
+            )
+
+    def _prepare_sockets(self) -> None:
+        if len(str(self._sockets)) > _LONGEST_SOCKET_FOLDER:
+            raise SetupError(f"{self._sockets} is too long for a socket; set TMPDIR to a shorter folder")
+        self._sockets.mkdir(mode=0o700, exist_ok=True)
+        self._account.claim(self._sockets)
+
+    def _remove_sockets(self) -> None:
+        # A folder in which a server still listens, or one of somebody else, is not empty or not ours to remove.
+        with contextlib.suppress(OSError):
+            if self._sockets.lstat().st_uid == self._account.uid:
+                self._sockets.rmdir()
+
+
+def default_data_dir() -> Path:
+    """Say where the embedded PostgreSQL lives unless told otherwise."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/recollect")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "recollect"
+
+
+def _quote(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
+    return f"'{escaped}'"
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

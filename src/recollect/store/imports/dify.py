@@ -1,0 +1,176 @@
+"""Read a Dify database, whatever its age, from one snapshot that nothing can write to; and see what is here of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncConnection, IsolationLevel, errors, sql
+from psycopg.rows import DictRow, dict_row
+
+from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.threads import NIL
+from recollect.core.imports.dify import Exchange, File, Outline, Talk
+from recollect.errors import SetupError, UnavailableError
+from recollect.models.imports import DifyImport
+from recollect.models.service import Scope
+from recollect.store.database.pool import PATIENCE, Database, describe, load_queries
+from recollect.store.service.scopes import names
+
+QUERIES = load_queries(__file__)
+NEEDED = {
+    "conversations": {"id", "app_id", "mode", "name", "inputs", "from_source", "from_end_user_id", "from_account_id"},
+    "messages": {"id", "conversation_id", "query", "answer", "answer_tokens", "created_at"},
+}
+OPTIONAL = ("message_files", "end_users", "upload_files")
+AT_ONCE = 200
+"""How many conversations are fetched from the server at a time."""
+NOTHING = sql.SQL("null")
+Snapshot = AsyncConnection[DictRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much of Dify's there is to bring over."""
+
+    conversations: int
+    turns: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One snapshot of a Dify database, and the columns that its version has."""
+
+    snapshot: Snapshot
+    columns: Mapping[str, frozenset[str]]
+
+    async def count(self, wanted: DifyImport) -> Totals:
+        """Count what is wanted."""
+        with asked():
+            found = await (await self.snapshot.execute(QUERIES["count"], choose(wanted))).fetchone()
+            files = None
+            if self.columns["message_files"]:
+                files = await (await self.snapshot.execute(QUERIES["count_files"], choose(wanted))).fetchone()
+        assert found is not None  # noqa: S101 - counts always return their row
+        return Totals(found["conversations"], found["turns"], files["files"] if files else 0)
+
+    async def conversations(self, wanted: DifyImport) -> AsyncIterator[list[Talk]]:
+        """Read conversations, the oldest first, some at a time."""
+        ends = {"id", "session_id"} <= self.columns["end_users"]
+        query = sql.SQL(QUERIES["conversations"]).format(
+            is_deleted=self._column("conversations", "talk", "is_deleted"),
+            invoke_from=self._column("conversations", "talk", "invoke_from"),
+            session=sql.SQL(QUERIES["session"]) if ends else NOTHING,
+        )
+        async with self.snapshot.cursor(name="conversations") as cursor:
+            with asked():
+                await cursor.execute(query, choose(wanted))
+            while True:
+                with asked():
+                    rows = await cursor.fetchmany(AT_ONCE)
+                if not rows:
+                    return
+                yield [Talk(**row) for row in rows]
+
+    async def outlines(self, conversation: str) -> list[Outline]:
+        """Read how the messages of a conversation follow each other, the oldest first."""
+        # Where there is no such column, every row is from before there were branches.
+        stated = sql.SQL("turn.parent_message_id::text")
+        parent = stated if "parent_message_id" in self.columns["messages"] else sql.Literal(NIL)
+        query = sql.SQL(QUERIES["outlines"]).format(parent_message_id=parent)
+        with asked():
+            found = await self.snapshot.execute(query, {"conversation": conversation})
+            return [Outline(**row) for row in await found.fetchall()]
+
+    async def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
+        """Read questions and answers by id, no further than they can be kept."""
+        query = sql.SQL(QUERIES["exchanges"]).format(
+            status=self._column("messages", "turn", "status"), error=self._column("messages", "turn", "error")
+        )
+        with asked():
+            found = await self.snapshot.execute(query, {"ids": [*map(UUID, ids)], "longest": LONGEST_MESSAGE})
+            return {row["id"]: Exchange(**row) for row in await found.fetchall()}
+
+    async def files(self, ids: Sequence[str]) -> dict[str, list[File]]:
+        """Read the files of messages, in the order in which they came."""
+        read: dict[str, list[File]] = {}
+        if not self.columns["message_files"]:
+            return read
+        query = sql.SQL(QUERIES["files"]).format(
+            transfer_method=self._column("message_files", "file", "transfer_method"),
+            belongs_to=self._column("message_files", "file", "belongs_to"),
+            name=sql.SQL(QUERIES["name"]) if {"id", "name"} <= self.columns["upload_files"] else NOTHING,
+        )
+        with asked():
+            found = await self.snapshot.execute(query, {"ids": [*map(UUID, ids)]})
+            for row in await found.fetchall():
+                read.setdefault(row["message"], []).append(File(**row))
+        return read
+
+    def _column(self, table: str, called: str, column: str) -> sql.Composable:
+        """Name a column that this version has, or say that there is nothing."""
+        return sql.Identifier(called, column) if column in self.columns[table] else NOTHING
+
+
+@asynccontextmanager
+async def open_source(dsn: str) -> AsyncIterator[Source]:
+    """Open a snapshot of a Dify database that is read and never written to."""
+    try:
+        snapshot = await Snapshot.connect(dsn, row_factory=dict_row, client_encoding="utf8", **PATIENCE)
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as problem:
+        raise SetupError(
+            f"Dify's PostgreSQL does not answer at this DSN ({type(problem).__name__}): "
+            "give postgresql://user@host:port/database, and the password in PGPASSWORD."
+        ) from None
+    async with snapshot:
+        await snapshot.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+        await snapshot.set_read_only(True)
+        yield Source(snapshot, await read_columns(snapshot))
+
+
+async def read_columns(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """Learn which columns this version of Dify has and this role may read."""
+    tables = [*NEEDED, *OPTIONAL]
+    with asked():
+        found = await (await snapshot.execute(QUERIES["columns"], {"tables": tables})).fetchall()
+    columns = {table: frozenset(row["column_name"] for row in found if row["table_name"] == table) for table in tables}
+    missing = [f"{table}.{name}" for table, needed in NEEDED.items() for name in sorted(needed - columns[table])]
+    if missing:
+        raise SetupError(
+            "This is no Dify database, or this role may not read it. It lacks " + ", ".join(missing[:4]) + "."
+        )
+    return columns
+
+
+def choose(wanted: DifyImport) -> dict[str, object]:
+    """Give the parameters by which queries tell what is wanted; Dify's times have no zone and mean UTC."""
+    since = wanted.since.astimezone(UTC).replace(tzinfo=None) if wanted.since else None
+    return {"app": wanted.app, "since": since}
+
+
+@contextmanager
+def asked() -> Iterator[None]:
+    """Say what to do where Dify's database gives no answer."""
+    try:
+        yield
+    except errors.InsufficientPrivilege:
+        raise SetupError(
+            "This role may not read Dify's tables: grant it select on conversations, messages, message_files, "
+            "end_users and upload_files."
+        ) from None
+    except psycopg.Error as problem:
+        raise UnavailableError(
+            f"Dify's database gave no answer ({describe(problem)}); run the import again: it goes on where it stopped."
+        ) from None
+
+
+async def mark_answered(database: Database, scope: Scope, conversation: str, ids: Sequence[UUID]) -> None:
+    """Take questions for settled whose answer has come."""
+    parameters = {**names(scope), "conversation": conversation, "ids": list(ids)}
+    async with database.transaction(scope.tenant_id) as connection:
+        await connection.execute(QUERIES["answered"], parameters)

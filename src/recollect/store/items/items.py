@@ -1,0 +1,243 @@
+"""Write and read the items of one scope."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import Vector
+from psycopg import AsyncCursor, sql
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.core.items.rules import (
+    CLOSING,
+    before_gap,
+    bound_paths,
+    decode_path,
+    encode_path,
+    match_suffix,
+    match_under,
+    prepare_where,
+)
+from recollect.core.items.writes import Name, Outcome, Standing
+from recollect.core.memories.vectors import unit_vector
+from recollect.core.text.terms import analyse_cue, hash_term, slot_of
+from recollect.errors import InvalidInputError
+from recollect.models.items import FindItems, FoundItem, Item, ListPaths, Path
+from recollect.models.memories import JSON, Embedding
+from recollect.models.service import Scope
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
+from recollect.store.memories.memories import forget_held
+from recollect.store.service.scopes import Place, names
+
+QUERIES = load_queries(__file__)
+TOO_LARGE = (
+    "The values are too large to be answered so many at once: ask for fewer, by a lower limit or in several calls."
+)
+
+
+class Named:
+    """The items of some names, read once for all who ask for one of them."""
+
+    def __init__(self, asked: AsyncCursor[DictRow]) -> None:
+        self._asked = asked
+        self._found: dict[Name, Item] | None = None
+
+    async def read(self, name: Name, *, vector: bool = False) -> Item | None:
+        """Read the item of one name, if there is one, and its own vector if that is wanted."""
+        if self._found is None:
+            items = [to_item(row) for row in await self._asked.fetchall()]
+            self._found = {(item.path, item.key): item for item in items}
+        found = self._found.get(name)
+        return found if found is None or vector else replace(found, embedding=())
+
+
+async def ask_named(
+    connection: Connection, scope: Scope, wanted: Collection[Name], largest: int, *, vectors: bool = False
+) -> Named:
+    """Ask for the items of some names, and for their own vectors if any are wanted."""
+    return Named(
+        await connection.execute(
+            QUERIES["named"], names(scope) | spell(wanted) | {"vectors": vectors, "largest": largest}
+        )
+    )
+
+
+async def ask_standing(connection: Connection, scope: Scope, wanted: Collection[Name]) -> AsyncCursor[DictRow]:
+    """Ask what stands under some names of a scope that is locked, without what it holds."""
+    return await connection.execute(QUERIES["standing"], names(scope) | spell(wanted))
+
+
+async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Name, Standing]]:
+    """Read the answer to `ask_standing`, with the moment that the write counts as."""
+    rows = await asked.fetchall()
+    standing = {
+        (decode_path(row["path"]), row["key"]): Standing(row["revision"], row["created_at"], row["memory_id"])
+        for row in rows
+        if row["path"] is not None
+    }
+    return rows[0]["last_written_at"], standing
+
+
+async def ask_newest(connection: Connection, scope: Scope, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
+    """Ask for the items under a path, the newest first."""
+    return await connection.execute(QUERIES["newest"], names(scope) | narrow(find, largest))
+
+
+async def ask_own(
+    connection: Connection, scope: Scope, find: FindItems, largest: int, embedding: Embedding
+) -> AsyncCursor[DictRow]:
+    """Ask for the items whose own vectors are nearest to one of as many dimensions."""
+    vector = {"vector": Vector(unit_vector(embedding, len(embedding))), "dimensions": len(embedding)}
+    return await connection.execute(QUERIES["own"], names(scope) | narrow(find, largest) | vector)
+
+
+async def ask_nearest(
+    connection: Connection, place: Place, find: FindItems, largest: int, vector: NDArray[np.float32]
+) -> AsyncCursor[DictRow]:
+    """Ask for the items whose memories are nearest to a vector of the active space."""
+    assert place.space is not None  # noqa: S101 - whoever has a vector has its space
+    query = sql.SQL(QUERIES["nearest"]).format(
+        vectors=vectors_table(place.space.id),
+        type=vector_type(place.space),
+        dimensions=sql.Literal(place.space.dimensions),
+    )
+    parameters = narrow(find, largest) | {"scope_id": place.scope_id, "vector": to_vector(place.space, vector)}
+    return await connection.execute(query, parameters)
+
+
+async def ask_wording(connection: Connection, place: Place, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
+    """Ask for the items whose memories share words with a text."""
+    scope_id = place.scope_id or 0
+    terms = analyse_cue(find.text)
+    words = {
+        "scope_id": scope_id,
+        "terms": [hash_term(scope_id, term) for term in terms],
+        "slots": [slot_of(term) for term in terms],
+        "memory_count": place.memory_count,
+    }
+    return await connection.execute(QUERIES["wording"], narrow(find, largest) | words)
+
+
+async def read_found(asked: AsyncCursor[DictRow]) -> tuple[FoundItem, ...]:
+    """Read which items were found, in their order."""
+    return tuple(FoundItem(to_item(row), row["score"]) for row in await asked.fetchall())
+
+
+async def ask_paths(connection: Connection, scope: Scope, listing: ListPaths) -> AsyncCursor[DictRow]:
+    """Ask for the paths that hold items."""
+    first, beyond = bound_paths(before_gap(tuple(listing.under)))
+    parameters = {
+        "first": first,
+        "beyond": beyond,
+        "under": match_under(tuple(listing.under)),
+        "suffix": match_suffix(tuple(listing.suffix)),
+        "depth": listing.depth,
+        "closing": CLOSING,
+        "limit": listing.limit,
+        "offset": listing.offset,
+    }
+    return await connection.execute(QUERIES["paths"], names(scope) | parameters)
+
+
+async def read_paths(asked: AsyncCursor[DictRow]) -> tuple[Path, ...]:
+    """Read the answer to `ask_paths`."""
+    return tuple(decode_path(row["path"]) for row in await asked.fetchall())
+
+
+async def write(
+    connection: Connection,
+    scope: Scope,
+    scope_id: int,
+    outcome: Outcome,
+    embeddings: Mapping[Name, Embedding | None],
+) -> None:
+    """Write what a batch came to, in a scope that is locked; what was remembered by the old is forgotten with them."""
+    if outcome.kept:
+        await connection.execute(QUERIES["store"], {"scope_id": scope_id, **describe(outcome.kept, embeddings)})
+    if outcome.dropped:
+        await connection.execute(QUERIES["drop"], {"scope_id": scope_id, **spell(outcome.dropped)})
+    if outcome.forgotten:
+        # Last, when no item is tied to these memories any more: it would go with them.
+        await forget_held(connection, scope, outcome.forgotten)
+
+
+async def ask_outcome(connection: Connection, scope: Scope, key: str) -> AsyncCursor[DictRow]:
+    """Ask what the batch of an idempotency key came to."""
+    return await connection.execute(QUERIES["outcome"], names(scope) | {"idempotency_key": key})
+
+
+async def read_outcome(asked: AsyncCursor[DictRow]) -> list[JSON]:
+    """Read the answer to `ask_outcome`."""
+    row = await asked.fetchone()
+    noted: list[JSON] = (row["outcome"] or []) if row else []
+    return noted
+
+
+async def settle(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
+    """Note what the batch of an idempotency key came to."""
+    parameters = {"scope_id": scope_id, "idempotency_key": key, "outcome": Jsonb(list(noted))}
+    await connection.execute(QUERIES["settle"], parameters)
+
+
+def spell(wanted: Collection[Name]) -> dict[str, object]:
+    """Give the parameters by which queries know names."""
+    return {"paths": [encode_path(path) for path, _ in wanted], "keys": [key for _, key in wanted]}
+
+
+def narrow(find: FindItems, largest: int) -> dict[str, object]:
+    """Give the parameters by which queries know what is looked for."""
+    first, beyond = bound_paths(tuple(find.under))
+    conditions = prepare_where(find.where)
+    return {
+        "first": first,
+        "beyond": beyond,
+        "fields": [condition.field for condition in conditions],
+        "operators": [condition.operator for condition in conditions],
+        "operands": [Jsonb(condition.operand) for condition in conditions],
+        "limit": find.limit,
+        "offset": find.offset,
+        "largest": largest,
+    }
+
+
+def describe(kept: Mapping[Name, Item], embeddings: Mapping[Name, Embedding | None]) -> dict[str, object]:
+    """Give the parameters by which items are stored."""
+    rows = [*kept.values()]
+    return {
+        **spell(kept),
+        "values": [Jsonb(dict(item.value)) for item in rows],
+        "texts": [item.text for item in rows],
+        "embeddings": [
+            None if embedding is None else Vector(unit_vector(embedding, len(embedding)))
+            for embedding in (embeddings.get(name) for name in kept)
+        ],
+        "memory_ids": [item.memory_id for item in rows],
+        "revisions": [item.revision for item in rows],
+        "beginnings": [item.created_at for item in rows],
+        "updates": [item.updated_at for item in rows],
+    }
+
+
+def to_item(row: DictRow) -> Item:
+    """Turn a row into an item."""
+    if row["value"] is None:
+        raise InvalidInputError(TOO_LARGE)
+    memory_id: UUID | None = row["memory_id"]
+    return Item(
+        path=decode_path(row["path"]),
+        key=row["key"],
+        value=row["value"],
+        text=row["text"],
+        memory_id=memory_id,
+        revision=row["revision"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        embedding=tuple(row.get("numbers") or ()),
+    )

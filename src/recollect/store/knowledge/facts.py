@@ -1,0 +1,262 @@
+"""Store and read facts in two times, and what was known at a moment of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import DictRow
+
+from recollect.core.text.names import normalise_predicate
+from recollect.models.knowledge import Fact, Span
+from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.service import Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories import embeddings
+from recollect.store.memories.memories import Source
+from recollect.store.service import jobs
+from recollect.store.service.scopes import BEGINNING, names
+
+QUERIES = load_queries(__file__)
+FADED = "faded"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A believed version of a fact, with its memory."""
+
+    fact: Fact
+    id: UUID
+    memory: NewMemory
+    """What a further version says as well."""
+    trust: int
+    withheld: str
+    hidden: bool
+    """Whether nobody can see it: it rests on a deleted conversation, or waits to be made anew."""
+    every_id: frozenset[UUID]
+    """The ids of all versions of the fact, where lineages were asked for."""
+
+    @property
+    def source(self) -> Source:
+        """Give it as a memory that evidence can name."""
+        return Source(self.id, self.trust, 0)
+
+    def is_named(self, name: UUID) -> bool:
+        """Tell whether an id is that of the fact or of one of its versions."""
+        return name == self.fact.id or name in self.every_id
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which believed versions to fetch: of pairs of subject and object, of subjects, of lineages."""
+
+    pairs: Sequence[tuple[UUID, UUID]] = ()
+    subjects: Sequence[UUID] = ()
+    lineages: Sequence[UUID] = ()
+    """Also named by any of their versions."""
+    newest: int | None = None
+    """Of each subject only so many that are not over, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which facts are asked for."""
+
+    entity: UUID | None = None
+    """Only facts that join it to something."""
+    predicate: str = ""
+    as_of: datetime | None = None
+    """As they were believed then; as they are now if None."""
+    at: datetime | None = None
+    """Only those that are true then; whatever was ever true if None."""
+
+
+async def fetch_versions(connection: Connection, scope_id: int, wanted: Wanted) -> list[Version]:
+    """Fetch what is believed now, hidden versions among them."""
+    parameters = {
+        "scope_id": scope_id,
+        "subjects": list(wanted.subjects),
+        "ones": [one for one, _ in wanted.pairs],
+        "others": [other for _, other in wanted.pairs],
+        "lineages": list(wanted.lineages),
+        "newest": wanted.newest,
+    }
+    found = await connection.execute(QUERIES["versions"], parameters)
+    return [to_version(row) for row in await found.fetchall()]
+
+
+async def fetch_facts(
+    connection: Connection,
+    scope_id: int,
+    *,
+    subjects: Sequence[UUID] = (),
+    lineages: Sequence[UUID] = (),
+    newest: int | None = None,
+) -> list[Fact]:
+    """Fetch the facts about some entities that are believed now and in sight, in the order they were written.
+
+    `newest` bounds them: of each subject only so many that are not over, the newest.
+    """
+    wanted = Wanted(subjects=subjects, lineages=lineages, newest=newest)
+    versions = await fetch_versions(connection, scope_id, wanted)
+    return [version.fact for version in versions if not version.hidden]
+
+
+async def store(connection: Connection, scope_id: int, facts: Sequence[tuple[UUID, Fact]], moment: datetime) -> None:
+    """Write beliefs beside memories that exist in this transaction, each under its memory's id."""
+    parameters = {
+        "scope_id": scope_id,
+        "moment": moment,
+        "ids": [identity for identity, _ in facts],
+        "lineages": [fact.id for _, fact in facts],
+        "versions": [fact.version for _, fact in facts],
+        "subjects": [fact.subject for _, fact in facts],
+        "predicates": [normalise_predicate(fact.predicate) for _, fact in facts],
+        "objects": [fact.object for _, fact in facts],
+        "starts": [fact.span.valid_at for _, fact in facts],
+        "ends": [fact.span.invalid_at for _, fact in facts],
+    }
+    await connection.execute(QUERIES["store"], parameters)
+
+
+async def supersede(connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime) -> None:
+    """Stop believing versions."""
+    await connection.execute(QUERIES["supersede"], {"scope_id": scope_id, "ids": list(ids), "moment": moment})
+
+
+async def add_evidence(connection: Connection, scope_id: int, pairs: Sequence[tuple[UUID, UUID]]) -> None:
+    """Note what else says the same as versions that are there already."""
+    if pairs:
+        parameters = {
+            "scope_id": scope_id,
+            "memory_ids": [memory_id for memory_id, _ in pairs],
+            "source_ids": [source_id for _, source_id in pairs],
+        }
+        await connection.execute(QUERIES["add_evidence"], parameters)
+
+
+async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence[tuple[UUID, UUID]]) -> None:
+    """Give further versions the vectors of those whose place they take; what there is none for is put off to a job."""
+    if not heirs:
+        return
+    parameters = {"scope_id": scope_id, "heirs": [heir for heir, _ in heirs], "elders": [elder for _, elder in heirs]}
+    row = await (await connection.execute(QUERIES["inherit"], parameters)).fetchone()
+    if row is not None and row["waiting"]:
+        await embeddings.add_pending(connection, scope_id, row["waiting"])
+        await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+
+
+async def withhold(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Take versions that are over, or not believed any more, out of every index that recall reads."""
+    if ids:
+        await connection.execute(QUERIES["withhold"], {"scope_id": scope_id, "ids": list(ids)})
+
+
+async def page(
+    database: Database, scope: Scope, bounds: Bounds, cursor: UUID | None = None, limit: int = 50
+) -> list[Fact]:
+    """Fetch facts after a cursor, in the order they were written."""
+    return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit, "every_version": False})
+
+
+async def fetch_by_version(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Fact]:
+    """Fetch versions of facts by the ids of their memories."""
+    chosen = {"ids": list(ids), "every_version": True, "limit": len(ids)}
+    found = await read(database, scope, Bounds(), chosen)
+    return {fact.memory_id: fact for fact in found if fact.memory_id is not None}
+
+
+async def fetch_lineage(database: Database, scope: Scope, name: UUID, limit: int) -> list[Fact]:
+    """Fetch all versions of a fact that is named by its id or by any of its versions, oldest first."""
+    return await read(database, scope, Bounds(), {"lineage": name, "every_version": True, "limit": limit})
+
+
+async def read(database: Database, scope: Scope, bounds: Bounds, chosen: dict[str, object]) -> list[Fact]:
+    """Read facts of a scope."""
+    parameters: dict[str, object] = {
+        **names(scope),
+        "ids": None,
+        "lineage": None,
+        "cursor": BEGINNING,
+        "entity": bounds.entity,
+        "predicate": normalise_predicate(bounds.predicate) if bounds.predicate else "",
+        "as_of": bounds.as_of,
+        "at": bounds.at,
+    }
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], parameters | chosen)
+    return [to_fact(row) for row in await found.fetchall()]
+
+
+def to_fact(row: DictRow) -> Fact:
+    """Turn a row into a version of a fact."""
+    return Fact(
+        id=row["lineage"],
+        subject=row["subject_id"],
+        predicate=row["stated"] or row["predicate"],
+        object=row["object_id"],
+        text=row["content"],
+        span=Span(row["valid_at"], row["invalid_at"]),
+        created_at=row["created_at"],
+        superseded_at=row["superseded_at"],
+        version=row["version"],
+        memory_id=row["id"],
+        subject_name=row["subject"],
+        object_name=row["object"],
+    )
+
+
+def to_version(row: DictRow) -> Version:
+    """Turn a row into a believed version with its memory."""
+    memory = NewMemory(
+        content=row["content"],
+        kind=Kind.FACT,
+        speaker=row["speaker"],
+        importance=row["importance"],
+        triple=Triple(row["subject"], row["stated"], row["object"]),
+        keywords=tuple(row["keywords"]),
+        occurred_at=row["occurred_at"],
+        embedding_text=row["embedding_text"],
+        metadata=row["metadata"],
+        expires_at=row["expires_at"],
+    )
+    return Version(
+        to_fact(row),
+        row["id"],
+        memory,
+        row["trust"],
+        row["withheld"] or "",
+        row["hidden"],
+        frozenset(row["every_id"]),
+    )
+
+
+QUERIES = load_queries(__file__)
+CHUNK = 500
+"""So many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
+
+
+async def withhold_ended(database: Database, tenant_id: int) -> int:
+    """Withhold a tenant's facts that are over by now, a chunk at a time; return how many."""
+    total = 0
+    while taken := await withhold_chunk(database, tenant_id):
+        total += taken
+    return total
+
+
+async def withhold_chunk(database: Database, tenant_id: int) -> int:
+    """Withhold some facts that are over, and say how many."""
+    total = 0
+    async with database.transaction(tenant_id) as connection:
+        found = await (await connection.execute(QUERIES["ended"], {"limit": CHUNK})).fetchall()
+        ended: dict[int, list[UUID]] = {}
+        for row in found:
+            ended.setdefault(row["scope_id"], []).append(row["id"])
+        for scope_id, ids in ended.items():
+            await connection.execute(QUERIES["lock"], {"scope_id": scope_id})
+            withheld = await connection.execute(QUERIES["withhold"], {"scope_id": scope_id, "ids": ids})
+            counted = await withheld.fetchone()
+            total += counted["withheld"] if counted else 0
+    return total

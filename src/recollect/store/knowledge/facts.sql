@@ -1,0 +1,138 @@
+-- name: versions
+-- What is believed of pairs of entities and of lineages; a lineage is also named by any of its versions.
+with wanted as materialized (
+    select believed.id from unnest(%(subjects)s::uuid[]) as asked (subject)
+    cross join lateral (
+        select id from beliefs
+        where scope_id = %(scope_id)s and superseded_at is null and subject_id = asked.subject
+          and (%(newest)s::integer is null or invalid_at is null or invalid_at > now())
+        order by id desc
+        limit %(newest)s
+    ) believed
+    union
+    select believed.id from unnest(%(ones)s::uuid[], %(others)s::uuid[]) as pair (one, other)
+    cross join lateral (
+        select id from beliefs
+        where scope_id = %(scope_id)s and superseded_at is null and subject_id = pair.one and object_id = pair.other
+        offset 0
+    ) believed
+    union
+    select id from beliefs
+    where scope_id = %(scope_id)s and superseded_at is null and subject_id is not null and lineage = any (array(
+        select lineage from beliefs where scope_id = %(scope_id)s and id = any (%(lineages)s::uuid[])
+        union all
+        select unnest(%(lineages)s::uuid[])
+    ))
+)
+select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, valid_at, invalid_at,
+       beliefs.created_at, superseded_at, memories.content, memories.speaker, memories.importance, memories.subject,
+       memories.predicate as stated, memories.object, memories.keywords, memories.trust, memories.occurred_at,
+       memories.embedding_text, memories.metadata, memories.expires_at, memories.withheld,
+       coalesce(memories.withheld in ('deleted', 'stale'), false)
+           or ((select exists (
+               select from conversations
+               where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+           )) and rests_on_deleted(%(scope_id)s, beliefs.id)) as hidden,
+       case when cardinality(%(lineages)s::uuid[]) > 0 then array(
+           select id from beliefs every where every.scope_id = %(scope_id)s and every.lineage = beliefs.lineage
+       ) else '{}' end as every_id
+from wanted
+-- By key, one by one: of a joined list the planner does not know the length, and would compare all with all.
+cross join lateral (
+    select * from beliefs every
+    where every.scope_id = %(scope_id)s and every.id between wanted.id and wanted.id
+    order by every.id limit 1
+) beliefs
+cross join lateral (
+    select * from memories every
+    where every.scope_id = %(scope_id)s and every.id between wanted.id and wanted.id
+    order by every.id limit 1
+) memories
+order by beliefs.id
+
+-- name: supersede
+update beliefs set superseded_at = %(moment)s
+where scope_id = %(scope_id)s and id = any (%(ids)s) and superseded_at is null
+
+-- name: store
+insert into beliefs
+    (scope_id, id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at, created_at)
+select %(scope_id)s, id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at, %(moment)s
+from unnest(%(ids)s::uuid[], %(lineages)s::uuid[], %(versions)s::integer[], %(subjects)s::uuid[],
+            %(predicates)s::text[], %(objects)s::uuid[], %(starts)s::timestamptz[], %(ends)s::timestamptz[])
+    as given (id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at)
+
+-- name: add_evidence
+insert into evidence (scope_id, memory_id, source_id)
+select %(scope_id)s, memory_id, source_id
+from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
+on conflict do nothing
+
+-- name: inherit
+select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as waiting
+
+-- name: withhold
+select withhold_memories(%(scope_id)s, %(ids)s::uuid[], 'past')
+
+-- name: read
+-- Without a bound on belief, what is believed now; without one on the world, whatever was ever true.
+with place as (
+    select id as scope_id from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+)
+select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, valid_at, invalid_at,
+       beliefs.created_at, superseded_at, memories.content, memories.subject, memories.predicate as stated,
+       memories.object
+from beliefs
+cross join lateral (
+    select content, subject, predicate, object, withheld from memories
+    where memories.scope_id = beliefs.scope_id and memories.id between beliefs.id and beliefs.id
+    order by memories.id limit 1
+) memories
+where beliefs.scope_id = (select scope_id from place) and subject_id is not null
+  and (%(ids)s::uuid[] is null or beliefs.id = any (array(select unnest(%(ids)s::uuid[]))))
+  and (%(entity)s::uuid is null or beliefs.id = any (array(
+      select id from beliefs about where about.scope_id = (select scope_id from place) and subject_id = %(entity)s
+      union all
+      select id from beliefs about where about.scope_id = (select scope_id from place) and object_id = %(entity)s
+  )))
+  and (%(lineage)s::uuid is null or lineage = coalesce((
+      select about.lineage from beliefs about
+      where about.scope_id = (select scope_id from place) and about.id = %(lineage)s
+  ), %(lineage)s))
+  and (%(predicate)s = '' or beliefs.predicate = %(predicate)s)
+  and (
+      %(every_version)s
+      or case when %(as_of)s::timestamptz is null then superseded_at is null
+              else beliefs.created_at <= %(as_of)s and (superseded_at is null or superseded_at > %(as_of)s) end
+  )
+  and (
+      %(at)s::timestamptz is null
+      or ((valid_at is null or valid_at <= %(at)s) and (invalid_at is null or invalid_at > %(at)s))
+  )
+  and beliefs.id > %(cursor)s
+  and (memories.withheld is null or memories.withheld in ('archived', 'past', 'faded'))
+  and (
+      not (select exists (
+          select from conversations
+          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+      ))
+      or not rests_on_deleted(beliefs.scope_id, beliefs.id)
+  )
+order by beliefs.id
+limit %(limit)s
+
+-- name: ended
+-- Facts that were believed until their end and are still in the indexes.
+select beliefs.scope_id, beliefs.id from beliefs
+join memories on memories.scope_id = beliefs.scope_id and memories.id = beliefs.id
+where beliefs.scope_id between first_scope() and last_scope()
+  and beliefs.superseded_at is null and beliefs.invalid_at <= now() and memories.withheld is null
+order by beliefs.scope_id, beliefs.invalid_at
+limit %(limit)s
+
+-- name: lock
+select id from scopes where id = %(scope_id)s for no key update
+
+-- name: withhold
+select withhold_memories(%(scope_id)s, %(ids)s::uuid[], 'past') as withheld

@@ -1,0 +1,169 @@
+"""Walk the graph of facts hop by hop, read an entity's facts in the order of the world, and page through all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.core.knowledge.graph import Step
+from recollect.models.knowledge import Entity, EntityType, Relation
+from recollect.models.recall import Times
+from recollect.models.service import Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.service.scopes import BEGINNING, names
+
+QUERIES = load_queries(__file__)
+OUT_OF_SIGHT = ["deleted", "stale"]
+"""Why a fact is not shown to somebody who reads the graph; what is past, only the times decide on."""
+PAGE = 250
+"""How many facts of an export are read and written at once; others wait for as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far a walk goes: so many hops, each along at most so many facts, as things were at two times."""
+
+    hops: int
+    beam: int
+    times: Times
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The steps of a walk, and the facts that were followed, by the ids of their memories; nearest first."""
+
+    steps: list[Step]
+    relations: dict[UUID, Relation]
+
+
+async def walk(
+    database: Database, scope: Scope, starts: Sequence[UUID], bounds: Bounds
+) -> tuple[list[Entity | None], Walked]:
+    """Follow facts from entities, each of which is None if it is not of this scope; one round trip."""
+    async with database.reading(scope.tenant_id) as connection:
+        entities = await ask_entities(connection, scope, starts)
+        steps = await ask_walk(connection, scope, starts, bounds)
+    return await read_entities(entities, starts), await read_walk(steps)
+
+
+async def meet(
+    database: Database, scope: Scope, ends: tuple[UUID, UUID], bounds: tuple[Bounds, Bounds]
+) -> tuple[list[Entity | None], Walked]:
+    """Follow facts from two entities towards each other, in one round trip."""
+    async with database.reading(scope.tenant_id) as connection:
+        entities = await ask_entities(connection, scope, ends)
+        walks = [await ask_walk(connection, scope, [end], each) for end, each in zip(ends, bounds, strict=True)]
+    there, back = [await read_walk(each) for each in walks]
+    met = Walked([*there.steps, *back.steps], there.relations | back.relations)
+    return await read_entities(entities, ends), met
+
+
+async def ask_entities(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
+    """Send the question for entities."""
+    return await connection.execute(QUERIES["entities"], {**names(scope), "ids": list(ids)})
+
+
+async def read_entities(answer: AsyncCursor[DictRow], ids: Sequence[UUID]) -> list[Entity | None]:
+    """Read the answer to `ask_entities`, in the order asked for."""
+    found = {row["id"]: Entity(row["id"], row["name"], EntityType(row["type"])) for row in await answer.fetchall()}
+    return [found.get(entity_id) for entity_id in ids]
+
+
+async def ask_walk(
+    connection: Connection, scope: Scope, starts: Sequence[UUID], bounds: Bounds
+) -> AsyncCursor[DictRow]:
+    """Send the question for what lies around entities."""
+    parameters = {
+        **names(scope),
+        "starts": list(starts),
+        "hops": bounds.hops,
+        "beam": bounds.beam,
+        "as_of": bounds.times.as_of,
+        "at": bounds.times.at,
+        "hidden": OUT_OF_SIGHT,
+    }
+    return await connection.execute(QUERIES["walk"], parameters)
+
+
+async def read_walk(answer: AsyncCursor[DictRow]) -> Walked:
+    """Read the answer to `ask_walk`."""
+    rows = await answer.fetchall()
+    steps = [Step(row["id"], row["hop"], row["source"], row["target"]) for row in rows]
+    return Walked(steps, {relation.memory_id: relation for relation in to_relations(rows)})
+
+
+async def read_timeline(
+    database: Database,
+    scope: Scope,
+    entity_id: UUID,
+    as_of: datetime | None,
+    after: tuple[datetime | None, UUID],
+    limit: int,
+) -> tuple[Entity | None, list[Relation]]:
+    """Fetch versions of the facts about an entity, the first of the world first; those that were believed, if asked."""
+    parameters = {
+        **names(scope),
+        "entity": entity_id,
+        "as_of": as_of,
+        "after": after[0],
+        "after_id": after[1],
+        "hidden": OUT_OF_SIGHT,
+        "limit": limit,
+    }
+    async with database.reading(scope.tenant_id) as connection:
+        entities = await ask_entities(connection, scope, [entity_id])
+        answer = await connection.execute(QUERIES["timeline"], parameters)
+    [entity] = await read_entities(entities, [entity_id])
+    return entity, to_relations(await answer.fetchall())
+
+
+async def find_moment(database: Database, scope: Scope, times: Times) -> Times | None:
+    """Say as of when a whole graph is to be read, so that all its pages fit together; None if there is no scope."""
+    async with database.reading(scope.tenant_id) as connection:
+        parameters = {**names(scope), "as_of": times.as_of, "at": times.at}
+        answer = await connection.execute(QUERIES["moment"], parameters)
+    row = await answer.fetchone()
+    return Times(row["as_of"], row["at"]) if row else None
+
+
+async def page_facts(database: Database, scope: Scope, times: Times) -> AsyncIterator[list[Relation]]:
+    """Give all facts of a moment in the order of their ids, page by page; no connection is held between two pages."""
+    bounds = {**names(scope), "as_of": times.as_of, "at": times.at, "hidden": OUT_OF_SIGHT, "limit": PAGE}
+    cursor: UUID | None = BEGINNING
+    while cursor is not None:
+        async with database.reading(scope.tenant_id) as connection:
+            answer = await connection.execute(QUERIES["page_facts"], {**bounds, "cursor": cursor})
+        rows = await answer.fetchall()
+        if rows:
+            yield to_relations(rows)
+        cursor = rows[-1]["id"] if len(rows) == PAGE else None
+
+
+def to_relations(rows: Sequence[DictRow]) -> list[Relation]:
+    """Turn rows into facts' versions with the entities they join; most entities are in many of them."""
+    entities: dict[UUID, Entity] = {}
+    for row in rows:
+        for end in ("subject", "object"):
+            if (entity_id := row[f"{end}_id"]) not in entities:
+                entities[entity_id] = Entity(entity_id, row[f"{end}_name"], EntityType(row[f"{end}_type"]))
+    return [
+        Relation(
+            memory_id=row["id"],
+            fact_id=row["lineage"],
+            version=row["version"],
+            subject=entities[row["subject_id"]],
+            predicate=row["predicate"],
+            object=entities[row["object_id"]],
+            text=row["content"],
+            valid_at=row["valid_at"],
+            invalid_at=row["invalid_at"],
+            created_at=row["created_at"],
+            superseded_at=row["superseded_at"],
+        )
+        for row in rows
+    ]

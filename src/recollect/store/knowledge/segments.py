@@ -1,0 +1,337 @@
+"""Keep where a conversation's topics end: read what is running, close segments, and note what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import sql
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.core.text.tokens import ESTIMATE
+from recollect.models.conversations import Message
+from recollect.models.knowledge import Ending, SegmentState, StoredSegment
+from recollect.models.memories import Embedding
+from recollect.models.service import EmbeddingSpace, Scope
+from recollect.store.conversations.conversations import to_read
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories.embeddings import vectors_table
+from recollect.store.service.jobs import defer_enrichment
+from recollect.store.service.scopes import names, tenant_of
+
+QUERIES = load_queries(__file__)
+MOST_READ = 500
+"""So many messages are looked at together: a stretch without any change of topic ends there."""
+IN_SIGHT = (None, "archived")
+REST_MINUTES = 60.0
+"""So long a scope is left alone in which enrichment was given up, unless somebody speaks."""
+NO_RUN = UUID(int=0)
+"""What the usual digests are kept under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsegmented:
+    """A conversation with messages that are in no segment yet."""
+
+    id: str
+    segmented_number: int
+    last_number: int
+    idle_since: datetime
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Messages in a row: those in sight, the number behind which the next ones lie, and whether there are none."""
+
+    messages: tuple[Message, ...]
+    last_number: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """One segment that is about to be closed: up to which message, why, and what it is about."""
+
+    last_number: int
+    ending: Ending
+    similarity: float | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A segment that waits for what can be learned from it."""
+
+    id: UUID
+    conversation: str
+    first_number: int
+    last_number: int
+    label: str
+    attempts: int
+    """How often a model was asked in vain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a segment."""
+
+    state: SegmentState
+    label: str = ""
+    reason: str = ""
+    summary_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDigest:
+    """What a model with a version of the prompt made of messages, and for which run."""
+
+    segment_id: UUID
+    content: Mapping[str, Any]
+    model: str
+    prompt_version: str
+    sources: Sequence[UUID]
+    run_id: UUID = NO_RUN
+
+
+async def list_running(database: Database, scope_id: int) -> list[Unsegmented]:
+    """List the conversations of a scope in which something is still running, once every write under way has ended."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
+        found = await connection.execute(QUERIES["running"], {"scope_id": scope_id})
+        return [Unsegmented(**row) for row in await found.fetchall()]
+
+
+async def find_running(database: Database, scope_id: int, conversation: str) -> Unsegmented | None:
+    """Find a conversation, if something is still running in it."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["running_of"], {"scope_id": scope_id, "conversation": conversation})
+    row = await found.fetchone()
+    return Unsegmented(**row) if row else None
+
+
+async def read_messages(
+    database: Database, scope_id: int, conversation: str, first_number: int, last_number: int
+) -> Spoken:
+    """Read a stretch of a conversation in the order in which it was said, the first so many messages of it."""
+    parameters = describe(scope_id, conversation, first_number, last_number)
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["messages"], parameters)
+    rows = await found.fetchall()
+    said = [to_read(row, ESTIMATE).message for row in rows if row["withheld"] in IN_SIGHT]
+    whole = len(rows) < MOST_READ
+    return Spoken(tuple(said), last_number if whole else rows[-1]["number"], whole)
+
+
+def describe(scope_id: int, conversation: str, first_number: int, last_number: int) -> dict[str, object]:
+    """Give a stretch of a conversation as parameters."""
+    numbers = {"first_number": first_number, "last_number": last_number, "limit": MOST_READ}
+    return {"scope_id": scope_id, "conversation": conversation, **numbers}
+
+
+async def is_same(connection: Connection, stretch: Mapping[str, object], read: Sequence[Message]) -> bool:
+    """Tell whether a stretch is still as it was read; ask while the scope is held, so that it stays so."""
+    found = await (await connection.execute(QUERIES["in_sight"], stretch)).fetchall()
+    return [row["id"] for row in found] == [message.id for message in read]
+
+
+async def find_known(database: Database, scope_id: int, called: Sequence[str], limit: int) -> list[UUID]:
+    """Find the entities that have one of these normalised names."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        parameters = {"scope_id": scope_id, "names": list(called), "limit": limit}
+        found = await connection.execute(QUERIES["known"], parameters)
+    return [row["entity_id"] for row in await found.fetchall()]
+
+
+async def read_vectors(
+    database: Database, scope_id: int, space: EmbeddingSpace, ids: Sequence[UUID]
+) -> dict[UUID, Embedding]:
+    """Read the vectors that messages have of themselves alone, also of an archived conversation."""
+    query = sql.SQL(QUERIES["vectors"]).format(vectors=vectors_table(space.id))
+    parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(query, parameters)
+    return {row["id"]: row["numbers"] for row in await found.fetchall()}
+
+
+async def close(
+    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[Closing]
+) -> bool:
+    """Close segments one after the other and move on behind them; False if the conversation has changed meanwhile.
+
+    What is closed up to the end must be the end still: else whatever was said meanwhile would be cut off. And what
+    was read must all be there: else a label could say what was forgotten meanwhile.
+    """
+    stretch = describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
+    place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await hold_scope(connection, scope_id)
+        held = await (await connection.execute(QUERIES["hold_running"], place)).fetchone()
+        if held is None or (closings[-1].last_number == talk.last_number != held["last_number"]):
+            return False
+        if not await is_same(connection, stretch, spoken.messages):
+            return False
+        await write_segments(connection, QUERIES["close"], place, closings)
+        await connection.execute(QUERIES["advance"], place | {"number": closings[-1].last_number})
+    return True
+
+
+async def write_segments(
+    connection: Connection, query: LiteralString, place: Mapping[str, object], closings: Sequence[Closing]
+) -> None:
+    """Write segments one behind the other, from behind the place's `segmented_number` on."""
+    after = place["segmented_number"]
+    for closing in closings:
+        given = {
+            "after": after,
+            "last_number": closing.last_number,
+            "ending": closing.ending.value,
+            "similarity": closing.similarity,
+            "label": closing.label,
+        }
+        await connection.execute(query, {**place, **given})
+        after = closing.last_number
+
+
+async def pass_by(database: Database, scope_id: int, talk: Unsegmented, number: int) -> None:
+    """Move on behind messages that are no longer there, unless they came back meanwhile."""
+    stretch = describe(scope_id, talk.id, talk.segmented_number + 1, number)
+    parameters = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await hold_scope(connection, scope_id)
+        held = await (await connection.execute(QUERIES["hold_running"], parameters)).fetchone()
+        if held and await is_same(connection, stretch, ()):
+            await connection.execute(QUERIES["advance"], parameters | {"number": number})
+
+
+async def find_next(database: Database, scope_id: int) -> Closed | None:
+    """Find the segment of a scope that closed first and still waits."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["next"], {"scope_id": scope_id})
+    row = await found.fetchone()
+    return Closed(conversation=row.pop("conversation_id"), **row) if row else None
+
+
+async def count_closed(database: Database, scope_id: int) -> int:
+    """Count the segments of a scope that wait."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["count_closed"], {"scope_id": scope_id})
+    return sum([row["waiting"] for row in await found.fetchall()])
+
+
+async def count_attempt(database: Database, scope_id: int, segment_id: UUID, change: int = 1) -> None:
+    """Note that a model is about to be asked of a segment, or take it back because it was not there."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        parameters = {"scope_id": scope_id, "segment_id": segment_id, "change": change}
+        await connection.execute(QUERIES["count_attempt"], parameters)
+
+
+async def find_digest(database: Database, scope_id: int, segment_id: UUID, run_id: UUID = NO_RUN) -> Mapping[str, Any]:
+    """Find what a model made of a segment; empty if none was asked yet."""
+    parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["digest"], parameters)
+    row = await found.fetchone()
+    return row["content"] if row else {}
+
+
+async def keep_digest(database: Database, scope_id: int, digest: NewDigest) -> None:
+    """Keep what a model made of messages, unless some were forgotten meanwhile."""
+    parameters = {
+        "scope_id": scope_id,
+        "segment_id": digest.segment_id,
+        "run_id": digest.run_id,
+        "model": digest.model,
+        "prompt_version": digest.prompt_version,
+        "content": Jsonb(dict(digest.content)),
+        "ids": list(digest.sources),
+    }
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        # Whoever forgets holds the scope: what is there now is there until this is written, and goes with it.
+        await hold_scope(connection, scope_id)
+        await connection.execute(QUERIES["keep_digest"], parameters)
+
+
+async def keep_matches(
+    database: Database, scope_id: int, segment_id: UUID, run_id: UUID, matches: Mapping[str, Sequence[str]]
+) -> None:
+    """Keep beside a digest which entities a model took its names for."""
+    parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["keep_matches"], parameters | {"matches": Jsonb(dict(matches))})
+
+
+async def hold_scope(connection: Connection, scope_id: int) -> None:
+    """Keep every other write out of a scope until the transaction ends."""
+    await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
+
+
+async def hold_closed(connection: Connection, scope_id: int, segment: Closed, read: Sequence[Message]) -> bool:
+    """Tell whether a segment of a scope that is held still waits, and holds just what was read of it."""
+    parameters = {"scope_id": scope_id, "segment_id": segment.id}
+    if await (await connection.execute(QUERIES["hold_closed"], parameters)).fetchone() is None:
+        return False
+    stretch = describe(scope_id, segment.conversation, segment.first_number, segment.last_number)
+    return await is_same(connection, stretch, read)
+
+
+async def believe(connection: Connection, scope_id: int, segment_id: UUID, summary_id: UUID) -> None:
+    """Make a summary what is believed of a segment from now on; one that was believed before is past."""
+    parameters = {"scope_id": scope_id, "segment_id": segment_id, "summary_id": summary_id}
+    await connection.execute(QUERIES["disbelieve"], parameters)
+    await connection.execute(QUERIES["believe"], parameters)
+
+
+async def settle(connection: Connection, scope_id: int, segment: Closed, outcome: Outcome) -> None:
+    """Note what became of a segment, and which summary its conversation has now."""
+    parameters = {
+        "scope_id": scope_id,
+        "segment_id": segment.id,
+        "conversation": segment.conversation,
+        "state": outcome.state.value,
+        "label": outcome.label,
+        "reason": outcome.reason,
+        "summary_id": outcome.summary_id,
+    }
+    await connection.execute(QUERIES["settle"], parameters)
+    await connection.execute(QUERIES["apply_digest"], parameters)
+    if outcome.summary_id is not None:
+        await follow_summary(connection, scope_id, segment.conversation)
+
+
+async def follow_summary(connection: Connection, scope_id: int, conversation: str) -> None:
+    """Let a conversation go by the summary of its newest segment that has one."""
+    await connection.execute(QUERIES["newest_summary"], {"scope_id": scope_id, "conversation": conversation})
+
+
+async def page(database: Database, scope: Scope, conversation: str, after: int, limit: int) -> list[StoredSegment]:
+    """Read the segments of a conversation that begin after a message, in order."""
+    bounds = {"conversation": conversation, "after": after, "limit": limit}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["page"], {**names(scope), **bounds})
+    return [to_segment(row) for row in await found.fetchall()]
+
+
+def to_segment(row: DictRow) -> StoredSegment:
+    """Turn a row into a segment."""
+    return StoredSegment(**{**row, "ending": Ending(row["ending"]), "state": SegmentState(row["state"])})
+
+
+async def put_off(database: Database, scope_id: int) -> None:
+    """See that a job looks at a scope."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await defer_enrichment(connection, scope_id)
+
+
+async def revive(database: Database, tenant_id: int, idle_minutes: float) -> None:
+    """See that a job looks at every scope where a segment waits or a conversation has fallen silent."""
+    async with database.transaction(tenant_id) as connection:
+        bounds = {"idle_minutes": idle_minutes, "rest_minutes": REST_MINUTES}
+        found = await connection.execute(QUERIES["scopes_waiting"], bounds)
+        for row in await found.fetchall():
+            await connection.execute(QUERIES["drop_failed"], {"lock": f"enrich:{row['scope_id']}"})
+            await defer_enrichment(connection, row["scope_id"])

@@ -1,0 +1,201 @@
+"""Keep vectors in embedding spaces: write them, find what lacks one, move on to another model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector, Vector
+from psycopg import sql
+from psycopg.rows import DictRow
+
+from recollect.core.text.terms import BEFORE, utterance_before
+from recollect.models.service import EmbeddingSpace, Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.service.jobs import defer
+from recollect.store.service.scopes import tenant_of
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A memory that still needs a vector, with the text to embed."""
+
+    scope_id: int
+    id: UUID
+    speaker: str
+    content: str
+    embedding_text: str
+    mark: str
+    """What tells its text from one that takes its place meanwhile."""
+    before: str = ""
+    """The end of what the message before said, if it is a message that follows one."""
+    before_id: UUID | None = None
+
+
+def vectors_table(space_id: int) -> sql.Identifier:
+    """Name the table that holds a space's vectors."""
+    return sql.Identifier(f"vectors_{space_id}")
+
+
+def vector_type(space: EmbeddingSpace) -> sql.SQL:
+    """Name the type that a space's vectors have."""
+    return sql.SQL("halfvec") if space.precision == "half" else sql.SQL("vector")
+
+
+def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | Vector:
+    """Wrap a vector for the driver, as exactly as its space holds it."""
+    return HalfVector(row) if space.precision == "half" else Vector(row)
+
+
+async def store_vectors(
+    connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
+) -> None:
+    """Write vectors for memories that exist in this transaction."""
+    query = sql.SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
+    embeddings = [to_vector(space, row) for row in rows]
+    await connection.execute(query, {"scope_id": scope_id, "ids": list(ids), "embeddings": embeddings})
+
+
+async def read_vectors(
+    database: Database, scope: Scope, space: EmbeddingSpace, ids: Sequence[UUID]
+) -> dict[UUID, NDArray[np.float32]]:
+    """Read vectors of a scope's memories, exactly as the space holds them; what has none is absent."""
+    query = sql.SQL(QUERIES["read_vectors"]).format(vectors=vectors_table(space.id))
+    parameters = {"agent": scope.agent, "user": scope.user, "ids": list(ids)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(query, parameters)
+    return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in await found.fetchall()}
+
+
+async def note_overheard(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Note that vectors were made with the words of the message before: they go when it is forgotten."""
+    parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
+    await connection.execute(QUERIES["note_overheard"], parameters)
+
+
+async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Note memories that wait for a vector."""
+    await connection.execute(QUERIES["add_pending"], {"scope_id": scope_id, "ids": list(ids)})
+
+
+async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
+    """List a scope's oldest memories without a vector after an id, once every write under way has ended."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        parameters = {"scope_id": scope_id, "after": after, "limit": limit, "most": BEFORE + 1}
+        await connection.execute(QUERIES["await_writers"], parameters)
+        found = await connection.execute(QUERIES["pending"], parameters)
+        return [to_unembedded(row) for row in await found.fetchall()]
+
+
+def to_unembedded(row: DictRow) -> Unembedded:
+    """Turn a row into a memory to embed; what has a text of its own to embed is embedded by that alone."""
+    said = "" if row["embedding_text"].strip() else row["before_content"] or ""
+    return Unembedded(
+        scope_id=row["scope_id"],
+        id=row["id"],
+        speaker=row["speaker"],
+        content=row["content"],
+        embedding_text=row["embedding_text"],
+        mark=row["mark"],
+        before=utterance_before(row["before_speaker"] or "", said),
+        before_id=row["before_id"],
+    )
+
+
+async def count_pending(database: Database, scope_id: int) -> int:
+    """Count a scope's memories that wait for a vector."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["count_pending"], {"scope_id": scope_id})
+    return sum([row["waiting"] for row in await found.fetchall()])
+
+
+async def revive_pending(database: Database, tenant_id: int) -> None:
+    """See that every scope with memories waiting for a vector has a job that waits with them."""
+    async with database.transaction(tenant_id) as connection:
+        found = await connection.execute(QUERIES["scopes_with_pending"])
+        for row in await found.fetchall():
+            await defer(connection, "embed", f"embed:{row['scope_id']}", {"scope_id": row["scope_id"]})
+
+
+async def defer_waiting(connection: Connection, scope: Scope) -> None:
+    """See that a job waits with whatever waits for a vector in a scope, if anything does."""
+    await connection.execute(QUERIES["defer_waiting"], {"agent": scope.agent, "user": scope.user})
+
+
+async def settle_pending(
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+) -> None:
+    """Write vectors of one scope that were waited for; a memory forgotten or changed meanwhile gets none."""
+    scope_id = batch[0].scope_id
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        ids = await store_held(connection, space, batch, rows)
+        await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+
+
+async def store_held(
+    connection: Connection, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+) -> list[UUID]:
+    """Write the vectors of those memories of one scope that still say what was embedded; return which."""
+    scope_id = batch[0].scope_id
+    ids, marks = [memory.id for memory in batch], [memory.mark for memory in batch]
+    before = [memory.before_id for memory in batch if memory.before_id is not None]
+    await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids + before})
+    found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "marks": marks})
+    unchanged = {row["id"] for row in await found.fetchall()}
+    chosen = [index for index, memory in enumerate(batch) if memory.id in unchanged]
+    if chosen:
+        await store_vectors(connection, space, scope_id, [batch[index].id for index in chosen], rows[chosen])
+    if overheard := [batch[index].id for index in chosen if batch[index].before]:
+        await note_overheard(connection, space, scope_id, overheard)
+    return [batch[index].id for index in chosen]
+
+
+async def list_unfilled(
+    database: Database, tenant_id: int, space_id: int, after: tuple[int, UUID], limit: int
+) -> list[Unembedded]:
+    """List a tenant's memories that a space lacks, after a cursor, in key order."""
+    query = sql.SQL(QUERIES["unfilled"]).format(vectors=vectors_table(space_id))
+    async with database.reading(tenant_id) as connection:
+        parameters = {"scope_id": after[0], "id": after[1], "limit": limit, "most": BEFORE + 1}
+        rows = await (await connection.execute(query, parameters)).fetchall()
+        return [to_unembedded(row) for row in rows]
+
+
+async def fill(
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+) -> None:
+    """Write one batch of a fill and remember how far it came."""
+    last = batch[-1]
+    async with database.transaction(tenant_of(last.scope_id)) as connection:
+        for scope_id in sorted({memory.scope_id for memory in batch}):
+            members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
+            ids = await store_held(connection, space, [batch[index] for index in members], rows[members])
+            if space.state == "active":
+                await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+        progress = {"space": space.id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
+        await connection.execute(QUERIES["filled"], progress)
+
+
+async def read_fill_cursor(database: Database, space_id: int) -> tuple[int, UUID]:
+    """Tell how far a fill has come."""
+    async with database.reading(None) as connection:
+        row = await (await connection.execute(QUERIES["cursor"], {"space": space_id})).fetchone()
+        return (row["filled_scope"], row["filled_id"]) if row else (0, UUID(int=0))
+
+
+async def list_spaces(database: Database) -> list[tuple[EmbeddingSpace, int]]:
+    """List all embedding spaces with the number of vectors that fills wrote."""
+    async with database.reading(None) as connection:
+        rows = await (await connection.execute(QUERIES["all"])).fetchall()
+        return [
+            (
+                EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"], row["precision"]),
+                row["filled_count"],
+            )
+            for row in rows
+        ]

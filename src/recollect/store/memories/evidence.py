@@ -1,0 +1,90 @@
+"""Read what memories were made from, and mark what must be derived anew when some of it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from recollect.core.text.similar import Quote
+from recollect.models.memories import Kind
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories import memories
+from recollect.store.memories.memories import Row
+from recollect.store.service.scopes import tenant_of
+
+QUERIES = load_queries(__file__)
+
+
+async def fetch_quotes(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, Quote]:
+    """Fetch what sources say by their ids; those that are out of sight are absent."""
+    if not ids:
+        return {}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["quotes"], {"scope_id": scope_id, "ids": sorted(set(ids))})
+    return {row["id"]: Quote(**row) for row in await found.fetchall()}
+
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A memory without words, and what is left to make it from."""
+
+    id: UUID
+    kind: Kind
+    importance: float
+    depth: int
+    occurred_at: datetime
+    evidence: tuple[UUID, ...]
+
+
+async def find_next(database: Database, scope_id: int, after: UUID) -> Stale | None:
+    """Find the next memory after an id that can be made anew."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["next"], {"scope_id": scope_id, "after": after})
+    row = await found.fetchone()
+    if row is None:
+        return None
+    return Stale(**{**row, "kind": Kind(row["kind"]), "evidence": tuple(row["evidence"])})
+
+
+async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
+    """Lock a scope; return how many memories and terms it holds."""
+    row = await (await connection.execute(QUERIES["open"], {"scope_id": scope_id})).fetchone()
+    return (row["memory_count"], row["term_count"]) if row else (0, 0)
+
+
+async def hold(connection: Connection, scope_id: int, stale: Stale) -> bool:
+    """Tell whether a memory still waits with the same evidence, and keep it so until the end of the transaction."""
+    parameters = {"scope_id": scope_id, "id": stale.id, "evidence": list(stale.evidence)}
+    return await (await connection.execute(QUERIES["hold"], parameters)).fetchone() is not None
+
+
+async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> None:
+    """Let a memory take part again with new words, keywords and terms."""
+    triple = row.memory.triple
+    parameters = {
+        "scope_id": scope_id,
+        "id": row.id,
+        "kind": row.memory.kind.value,
+        "content": row.memory.content,
+        "subject": triple.subject,
+        "predicate": triple.predicate,
+        "object": triple.object,
+        "keywords": list(row.keywords),
+        "idle": row.idle,
+        "trust": row.trust,
+        "terms": terms,
+    }
+    await connection.execute(QUERIES["write"], parameters)
+    await memories.store_terms(connection, scope_id, [row])
+    await memories.store_links(connection, scope_id, [row])
+    await connection.execute(QUERIES["count"], parameters)
+
+
+async def keep_past(connection: Connection, scope_id: int, memory_id: UUID) -> None:
+    """Take a memory that was made anew out of recall again if it is a version that is over."""
+    await connection.execute(QUERIES["keep_past"], {"scope_id": scope_id, "id": memory_id})

@@ -1,0 +1,76 @@
+-- name: quotes
+select id, coalesce(nullif(speaker, ''), said.role, '') as speaker, content, occurred_at
+from memories
+left join lateral (
+    select messages.role from messages
+    where messages.scope_id = memories.scope_id and messages.id between memories.id and memories.id
+      and memories.kind = 'message'
+    order by messages.id limit 1
+) said on true
+where scope_id = %(scope_id)s
+  -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
+  and id = any (array(select unnest(%(ids)s::uuid[])))
+  and (expires_at is null or expires_at > now())
+  and (withheld is null or withheld = 'archived')
+  -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
+  and (
+      not (select exists (
+          select from conversations
+          where conversations.scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+      ))
+      or not rests_on_deleted(memories.scope_id, memories.id)
+  )
+order by id
+
+-- name: next
+-- The next that can be made anew: all that is left of its evidence is in sight. Facts that join entities are not among
+-- them: they go as soon as they are stale.
+select id, kind, importance, depth, occurred_at,
+       array(select source_id from evidence
+             where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id) as evidence
+from memories
+where scope_id = %(scope_id)s and withheld = 'stale' and id > %(after)s
+  -- A summary that is not believed any more stays blank.
+  and not exists (
+      select from beliefs
+      where beliefs.scope_id = %(scope_id)s and beliefs.id = memories.id and superseded_at is not null
+  )
+  and exists (select from evidence where evidence.scope_id = %(scope_id)s and evidence.memory_id = memories.id)
+  and not exists (
+      select from evidence join memories source on source.scope_id = %(scope_id)s and source.id = evidence.source_id
+      where evidence.scope_id = %(scope_id)s and evidence.memory_id = memories.id
+        and source.withheld in ('deleted', 'stale')
+  )
+  and not rests_on_deleted(scope_id, id)
+order by id
+limit 1
+
+-- name: open
+select memory_count, term_count from scopes where id = %(scope_id)s for no key update
+
+-- name: hold
+-- Still waiting, and still made from the same.
+select id from memories
+where scope_id = %(scope_id)s and id = %(id)s and withheld = 'stale'
+  and %(evidence)s::uuid[] = array(
+      select source_id from evidence where scope_id = %(scope_id)s and memory_id = %(id)s order by source_id
+  )
+  and not exists (
+      select from memories source
+      where source.scope_id = %(scope_id)s and source.id = any (%(evidence)s::uuid[])
+        and source.withheld in ('deleted', 'stale')
+  )
+  and not rests_on_deleted(scope_id, id)
+for update
+
+-- name: write
+update memories
+set content = %(content)s, subject = %(subject)s, predicate = %(predicate)s, object = %(object)s,
+    keywords = %(keywords)s::text[], idle = %(idle)s, trust = %(trust)s, withheld = null
+where scope_id = %(scope_id)s and id = %(id)s
+
+-- name: count
+select count_in(%(scope_id)s, array[%(kind)s], %(terms)s)
+
+-- name: keep_past
+select withhold_memories(%(scope_id)s, array(select past_among(%(scope_id)s, array[%(id)s::uuid])), 'past')

@@ -1,0 +1,163 @@
+"""Let memories fade out of the indexes of recall a chunk at a time, list what has faded, and bring it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.core.agents.profiles import to_profile
+from recollect.core.memories.fading import Policy, Remembered, complete_rules, judge
+from recollect.models.memories import Faded, FadingRules, Grounds, Judgement, Kind
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.service import jobs
+from recollect.store.service.jobs import Lease, hold_lease
+from recollect.store.service.scopes import BEGINNING, tenant_of
+
+QUERIES = load_queries(__file__)
+CHUNK = 500
+"""So many memories are looked at in one step: writers of the scope wait at most until they have faded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A pass over the memories of a scope: by which policy, on behalf of which job, and whether for show."""
+
+    scope_id: int
+    policy: Policy | None
+    """None where nothing fades but what expires."""
+    dry_run: bool = False
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one step decided, and where the next one begins; None at the end."""
+
+    judgements: list[Judgement]
+    next_cursor: UUID | None
+
+
+async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> Chunk:
+    """Judge the next memories after a cursor, and let those fade that may, in one transaction if there are any."""
+    async with database.reading(tenant_of(walk.scope_id)) as connection:
+        bounds = {"scope_id": walk.scope_id, "cursor": cursor, "limit": CHUNK, "ids": None}
+        found = await connection.execute(QUERIES["standings"], bounds | {"expired": walk.policy is None})
+    judgements = await read_judgements(found, walk.policy)
+    next_cursor = judgements[-1].id if len(judgements) == CHUNK else None
+    fading = [each.id for each in judgements if each.fades]
+    if fading and not walk.dry_run:
+        decided = {each.id: each for each in await fade_now(database, walk, fading)}
+        # What was recalled meanwhile is judged anew, and what is not there any more needs no judgement.
+        judgements = [decided.get(each.id, each) for each in judgements if not each.fades or each.id in decided]
+    return Chunk(judgements, next_cursor)
+
+
+async def fade_now(database: Database, walk: Walk, ids: Sequence[UUID]) -> list[Judgement]:
+    """Judge memories again while their scope is locked, and let those fade that still may."""
+    async with database.transaction(tenant_of(walk.scope_id)) as connection:
+        await connection.execute(QUERIES["lock"], {"scope_id": walk.scope_id})
+        if walk.lease is not None:
+            await hold_lease(connection, walk.lease)
+        judgements = await read_judgements(await ask_standings(connection, walk.scope_id, ids), walk.policy)
+        fading = [each for each in judgements if each.fades]
+        chosen = {
+            "ids": [each.id for each in fading],
+            "scores": [each.score for each in fading],
+            "grounds": [each.grounds.value for each in fading],
+            "reasons": [each.reason for each in fading],
+        }
+        if fading:
+            await connection.execute(QUERIES["fade"], {"scope_id": walk.scope_id, **chosen})
+    return judgements
+
+
+async def ask_standings(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
+    """Ask where memories stand; what does not take part in recall has no answer."""
+    bounds = {"scope_id": scope_id, "cursor": BEGINNING, "limit": len(ids), "ids": list(ids), "expired": False}
+    return await connection.execute(QUERIES["standings"], bounds)
+
+
+async def read_judgements(found: AsyncCursor[DictRow], policy: Policy | None) -> list[Judgement]:
+    """Read where memories stand, and judge each."""
+    return [to_judgement(row, policy) for row in await found.fetchall()]
+
+
+def to_judgement(row: DictRow, policy: Policy | None) -> Judgement:
+    """Judge what a row of `standings` says."""
+    kind = Kind(row["kind"])
+    remembered = Remembered(
+        kind=kind,
+        importance=row["importance"],
+        created_at=row["created_at"],
+        last_accessed_at=row["last_accessed_at"],
+        access_count=row["access_count"],
+        expires_at=row["expires_at"],
+        held=row["held"],
+    )
+    verdict = judge(remembered, row["now"], policy)
+    return Judgement(row["id"], kind, verdict.forget, verdict.score, verdict.grounds, verdict.reason)
+
+
+async def fetch_rules(database: Database, scope_id: int, usual_days: float) -> FadingRules:
+    """Find out how memories of a scope fade: as its agent's profile says, or as usual."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["profile"], {"scope_id": scope_id})
+    row = await found.fetchone()
+    return complete_rules(FadingRules(), to_profile(row["profile"] if row else None), usual_days)
+
+
+async def list_faded(database: Database, scope_id: int, cursor: UUID, limit: int) -> list[Faded]:
+    """List what has faded in a scope after a cursor, the oldest memory first."""
+    bounds = {"scope_id": scope_id, "cursor": cursor, "limit": limit}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["list"], bounds)
+    return [
+        Faded(row["id"], Kind(row["kind"]), row["faded_at"], row["score"], Grounds(row["grounds"]), row["reason"])
+        for row in await found.fetchall()
+    ]
+
+
+async def revive(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
+    """Bring faded memories back as they were, and tell which; what still waits for a vector gets it from a job."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["lock"], {"scope_id": scope_id})
+        found = await connection.execute(QUERIES["revive"], {"scope_id": scope_id, "ids": list(ids)})
+        row = await found.fetchone()
+        if row is None:
+            return []
+        if row["waiting"]:
+            await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+        revived: list[UUID] = row["revived"]
+        return revived
+
+
+async def count_hot(database: Database, scope_id: int) -> int:
+    """Count the memories of a scope that take part in recall."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["count_hot"], {"scope_id": scope_id})
+    row = await found.fetchone()
+    return row["memory_count"] if row else 0
+
+
+async def defer_passes(database: Database, tenant_id: int, usual_days: float) -> None:
+    """See that a job walks every scope of a tenant whose agent lets memories fade."""
+    async with database.transaction(tenant_id) as connection:
+        found = await connection.execute(QUERIES["scopes_fading"], {"days": usual_days})
+        await defer_all(connection, await found.fetchall())
+
+
+async def defer_expiry(database: Database, tenant_id: int) -> None:
+    """See that a job walks every scope of a tenant in which something has expired."""
+    async with database.transaction(tenant_id) as connection:
+        found = await connection.execute(QUERIES["scopes_with_expired"])
+        await defer_all(connection, await found.fetchall())
+
+
+async def defer_all(connection: Connection, rows: Sequence[DictRow]) -> None:
+    """Enqueue a pass over each scope, unless one waits already."""
+    for row in rows:
+        await jobs.defer(connection, "fade", f"fade:{row['scope_id']}", {"scope_id": row["scope_id"]})

@@ -1,0 +1,360 @@
+"""Write and read the rows of one scope's memories."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.core.memories.ids import first_id_after
+from recollect.core.text.terms import slot, within_scope
+from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
+from recollect.models.recall import Times
+from recollect.models.service import Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories import accesses, embeddings
+from recollect.store.service.scopes import BEGINNING, names
+
+QUERIES = load_queries(__file__)
+PRESENT = Times()
+SEPARATOR = "\x1f"
+SLOTS = 1_000_000_000
+MOST_ROWS, MOST_TERMS = 100, 10_000
+HEAVY_TERMS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One memory ready to be written: what was asked, and what the service decided."""
+
+    id: UUID
+    memory: NewMemory
+    keywords: tuple[str, ...]
+    counted: bool
+    """Whether its keywords grow stronger by it."""
+    idle: bool
+    depth: int
+    occurred_at: datetime
+    trust: int
+    evidence: tuple[UUID, ...]
+    weights: dict[int, float]
+    draw: int
+    """By which it is drawn for a sample of its scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A memory that evidence names: what is derived from it is trusted no more, and lies deeper."""
+
+    id: UUID
+    trust: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an idempotency key says: fresh, or used before with this body and outcome."""
+
+    fresh: bool
+    fingerprint: bytes
+    memory_ids: list[UUID]
+    embedded: list[bool]
+
+
+async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow]:
+    """Ask for the memories that evidence names by id, and hold them until the end of the write."""
+    ids = {source for memory in new for source in memory.evidence if isinstance(source, UUID)}
+    return await connection.execute(QUERIES["sources"], {**names(scope), "ids": sorted(ids)})
+
+
+async def read_sources(found: AsyncCursor[DictRow]) -> dict[UUID | int, Source]:
+    """Read the answer to `ask_sources`."""
+    return {row["id"]: Source(**row) for row in await found.fetchall()}
+
+
+async def ask_claim(connection: Connection, scope: Scope, key: str, fingerprint: bytes) -> AsyncCursor[DictRow]:
+    """Claim an idempotency key; a replay writes too, so that its commit waits like the first one's."""
+    parameters = {**names(scope), "key": key, "fingerprint": fingerprint}
+    return await connection.execute(QUERIES["claim_key"], parameters)
+
+
+async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
+    """Read the answer to `ask_claim`."""
+    row = await claimed.fetchone()
+    assert row is not None  # noqa: S101 - an upsert in an opened scope always returns its row
+    return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"])
+
+
+async def settle_claim(
+    connection: Connection, scope_id: int, key: str, ids: Sequence[UUID], embedded: Sequence[bool]
+) -> None:
+    """Record what a fresh key led to."""
+    parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded)}
+    await connection.execute(QUERIES["settle_key"], parameters)
+
+
+async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
+    """Write memories, their terms and their evidence, in portions between which the event loop is free."""
+    for portion in divide(rows):
+        await store_portion(connection, scope_id, origin, created_at, portion)
+        await asyncio.sleep(0)
+    await store_links(connection, scope_id, rows)
+
+
+def divide(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Divide rows into portions whose parameters are soon written, by their number and their terms."""
+    start = terms = 0
+    for position, row in enumerate(rows):
+        terms += len(row.weights)
+        if position - start == MOST_ROWS or (terms > MOST_TERMS and position > start):
+            yield rows[start:position]
+            start, terms = position, len(row.weights)
+    yield rows[start:]
+
+
+async def store_portion(
+    connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
+) -> None:
+    """Write memories and their terms."""
+    wide = {
+        **describe(scope_id, rows),
+        "origin": origin,
+        "created_at": created_at,
+        "separator": SEPARATOR,
+        "contents": [row.memory.content for row in rows],
+        "speakers": [row.memory.speaker for row in rows],
+        "importances": [float(row.memory.importance) for row in rows],
+        "subjects": [row.memory.triple.subject for row in rows],
+        "predicates": [row.memory.triple.predicate for row in rows],
+        "objects": [row.memory.triple.object for row in rows],
+        "idles": [row.idle for row in rows],
+        "depths": [row.depth for row in rows],
+        "keywords": [SEPARATOR.join(row.keywords) for row in rows],
+        "moments": [row.occurred_at for row in rows],
+        "embedding_texts": [row.memory.embedding_text for row in rows],
+        "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
+        "expiries": [row.memory.expires_at for row in rows],
+    }
+    await connection.execute(QUERIES["store_memories"], wide)
+    await store_terms(connection, scope_id, rows)
+
+
+async def store_terms(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+    """Write the terms that memories are found by."""
+    terms = await asyncio.to_thread(encode_terms, scope_id, rows) if is_heavy(rows) else encode_terms(scope_id, rows)
+    draws = [row.draw for row in rows]
+    await connection.execute(QUERIES["store_terms"], describe(scope_id, rows) | terms | {"draws": draws})
+
+
+def describe(scope_id: int, rows: Sequence[Row]) -> dict[str, object]:
+    """Give the parameters that every table of memories has."""
+    return {
+        "scope_id": scope_id,
+        "ids": [row.id for row in rows],
+        "kinds": [row.memory.kind.value for row in rows],
+        "trusts": [row.trust for row in rows],
+    }
+
+
+async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
+    """Write which memories the new ones were made from, and which keywords they are filed under."""
+    filed = [(row, keyword) for row in rows for keyword in row.keywords]
+    if filed:
+        parameters = {
+            "scope_id": scope_id,
+            "ids": [row.id for row, _ in filed],
+            "kinds": [row.memory.kind.value for row, _ in filed],
+            "keywords": [keyword for _, keyword in filed],
+            "counted": [row.counted for row, _ in filed],
+        }
+        await connection.execute(QUERIES["store_keywords"], parameters)
+    pairs = [(row.id, source) for row in rows for source in dict.fromkeys(row.evidence)]
+    if pairs:
+        parameters = {
+            "scope_id": scope_id,
+            "memory_ids": [memory_id for memory_id, _ in pairs],
+            "source_ids": [source_id for _, source_id in pairs],
+        }
+        await connection.execute(QUERIES["store_evidence"], parameters)
+    summaries = {row.id for row in rows if row.memory.kind is Kind.SUMMARY}
+    if summarised := [(summary, source) for summary, source in pairs if summary in summaries]:
+        parameters = {
+            "scope_id": scope_id,
+            "summaries": [summary for summary, _ in summarised],
+            "sources": [source for _, source in summarised],
+        }
+        await connection.execute(QUERIES["link_summaries"], parameters)
+
+
+def is_heavy(rows: Sequence[Row]) -> bool:
+    """Tell whether rows have so many terms that the event loop should be spared them."""
+    return sum(len(row.weights) for row in rows) > HEAVY_TERMS
+
+
+def encode_terms(scope_id: int, rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Write term hashes and weights as PostgreSQL reads arrays and sparse vectors."""
+    hashed = [hash_terms(scope_id, row.weights) for row in rows]
+    return {
+        "terms": ["{" + ",".join(map(str, hashes)) + "}" for hashes, _ in hashed],
+        "weights": [
+            "{" + ",".join(f"{number}:{weight:.6g}" for number, weight in by_slot.items()) + f"}}/{SLOTS}"
+            for _, by_slot in hashed
+        ],
+    }
+
+
+def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dict[int, float]]:
+    """Give the hashes of a memory's terms within its scope, and their weights by slot."""
+    hashes = [within_scope(scope_id, fingerprint) for fingerprint in weights]
+    return sorted(hashes), dict(zip(map(slot, weights), weights.values(), strict=True))
+
+
+async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], times: Times = PRESENT) -> dict[UUID, Memory]:
+    """Fetch whole memories by id; ids that are not of this scope, or do not stand at these times, are absent."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], {**names(scope), **choose(ids, times)})
+    return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
+
+
+async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Fetch whole memories by id whatever their time: every version, and what has expired."""
+    bounds = {**choose(ids, PRESENT), "expired": True, **bind(PRESENT, every=True)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
+    return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
+
+
+async def fetch_each(
+    database: Database, scope: Scope, asked: Mapping[Times, Sequence[UUID]]
+) -> dict[Times, dict[UUID, Memory]]:
+    """Fetch whole memories by id as they stood at several times, in one round trip."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await ask_each(connection, scope, asked)
+    return await read_each(found)
+
+
+async def ask_each(
+    connection: Connection, scope: Scope, asked: Mapping[Times, Sequence[UUID]]
+) -> dict[Times, AsyncCursor[DictRow]]:
+    """Send the questions of `fetch_each`."""
+    return {
+        times: await connection.execute(QUERIES["read"], {**names(scope), **choose(ids, times)})
+        for times, ids in asked.items()
+    }
+
+
+async def read_each(found: Mapping[Times, AsyncCursor[DictRow]]) -> dict[Times, dict[UUID, Memory]]:
+    """Read the answers to `ask_each`."""
+    return {
+        times: {memory.id: memory for memory in map(to_memory, await rows.fetchall())} for times, rows in found.items()
+    }
+
+
+def choose(ids: Sequence[UUID], times: Times) -> dict[str, object]:
+    """Give the parameters by which `read` fetches memories for a recall."""
+    return {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids), "expired": False, **bind(times)}
+
+
+def bind(times: Times, *, every: bool = False) -> dict[str, object]:
+    """Give the parameters by which `read` knows which versions to show: those of two times, or every one."""
+    return {
+        "as_of": times.as_of,
+        "at": times.at,
+        "before": first_id_after(times.as_of) if times.as_of else None,
+        "past": times.past or every,
+        "every": every,
+    }
+
+
+async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory | None:
+    """Fetch a whole memory and how far it has come, in one round trip; None if it is not of this scope."""
+    bounds = {**names(scope), **choose([memory_id], PRESENT), "expired": True, **bind(PRESENT, every=True)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], bounds)
+        stands = await connection.execute(QUERIES["state"], {**names(scope), "id": memory_id})
+    row, state = await found.fetchone(), await stands.fetchone()
+    return replace(to_memory(row), state=MemoryState(state["state"])) if row and state else None
+
+
+async def page(database: Database, scope: Scope, cursor: UUID, limit: int, times: Times = PRESENT) -> list[Memory]:
+    """Fetch memories after a cursor, oldest first."""
+    bounds = {"ids": None, "cursor": cursor, "limit": limit, "expired": True, **bind(times)}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
+    return [to_memory(row) for row in await found.fetchall()]
+
+
+async def fetch_accessed(
+    database: Database,
+    scope: Scope,
+    scope_id: int,
+    asked: Mapping[Times, Sequence[UUID]],
+    touched: Mapping[datetime | None, Sequence[UUID]],
+) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+    """Fetch whole memories and record the access to some, by moment, in one round trip; tell which are on record."""
+    async with database.transaction(scope.tenant_id) as connection:
+        found = await ask_each(connection, scope, asked)
+        recorded = [await accesses.record(connection, scope_id, some, moment) for moment, some in touched.items()]
+    return await read_each(found), await accesses.read_recorded(recorded)
+
+
+async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete memories and all that was derived from them; the scope is locked first, so nothing slips in."""
+    async with database.transaction(scope.tenant_id) as connection:
+        await connection.execute(QUERIES["lock_scope"], names(scope))
+        return await forget_held(connection, scope, ids)
+
+
+async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete memories and all that was derived from them, in a scope that is locked."""
+    # A forgotten memory must not go on counting as one that was lately accessed.
+    await connection.execute(QUERIES["fold_scope"], names(scope))
+    forgotten = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
+    gone = await forgotten.fetchall()
+    if any(row["kind"] == Kind.MESSAGE for row in gone):
+        # What followed a message has lost the vector that had seen it, or is being embedded with it just now.
+        await embeddings.defer_waiting(connection, scope)
+    return [row["id"] for row in gone]
+
+
+async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:
+    """Delete a tenant's idempotency keys beyond an age such as `2 days`."""
+    async with database.transaction(tenant_id) as connection:
+        cursor = await connection.execute(QUERIES["forget_old_keys"], {"age": age})
+        return len(await cursor.fetchall())
+
+
+def to_memory(row: DictRow) -> Memory:
+    """Turn a row of `read` into a memory."""
+    valid_at, invalid_at, superseded_at = row["belief"] or (None, None, None)
+    return Memory(
+        id=row["id"],
+        kind=Kind(row["kind"]),
+        content=row["content"],
+        speaker=row["speaker"],
+        importance=row["importance"],
+        triple=Triple(row["subject"], row["predicate"], row["object"]),
+        idle=row["idle"],
+        depth=row["depth"],
+        keywords=tuple(row["keywords"]),
+        origin=row["origin"],
+        trust=row["trust"],
+        occurred_at=row["occurred_at"],
+        created_at=row["created_at"],
+        last_accessed_at=row["last_accessed_at"],
+        evidence=tuple(row["evidence"]),
+        embedding_text=row["embedding_text"],
+        metadata=row["metadata"],
+        conversation=row["conversation"] or "",
+        role=Role(row["role"]) if row["role"] else None,
+        expires_at=row["expires_at"],
+        valid_at=valid_at,
+        invalid_at=invalid_at,
+        superseded_at=superseded_at,
+    )

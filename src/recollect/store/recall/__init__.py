@@ -1,0 +1,1 @@
+"""What recall reads and keeps in PostgreSQL."""

@@ -1,0 +1,92 @@
+"""Look candidates over: who said them, where they stand, what of the cue they have, and what they are like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from functools import lru_cache
+from uuid import UUID
+
+from psycopg import sql
+from psycopg.rows import DictRow
+
+from recollect.core.recall.cues import Reading
+from recollect.core.recall.features import MOST_READ, QUESTION_MARKS, tells_number, tells_time, wishes
+from recollect.core.text.names import normalise_name
+from recollect.core.text.terms import hash_term
+from recollect.models.memories import Kind, Role
+from recollect.models.recall import Asks, Trait
+from recollect.models.service import EmbeddingSpace
+from recollect.store.database.pool import Database, load_queries
+from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
+from recollect.store.service.scopes import Place, tenant_of
+
+QUERIES = load_queries(__file__)
+SIDE_BY_SIDE = timedelta(minutes=30)
+"""Events so far apart stand as near to each other as a message does to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What candidates are like, and how they begin."""
+
+    traits: Mapping[UUID, Trait]
+    beginnings: Mapping[UUID, str]
+
+
+async def survey(database: Database, place: Place, ids: Sequence[UUID], reading: Reading, seconds: float) -> Survey:
+    """Read what ranking knows of candidates; what was forgotten meanwhile is absent."""
+    parameters: dict[str, object] = {
+        "scope_id": place.scope_id,
+        "ids": list(ids),
+        "terms": [hash_term(place.scope_id or 0, term) for term in reading.terms],
+        "most_read": MOST_READ,
+        "as_of": reading.times.as_of,
+        "at": reading.times.at,
+    }
+    cosine: sql.Composable = sql.SQL("null::double precision")
+    placed: sql.Composable = sql.SQL("")
+    if place.space is not None and reading.vector is not None:
+        parameters["vector"] = to_vector(place.space, reading.vector)
+        cosine, placed = sql.SQL("placed.cosine"), place_in(place.space)
+    query = sql.SQL(QUERIES["survey"]).format(cosine=cosine, placed=placed)
+    async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
+        answer = await connection.execute(query, parameters, binary=True)
+    rows = await answer.fetchall()
+    traits = {row["id"]: to_trait(row, reading.facets.asks) for row in rows}
+    return Survey(traits, {row["id"]: row["beginning"] for row in rows})
+
+
+def place_in(space: EmbeddingSpace) -> sql.Composed:
+    """Look up how near each candidate comes to the cue's vector."""
+    return sql.SQL(QUERIES["placed"]).format(
+        vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions)
+    )
+
+
+def to_trait(row: DictRow, asked: frozenset[Asks]) -> Trait:
+    """Turn what was read of one candidate into its trait."""
+    moment, beginning, conversation = row["occurred_at"], row["beginning"], row["conversation_id"]
+    said = conversation is not None
+    return Trait(
+        occurred_at=moment,
+        kind=Kind(row["kind"]),
+        speaker=_name(row["speaker"]),
+        session=f"talk {conversation}" if said else f"{moment.astimezone(UTC):%F}",
+        place=float(row["number"]) if said else moment.timestamp() / SIDE_BY_SIDE.total_seconds(),
+        cosine=row["cosine"],
+        terms=tuple(row["places"] or ()),
+        length=row["length"] or 0,
+        assistant=row["role"] == Role.ASSISTANT,
+        asks=row["ending"] in QUESTION_MARKS,
+        tells_time=Asks.TIME in asked and tells_time(beginning),
+        tells_number=Asks.NUMBER in asked and tells_number(beginning),
+        wishes=wishes(beginning),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _name(speaker: str) -> str:
+    """Bring who said it into the form names are compared by; the same few speak again and again."""
+    return normalise_name(speaker)

@@ -1,0 +1,96 @@
+"""Keep recalls with all that they were ranked by, read them back, and let the old ones go."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.core.recall.kept import HITS, TALLIES, Kept, decode, encode, from_cue, list_memories, to_cue
+from recollect.models.kept import KeptRecall
+from recollect.models.recall import Status
+from recollect.models.service import Scope
+from recollect.store.database.pool import Database, load_queries
+from recollect.store.service.scopes import names, tenant_of
+
+QUERIES = load_queries(__file__)
+CHUNK = 500
+"""So many recalls go in one step of pruning."""
+END = UUID(int=2**128 - 1)
+
+
+async def keep(database: Database, scope_id: int, kept: Kept) -> bool:
+    """Keep a recall, and tell whether it was: not if a memory that it lists has been forgotten meanwhile."""
+    row = {
+        "scope_id": scope_id,
+        "id": kept.recall_id,
+        "asked_at": kept.asked_at,
+        "text": kept.cue.text,
+        "cue": Jsonb(from_cue(kept.cue)),
+        "vector": None if kept.vector is None else kept.vector.astype("<f4").tobytes(),
+        "space_id": kept.space_id,
+        "lineup": encode(kept.lineup),
+        "listed": list_memories(kept.lineup, kept.hits),
+        "hits": Jsonb(HITS.dump_python(kept.hits, mode="json")),
+        "limit": kept.limit,
+        "status": kept.status.value,
+        "message": kept.message,
+        "methods": Jsonb(dict(kept.methods)),
+        "tallies": Jsonb(TALLIES.dump_python(dict(kept.tallies), mode="json")),
+        "milliseconds": kept.milliseconds,
+    }
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["share"], {"scope_id": scope_id})
+        stored = await connection.execute(QUERIES["keep"], row)
+    return await stored.fetchone() is not None
+
+
+async def fetch(database: Database, scope: Scope, recall_id: UUID) -> Kept | None:
+    """Fetch a kept recall; None if there is none of this id in the scope."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["fetch"], {**names(scope), "id": recall_id})
+    row = await found.fetchone()
+    return to_kept(recall_id, row) if row else None
+
+
+def to_kept(recall_id: UUID, row: DictRow) -> Kept:
+    """Turn a row into a kept recall."""
+    return Kept(
+        recall_id=recall_id,
+        asked_at=row["asked_at"],
+        cue=to_cue(row["cue"]),
+        vector=None if row["vector"] is None else np.frombuffer(row["vector"], "<f4"),
+        space_id=row["space_id"],
+        lineup=decode(row["lineup"]),
+        hits=HITS.validate_python(row["hits"]),
+        limit=row["limit"],
+        status=Status(row["status"]),
+        message=row["message"],
+        methods=row["methods"],
+        tallies=TALLIES.validate_python(row["tallies"]),
+        milliseconds=row["milliseconds"],
+    )
+
+
+async def page(database: Database, scope: Scope, cursor: UUID | None, limit: int) -> list[KeptRecall]:
+    """Fetch kept recalls before a cursor, the latest first."""
+    bounds = {**names(scope), "cursor": cursor or END, "limit": limit}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["page"], bounds)
+    return [
+        KeptRecall(row["id"], row["asked_at"], row["text"], Status(row["status"]), row["hits"], row["milliseconds"])
+        for row in await found.fetchall()
+    ]
+
+
+async def prune(database: Database, tenant_id: int, before: UUID) -> int:
+    """Let a tenant's recalls go whose ids are smaller, and count them."""
+    gone, more = 0, CHUNK
+    while more == CHUNK:
+        async with database.transaction(tenant_id) as connection:
+            pruned = await connection.execute(QUERIES["prune"], {"before": before, "limit": CHUNK})
+        more = len(await pruned.fetchall())
+        gone += more
+    return gone

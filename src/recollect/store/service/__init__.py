@@ -1,0 +1,1 @@
+"""Scopes, keys, jobs and costs in PostgreSQL."""

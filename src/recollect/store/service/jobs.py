@@ -1,0 +1,154 @@
+"""Jobs in the database: put off, list, retry, and the leases of those that run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.errors import LeaseLostError
+from recollect.models.service import Job, JobState
+from recollect.store.database.pool import Connection, Database, load_queries
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One run of a job: whoever takes the job over runs it under another attempt."""
+
+    job_id: int
+    attempt: int
+
+
+async def hold_lease(connection: Connection, lease: Lease) -> None:
+    """See that a run still has its job, and keep it so until the transaction ends; else raise LeaseLostError."""
+    found = await connection.execute(QUERIES["hold"], {"job_id": lease.job_id, "attempt": lease.attempt})
+    if await found.fetchone() is None:
+        raise LeaseLostError("Another worker has taken this job over; this run wrote nothing.")
+
+
+async def forget_effects(database: Database, tenant_id: int) -> None:
+    """Delete a tenant's notes of effects whose jobs are gone: nobody can run those again."""
+    async with database.transaction(tenant_id) as connection:
+        await connection.execute(QUERIES["forget"])
+
+
+async def claim_effect(connection: Connection, lease: Lease, scope_id: int, key: str) -> bool:
+    """Hold the lease, and note an effect that is about to be written; False if it was written before."""
+    await hold_lease(connection, lease)
+    parameters = {"scope_id": scope_id, "key": key, "job_id": lease.job_id}
+    return await (await connection.execute(QUERIES["claim"], parameters)).fetchone() is not None
+
+
+QUERIES = load_queries(__file__)
+STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Jobs of one task that wait, run or have failed for one reason."""
+
+    task: str
+    state: str
+    jobs: int
+    newest: int
+    attempts: int
+    reason: str
+    """Why they failed the last time, if they did."""
+    failed_at: datetime | None
+    lag_seconds: float | None = None
+    """For how long the oldest of them has been waiting."""
+    done: int | None = None
+    """How far those are that take more than a moment."""
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are asked for; what is None does not matter. What has succeeded is found by its number only."""
+
+    id: int | None = None
+    task: str | None = None
+    state: JobState | None = None
+
+
+async def defer(connection: Connection, task: str, lock: str, arguments: Mapping[str, int]) -> None:
+    """Enqueue a job unless one with this lock is waiting already; jobs of one lock run one by one."""
+    parameters = {"task": task, "lock": lock, "arguments": Jsonb(dict(arguments))}
+    await connection.execute(QUERIES["defer"], parameters)
+
+
+async def note_failure(database: Database, job_id: int, reason: str) -> None:
+    """Keep why a job failed the last time."""
+    async with database.transaction(None) as connection:
+        await connection.execute(QUERIES["note_failure"], {"job_id": job_id, "reason": reason})
+
+
+async def list_unfinished(database: Database) -> list[Backlog]:
+    """List what waits, runs or has failed, by task and reason."""
+    async with database.reading(None) as connection:
+        rows = await (await connection.execute(QUERIES["unfinished"])).fetchall()
+        return [Backlog(**row) for row in rows]
+
+
+async def find_jobs(
+    database: Database, tenant_id: int, wanted: Wanted, cursor: int | None = None, limit: int = 1
+) -> list[Job]:
+    """Find jobs of one tenant, the newest first, before a cursor."""
+    parameters = {"id": wanted.id, "task": wanted.task, "cursor": cursor, "limit": limit}
+    parameters["status"] = STATUSES[wanted.state] if wanted.state else None
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["find"], parameters)
+    return [to_job(row) for row in await found.fetchall()]
+
+
+def to_job(row: DictRow) -> Job:
+    """Turn a row of `find` into a job."""
+    row["state"] = JobState(row["state"])
+    return Job(**row)
+
+
+async def find_tenant(database: Database, job_id: int) -> int | None:
+    """Tell whose a job is; None if there is no such job, or it is nobody's."""
+    async with database.reading(None) as connection:
+        found = await connection.execute(QUERIES["tenant"], {"id": job_id})
+    row = await found.fetchone()
+    return row["tenant_id"] if row else None
+
+
+async def retry_failed(database: Database, tenant_id: int | None, wanted: Wanted) -> list[int]:
+    """Let failed jobs of a tenant, or of all if none is named, run again; return their numbers."""
+    parameters = {"tenant_id": tenant_id, "id": wanted.id, "task": wanted.task}
+    async with database.transaction(tenant_id) as connection:
+        found = await connection.execute(QUERIES["retry"], parameters)
+        return [row["id"] for row in await found.fetchall()]
+
+
+async def note_progress(database: Database, lease: Lease, done: int, total: int | None) -> None:
+    """Keep how far a run is, as long as it has its job."""
+    parameters = {"job_id": lease.job_id, "attempt": lease.attempt, "done": done, "total": total}
+    async with database.transaction(None) as connection:
+        await connection.execute(QUERIES["note_progress"], parameters)
+
+
+async def count_jobs(database: Database) -> list[tuple[str, str, int]]:
+    """Count jobs by task and status."""
+    async with database.reading(None) as connection:
+        rows = await (await connection.execute(QUERIES["counts"])).fetchall()
+        return [(row["task_name"], row["status"], row["jobs"]) for row in rows]
+
+
+async def nothing_ready(database: Database) -> bool:
+    """Tell whether no job could begin now."""
+    async with database.reading(None) as connection:
+        row = await (await connection.execute(QUERIES["ready"])).fetchone()
+    return not (row and row["ready"])
+
+
+async def defer_enrichment(connection: Connection, scope_id: int) -> None:
+    """Put what can be learned from a scope's talk off to a job, unless one waits already."""
+    await defer(connection, "enrich", f"enrich:{scope_id}", {"scope_id": scope_id})

@@ -1,0 +1,124 @@
+-- name: defer
+select procrastinate_defer_jobs_v1(array[
+    row(%(task)s, %(task)s, 0, %(lock)s, null, %(arguments)s, null)::procrastinate_job_to_defer_v1
+])
+where not exists (select from procrastinate_jobs where lock = %(lock)s and status = 'todo')
+
+-- name: note_failure
+insert into job_failures (job_id, reason) values (%(job_id)s, %(reason)s)
+on conflict (job_id) do update set reason = excluded.reason, failed_at = clock_timestamp()
+
+-- name: unfinished
+select job.task_name as task,
+       case job.status when 'todo' then 'waiting' when 'doing' then 'running' else job.status::text end as state,
+       count(*) as jobs, max(job.id) as newest, max(job.attempts) as attempts,
+       coalesce(failure.reason, '') as reason, max(failure.failed_at) as failed_at,
+       extract(epoch from max(clock_timestamp() - deferred.at) filter (where job.status = 'todo'))::float8
+           as lag_seconds,
+       sum(progress.done)::bigint as done, sum(progress.total)::bigint as total
+from procrastinate_jobs job
+left join job_failures failure on failure.job_id = job.id
+left join job_progress progress on progress.job_id = job.id and job.status = 'doing'
+left join lateral (
+    select min(at) as at from procrastinate_events where job_id = job.id and type = 'deferred'
+) deferred on job.status = 'todo'
+where job.status not in ('succeeded', 'cancelled')
+group by job.task_name, job.status, failure.reason
+order by job.task_name, job.status, newest
+
+-- name: find
+-- The newest first. The engine's tables have no row-level security: the tenant is a part of the question.
+select job.id, job.task_name as task, coalesce(scopes.agent, '') as agent, coalesce(scopes."user", '') as "user",
+       case job.status when 'todo' then 'waiting' when 'doing' then 'running' else job.status::text end as state,
+       job.attempts, coalesce(failure.reason, '') as reason, job.scheduled_at, times.deferred_at, times.started_at,
+       case when job.status = 'todo'
+           then extract(epoch from clock_timestamp() - times.deferred_at)::float8 end as lag_seconds,
+       progress.done, progress.total
+from procrastinate_jobs job
+left join scopes on scopes.id = (job.args ->> 'scope_id')::bigint
+left join job_failures failure on failure.job_id = job.id
+left join job_progress progress on progress.job_id = job.id
+cross join lateral (
+    select min(at) filter (where type = 'deferred') as deferred_at,
+           max(at) filter (where type = 'started') as started_at
+    from procrastinate_events where job_id = job.id
+) times
+where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+  and (job.status in ('todo', 'doing', 'failed') or %(id)s::bigint is not null and job.status = 'succeeded')
+  and (%(id)s::bigint is null or job.id = %(id)s)
+  and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
+  and (%(task)s::text is null or job.task_name = %(task)s)
+  and (%(cursor)s::bigint is null or job.id < %(cursor)s)
+order by job.id desc
+limit %(limit)s
+
+-- name: tenant
+select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs where id = %(id)s
+
+-- name: retry
+-- What runs by the clock comes again by itself, and may be waiting already. No tenant means all of them.
+with chosen as materialized (
+    select id from procrastinate_jobs
+    where status = 'failed' and queueing_lock is null
+      and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s)
+      and (%(id)s::bigint is null or id = %(id)s)
+      and (%(task)s::text is null or task_name = %(task)s)
+    order by id
+    for update
+)
+select id, procrastinate_retry_job_v2(id, clock_timestamp(), null, null, null) from chosen order by id
+
+-- name: note_progress
+insert into job_progress (job_id, done, total)
+select id, %(done)s, %(total)s from procrastinate_jobs
+where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
+on conflict (job_id) do update set done = excluded.done, total = excluded.total, updated_at = excluded.updated_at
+
+-- name: counts
+select task_name, status::text as status, count(*) as jobs, min(scheduled_at) as oldest
+from procrastinate_jobs group by 1, 2 order by 1, 2
+
+-- name: ready
+-- Whether the engine would begin a job now: it is due, and of its lock none runs and none waits before it.
+select exists (
+    select from procrastinate_jobs job
+    where status = 'todo' and coalesce(scheduled_at, '-infinity') <= clock_timestamp()
+      and not exists (
+          select from procrastinate_jobs other
+          where other.lock = job.lock
+            and (other.status = 'doing'
+                 or other.status = 'todo' and (other.priority, -other.id) > (job.priority, -job.id))
+      )
+) as ready
+
+-- name: hold
+-- For share: whoever would take the job over waits until this transaction has ended.
+select id from procrastinate_jobs
+where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
+for share
+
+-- name: claim
+insert into job_effects (scope_id, key, job_id) values (%(scope_id)s, %(key)s, %(job_id)s)
+on conflict (scope_id, key) do nothing
+returning key
+
+-- name: forget
+delete from job_effects
+where scope_id between first_scope() and last_scope()
+  and not exists (select from procrastinate_jobs where procrastinate_jobs.id = job_effects.job_id)
+
+-- name: finish
+with held as materialized (
+    select id from procrastinate_jobs
+    where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
+    for update
+)
+select procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s) from held
+
+-- name: retry
+with held as materialized (
+    select id from procrastinate_jobs
+    where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
+    for update
+)
+select procrastinate_retry_job_v2(id, %(retry_at)s, %(priority)s, %(queue)s, %(lock)s) from held

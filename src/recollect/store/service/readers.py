@@ -1,0 +1,82 @@
+"""Keep roles that read the views in the words of others: each is bound to one tenant, and may read nothing else."""
+
+from __future__ import annotations
+
+from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import DictRow
+
+from recollect.errors import ConflictError, NotFoundError, SetupError
+from recollect.models.service import Reader
+from recollect.store.database.ownership import owning
+from recollect.store.database.pool import load_queries
+
+QUERIES = load_queries(__file__)
+METHOD = b"scram-sha-256"
+STEPS = ("bound_statements", "bound_transactions", "read_only")
+LAST_STEPS = ("become_member", "drop_owned", "drop_role")
+MAY_NOT_MAKE = (
+    "The owner of the tables may not make roles: give it CREATEROLE, and as a superuser run "
+    "`grant recollect_readers to <the owner> with admin option`."
+)
+STILL_THERE = (
+    "It reads nothing any more, but its role is still on the server, and owns something there: drop that first."
+)
+PLACES = ("host", "hostaddr", "port", "dbname", "sslmode")
+
+
+async def create_reader(dsn: str, name: str, tenant_id: int, password: str) -> Reader:
+    """Make a role that may read a tenant's views, in one transaction; a role of that name must not be there."""
+    role = sql.Identifier(name)
+    async with owning(dsn) as connection, connection.transaction():
+        if await (await connection.execute(QUERIES["has_role"], {"name": name})).fetchone() is not None:
+            raise ConflictError("There is a role of this name on the server already: choose another name.")
+        # Scrambled on this side, so that no log of the server can hold the password.
+        scrambled = connection.pgconn.encrypt_password(password.encode(), name.encode(), METHOD).decode()
+        create = sql.SQL(QUERIES["create_role"]).format(role=role, password=sql.Literal(scrambled))
+        try:
+            await connection.execute(create)
+            for step in STEPS:
+                await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
+        except errors.InsufficientPrivilege:
+            raise SetupError(MAY_NOT_MAKE) from None
+        await connection.execute(QUERIES["add_reader"], {"name": name, "tenant_id": tenant_id})
+        found = await connection.execute(QUERIES["list_readers"], {"name": name})
+        return to_reader(await found.fetchall())
+
+
+async def list_readers(dsn: str) -> list[Reader]:
+    """List the readers of this database, of every tenant."""
+    async with owning(dsn) as connection:
+        rows = await (await connection.execute(QUERIES["list_readers"], {"name": None})).fetchall()
+        return [to_reader([row]) for row in rows]
+
+
+async def drop_reader(dsn: str, name: str) -> None:
+    """Drop a reader of this database; one that is logged in reads nothing from now on."""
+    role = sql.Identifier(name)
+    async with owning(dsn) as connection:
+        removed = await (await connection.execute(QUERIES["remove_reader"], {"name": name})).fetchone()
+        there = await (await connection.execute(QUERIES["has_role"], {"name": name})).fetchone()
+        if removed is None:
+            raise NotFoundError("There is no reader of this name.")
+        if there is None:
+            return
+        # What follows can fail on what the role has made for itself; it reads nothing any more by now.
+        try:
+            async with connection.transaction():
+                for step in LAST_STEPS:
+                    await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
+        except (errors.DependentObjectsStillExist, errors.InsufficientPrivilege):
+            raise SetupError(STILL_THERE) from None
+
+
+def address(dsn: str, name: str, password: str) -> str:
+    """Give the address of a reader: where the owner logs in, as somebody else."""
+    places = {place: value for place, value in conninfo_to_dict(dsn).items() if place in PLACES}
+    return make_conninfo("", **places, user=name, password=password)
+
+
+def to_reader(rows: list[DictRow]) -> Reader:
+    """Turn the row of a reader into a value."""
+    return Reader(rows[0]["name"], rows[0]["tenant"], rows[0]["created_at"])

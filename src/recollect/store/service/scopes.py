@@ -1,0 +1,183 @@
+"""Find out who asks and where their scope lies, in one round trip, and open scopes for writing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from recollect.core.agents.profiles import to_profile
+from recollect.core.service.rights import OUT_OF_BOUNDS
+from recollect.errors import ForbiddenError, UnauthenticatedError
+from recollect.models.agents import Profile
+from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
+from recollect.store.database.pool import Connection, Database, load_queries
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a scope lies for reading: no id means that nothing was remembered there yet."""
+
+    scope_id: int | None
+    memory_count: int
+    approximate_space: int | None
+    space: EmbeddingSpace | None
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a write adds to its scope's counters."""
+
+    memories: int = 0
+    events: int = 0
+    thoughts: int = 0
+    chats: int = 0
+    terms: int = 0
+    importance: float = 0.0
+    """The importance of the events, which in the end sets off a reflection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A scope locked for one write: its number, its size, and the moment the write counts as."""
+
+    scope_id: int
+    memory_count: int
+    term_count: int
+    written_at: datetime
+    unreflected_importance: float
+    unreflected_events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who asks, which scope that comes to, and where it lies."""
+
+    caller: Caller
+    scope: Scope
+    place: Place
+
+
+async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> Admission:
+    """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
+    shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
+    async with database.statement() as connection:
+        asked = {"hash": shown, "agent": agent, "user": user, "patience": database.milliseconds}
+        answer = await connection.execute(QUERIES["admit"], asked)
+        row = await answer.fetchone()
+    if row is None:
+        raise UnauthenticatedError("This API key is unknown or revoked.")
+    if row["agent"] is None:
+        raise ForbiddenError(OUT_OF_BOUNDS)
+    rights = frozenset(Right(right) for right in row["rights"])
+    bounds = Bounds(row["bound_agent"], row["bound_user"])
+    caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds)
+    return Admission(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
+
+
+async def locate(database: Database, scope: Scope) -> Place:
+    """Locate a scope for a caller who is already known."""
+    async with database.reading(scope.tenant_id) as connection:
+        located = await ask_place(connection, scope.agent, scope.user)
+    return await read_place(located)
+
+
+async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCursor[DictRow]:
+    """Send the question where a scope lies."""
+    return await connection.execute(QUERIES["locate"], {"agent": agent, "user": user})
+
+
+async def read_place(located: AsyncCursor[DictRow]) -> Place:
+    """Read the answer to `ask_place`."""
+    row = await located.fetchone()
+    return to_place(row) if row else Place(None, 0, None, None, Profile())
+
+
+async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
+    """List users of whom the scope's agent has memories; empty for what it has without one."""
+    async with database.reading(scope.tenant_id) as connection:
+        rows = await connection.execute(QUERIES["users"], {"agent": scope.agent, "limit": limit})
+    return [row["user"] for row in await rows.fetchall()]
+
+
+def to_place(row: DictRow) -> Place:
+    """Turn a row into a place."""
+    space = None
+    if row["space_id"] is not None:
+        space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active", row["precision"])
+    profile = to_profile(row["profile"])
+    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space, profile)
+
+
+async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
+    """Send the request to lock a scope for writing, making it if it is new."""
+    return await connection.execute(QUERIES["open_for_writing"], {"agent": scope.agent, "user": scope.user})
+
+
+async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
+    """Read the answer to `ask_opening`."""
+    row = await opened.fetchone()
+    if row is None:
+        raise UnauthenticatedError("No such tenant.")
+    return Opening(
+        row["id"],
+        row["memory_count"],
+        row["term_count"],
+        row["last_written_at"],
+        row["unreflected_importance"],
+        row["unreflected_events"],
+    )
+
+
+async def open_scope(database: Database, scope: Scope) -> int:
+    """Return a scope's number, making the scope if it is new."""
+    async with database.transaction(scope.tenant_id) as connection:
+        return (await read_opening(await ask_opening(connection, scope))).scope_id
+
+
+async def close_writing(connection: Connection, scope_id: int, counts: Counts, written_at: datetime) -> None:
+    """Count what was written to a scope, in the transaction of the write."""
+    parameters = {"scope_id": scope_id, "written_at": written_at, **asdict(counts)}
+    await connection.execute(QUERIES["close_writing"], parameters)
+
+
+async def set_unreflected(connection: Connection, scope_id: int, importance: float, events: int) -> None:
+    """Set how much has gathered since the last reflection, where another record knows it better."""
+    parameters = {"scope_id": scope_id, "importance": importance, "events": events}
+    await connection.execute(QUERIES["set_unreflected"], parameters)
+
+
+async def defer_reflection(
+    connection: Connection, scope_id: int, events: int, now: datetime | None = None
+) -> AsyncCursor[DictRow]:
+    """Put a reflection off to a job and begin to gather anew; if one is waiting already, go on gathering."""
+    moment = now.astimezone(UTC).isoformat() if now else None
+    parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events, "now": moment}
+    return await connection.execute(QUERIES["defer_reflection"], parameters)
+
+
+async def list_tenants(database: Database) -> list[int]:
+    """List all tenants by number, for work that walks them one by one."""
+    async with database.reading(None) as connection:
+        rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
+        return [row["id"] for row in rows]
+
+
+def tenant_of(scope_id: int) -> int:
+    """Read the tenant's number off a scope's."""
+    return scope_id >> 40
+
+
+BEGINNING = UUID(int=0)
+
+
+def names(scope: Scope) -> dict[str, str]:
+    """Give the parameters by which every query names its scope."""
+    return {"agent": scope.agent, "user": scope.user}

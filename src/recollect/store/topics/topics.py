@@ -1,0 +1,178 @@
+"""Write and read one scope's topics: the tree, what is filed under it, and what that is related to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import DictRow
+
+from recollect.core.topics.paths import ARROW, Names, Node, encode, parse_topic, prefixes, show_topic
+from recollect.models.memories import NewMemory
+from recollect.models.service import Scope
+from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.service.scopes import names, tenant_of
+
+QUERIES = load_queries(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """One memory about to be filed: under which topic, and how."""
+
+    topic: Names
+    memory_id: UUID
+    reach: Reach
+    related: tuple[Names, ...] = ()
+    occurred_at: datetime | None = None
+
+
+def file_as(topic: Names, filing: Filing) -> Filed:
+    """Take apart what a caller files under a topic."""
+    related = tuple(map(parse_topic, filing.related))
+    return Filed(topic, filing.memory_id, filing.reach, related, filing.occurred_at)
+
+
+async def file_new(connection: Connection, scope_id: int, new: Iterable[tuple[UUID, NewMemory]]) -> None:
+    """File new memories under the topics that they name, in the transaction that stores them."""
+    filed = [
+        file_as(parse_topic(memory.topic), Filing(memory_id, memory.reach, memory.related_topics))
+        for memory_id, memory in new
+        if memory.topic
+    ]
+    if filed:
+        await file(connection, scope_id, filed)
+
+
+async def file(connection: Connection, scope_id: int, filed: Sequence[Filed]) -> None:
+    """File memories of a scope that is locked; topics that are not there come to be, with all above them."""
+    await ensure(connection, scope_id, [path for each in filed for path in (each.topic, *each.related)])
+    # A memory that is filed twice in one call is filed as the last one says, as if one call had followed the other.
+    latest = {(encode(each.topic), each.memory_id): each for each in filed}
+    parameters = {
+        "scope_id": scope_id,
+        "paths": [path for path, _ in latest],
+        "memory_ids": [memory_id for _, memory_id in latest],
+        "activations": [each.reach.activation for each in latest.values()],
+        "diffusions": [each.reach.diffusion for each in latest.values()],
+        "independences": [each.reach.independence for each in latest.values()],
+        "moments": [each.occurred_at for each in latest.values()],
+    }
+    await connection.execute(QUERIES["link"], parameters)
+    await relate(connection, scope_id, filed)
+
+
+async def ensure(connection: Connection, scope_id: int, paths: Iterable[Names]) -> None:
+    """See that topics are there, and all above them."""
+    wanted: dict[str, str] = {}
+    for above in (above for path in paths for above in prefixes(path)):
+        wanted.setdefault(encode(above), above[-1])
+    if wanted:
+        parameters = {"scope_id": scope_id, "paths": list(wanted), "names": list(wanted.values())}
+        await connection.execute(QUERIES["ensure"], parameters)
+
+
+async def relate(connection: Connection, scope_id: int, filed: Sequence[Filed]) -> None:
+    """Note which topics links lead to."""
+    pairs = dict.fromkeys(
+        (encode(each.topic), each.memory_id, encode(related)) for each in filed for related in each.related
+    )
+    if pairs:
+        parameters = {
+            "scope_id": scope_id,
+            "paths": [path for path, _, _ in pairs],
+            "memory_ids": [memory_id for _, memory_id, _ in pairs],
+            "related": [related for _, _, related in pairs],
+        }
+        await connection.execute(QUERIES["relate"], parameters)
+
+
+async def hold_scope(connection: Connection, scope: Scope) -> int | None:
+    """Keep every other write out of a scope until the transaction ends; None if there is no such scope."""
+    row = await (await connection.execute(QUERIES["lock_scope"], names(scope))).fetchone()
+    return row["id"] if row else None
+
+
+async def find_present(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> set[UUID]:
+    """Tell which memories are there to be filed."""
+    found = await connection.execute(QUERIES["present"], {"scope_id": scope_id, "ids": list(ids)})
+    return {row["id"] for row in await found.fetchall()}
+
+
+async def unlink(connection: Connection, scope_id: int, path: Names, ids: Sequence[UUID]) -> list[UUID]:
+    """Take memories from a topic; tell which were filed under it."""
+    parameters = {"scope_id": scope_id, "path": encode(path), "ids": list(ids)}
+    found = await connection.execute(QUERIES["unlink"], parameters)
+    return [row["memory_id"] for row in await found.fetchall()]
+
+
+async def are_there(connection: Connection, scope_id: int, paths: Sequence[Names]) -> list[bool]:
+    """Tell of each path whether there is such a topic."""
+    found = await connection.execute(QUERIES["at"], {"scope_id": scope_id, "paths": list(map(encode, paths))})
+    places = {row["place"] for row in await found.fetchall()}
+    return [place in places for place in range(1, len(paths) + 1)]
+
+
+async def measure(connection: Connection, scope_id: int, path: Names) -> tuple[int, int]:
+    """Measure the longest path at or below one: in letters of its labels, and in levels."""
+    found = await connection.execute(QUERIES["deepest"], {"scope_id": scope_id, "path": encode(path)})
+    row = await found.fetchone()
+    return (row["letters"], row["levels"]) if row else (0, 0)
+
+
+async def replant(connection: Connection, scope_id: int, path: Names, new_path: Names) -> None:
+    """Bring a topic with all below it to another path; a topic that is there already absorbs what comes."""
+    await ensure(connection, scope_id, [new_path[:-1]] if new_path[:-1] else [])
+    parameters = {"scope_id": scope_id, "path": encode(path), "new_path": encode(new_path)}
+    await connection.execute(QUERIES["replant"], parameters)
+
+
+async def name(connection: Connection, scope_id: int, path: Names) -> None:
+    """Write the name of a topic as its path has it."""
+    await connection.execute(QUERIES["name"], {"scope_id": scope_id, "path": encode(path), "name": path[-1]})
+
+
+async def read_tree(database: Database, scope_id: int, path: Names = ()) -> list[Node]:
+    """Read a topic with those above and all below it, or the whole tree."""
+    parameters = {"scope_id": scope_id, "paths": [encode(above) for above in prefixes(path)]}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["tree"], parameters)
+    return [to_node(row) for row in await found.fetchall()]
+
+
+async def read_links(
+    database: Database, scope_id: int, path: Names, memory_id: UUID | None, limit: int
+) -> list[TopicLink]:
+    """Read what is filed under a topic, or what a memory is filed under."""
+    asked = {"path": encode(path), "memory_id": memory_id, "limit": limit, "arrow": ARROW}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["links"], {"scope_id": scope_id, **asked})
+    return [to_link(row) for row in await found.fetchall()]
+
+
+async def read_related(database: Database, scope_id: int, path: Names, limit: int) -> list[RelatedTopic]:
+    """Read which topics the links of one lead to, those first that they lead to most strongly."""
+    asked = {"scope_id": scope_id, "path": encode(path), "limit": limit}
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["related"], asked)
+    rows = await found.fetchall()
+    return [RelatedTopic(show_topic(tuple(row["names"])), row["diffusion"], row["links"]) for row in rows]
+
+
+def to_node(row: DictRow) -> Node:
+    """Turn a row into a node of the tree."""
+    return Node(tuple(row["path"].split(".")), row["name"], row["memories"], row["seen"])
+
+
+def to_link(row: DictRow) -> TopicLink:
+    """Turn a row into a link."""
+    return TopicLink(
+        path=show_topic(tuple(row["names"])),
+        memory_id=row["memory_id"],
+        occurred_at=row["occurred_at"],
+        reach=Reach(row["activation"], row["diffusion"], row["independence"]),
+        related=tuple(row["related"]),
+    )
