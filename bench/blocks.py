@@ -32,7 +32,7 @@ from ground import OUT, open_folder, running
 from recollect import Cue, Kind, Mind, NewMemory
 from recollect.core.text.terms import indexed_text
 from recollect.llm.embedder import Embedder
-from recollect.llm.minilm import load_minilm
+from recollect.llm.local.minilm import load_minilm
 from recollect.models.blocks import Block, Level
 from recollect.store.embedded.cluster import Cluster
 

@@ -37,7 +37,7 @@ from recollect import Mind, Recollect, Settings
 from recollect.core.conversations.messages import count_tokens
 from recollect.core.conversations.threads import MOST_FETCHED, Node, walk
 from recollect.doors.http.app import create_app
-from recollect.llm.tokens import Tokenizer, load_tokenizers
+from recollect.llm.tokens.count import Tokenizer, load_tokenizers
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Role
 from recollect.models.service import Right

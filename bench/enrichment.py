@@ -41,7 +41,7 @@ from recollect import Recollect, Settings
 from recollect.core.knowledge.segments import USUAL, Rules, segment, to_turn
 from recollect.core.text.phrases import find_keywords
 from recollect.core.text.terms import script_of
-from recollect.llm.configured import build_embedder, has_minilm
+from recollect.llm.build import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeChatModel
 from recollect.mind.service import Addresses

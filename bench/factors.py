@@ -27,7 +27,7 @@ from ground import open_folder
 from recollect import Cue, Hit, Mode, Settings, Weighing
 from recollect.core.agents.scoring import settle
 from recollect.doors.importers.generative_agents.journey import import_folder
-from recollect.llm.configured import has_minilm
+from recollect.llm.build import has_minilm
 from recollect.wiring import open_recollect
 
 ROOT = Path(__file__).resolve().parents[1]

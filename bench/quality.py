@@ -154,7 +154,7 @@ def summarise(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
 def open_embedder(console: Console) -> Embedder | None:
     """Open the local model, or say why vectors are missing."""
     try:
-        from recollect.llm.minilm import load_minilm
+        from recollect.llm.local.minilm import load_minilm
 
         return load_minilm()
     except (ImportError, SetupError) as error:

@@ -29,7 +29,7 @@ from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
-from recollect.verbs import remember
+from recollect.verbs.memories import remember
 from recollect.wiring import connected, prepare
 
 Vectors = NDArray[np.float32]

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from recollect.core.text.tokens import TOKENIZERS
-from recollect.llm.tokens import load_tokenizers
+from recollect.llm.tokens.count import load_tokenizers
 
 ROOT = Path(__file__).parents[1]
 DEFAULT = "o200k_base cl100k_base"

@@ -18,7 +18,7 @@ import psycopg
 from folders import open_folder
 from ports import free_port
 from programs import COMMAND, plain_environment
-from recollect.llm.configured import build_embedder
+from recollect.llm.build import build_embedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right
 from recollect.settings import Settings

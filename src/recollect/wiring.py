@@ -20,10 +20,10 @@ from recollect.core.conversations.retention import share_kept
 from recollect.core.service.costs import read_prices
 from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import SetupError
+from recollect.llm.build import build_chat_model, build_embedder
 from recollect.llm.chat import ChatModel
-from recollect.llm.configured import build_chat_model, build_embedder
 from recollect.llm.embedder import Embedder
-from recollect.llm.tokens import load_tokenizers
+from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings, read_settings
@@ -32,8 +32,8 @@ from recollect.store.database.migrate import migrate
 from recollect.store.database.pool import Database
 from recollect.store.database.probe import Probe
 from recollect.store.memories import spaces
+from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
-from recollect.verbs.steps import choose_steps
 
 CHANNELS: tuple[Callable[[], Channel], ...] = (
     *(VectorChannel, TextChannel, StreamChannel, GraphChannel),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from folders import find_memory
-from recollect.llm.configured import has_minilm
+from recollect.llm.build import has_minilm
 
 ROOT = Path(__file__).parents[2]
 

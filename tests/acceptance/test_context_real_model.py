@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.llm.configured import has_minilm
-from recollect.llm.minilm import load_minilm
+from recollect.llm.build import has_minilm
+from recollect.llm.local.minilm import load_minilm
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings

@@ -28,7 +28,7 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.bodies import RecallBody, Receipts, RememberBody
 from recollect.doors.http.conversation_bodies import AppendBody, AppendedMessages, ContextBody, HistoryBody
 from recollect.doors.jsonl import Line
-from recollect.llm.configured import has_minilm
+from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.conversations import Attachment, Part, PurgeReceipt, Spending

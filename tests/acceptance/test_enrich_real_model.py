@@ -12,7 +12,7 @@ from conftest import new_key
 from integration.chat_server import MODEL, find_weights, serving_chat
 from integration.test_client import serving
 from recollect.doors.http.app import create_app
-from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
+from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.knowledge import EntityType
 from recollect.settings import Settings
 from recollect.wiring import connected

@@ -11,7 +11,7 @@ from command_line import call, settings_of
 from integration.scripted_chat import chatting
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.verbs.enrich import enrich
+from recollect.verbs.knowledge.enrich import enrich
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "rerun-enrichment.md"
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -20,7 +20,7 @@ from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Entity, EntityType, Mention, NewFact
 from recollect.models.memories import Role
-from recollect.verbs.enrich import enrich
+from recollect.verbs.knowledge.enrich import enrich
 from sizes import Sizes
 
 READ = Sizes("answers", ci=90, long=10_000)

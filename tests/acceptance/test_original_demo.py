@@ -10,7 +10,7 @@ import pytest
 
 from command_line import call
 from folders import find_memory, open_folder
-from recollect.llm.configured import has_minilm
+from recollect.llm.build import has_minilm
 from saved_folder import read_saved_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "import-export.md"

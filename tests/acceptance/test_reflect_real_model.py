@@ -6,7 +6,7 @@ import pytest
 
 from integration.chat_server import MODEL, find_weights, serving_chat
 from recollect.errors import ChatModelError
-from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel
+from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.memories import Kind
 from recollect.settings import Settings
 from recollect.wiring import connected

@@ -14,7 +14,7 @@ from conftest import new_key
 from integration.scripted_chat import chatting
 from integration.test_client import serving
 from recollect.doors.http.app import create_app
-from recollect.llm.configured import build_chat_model
+from recollect.llm.build import build_chat_model
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role

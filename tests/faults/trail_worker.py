@@ -9,7 +9,7 @@ from functools import partial
 
 from procrastinate import JobContext
 
-from recollect.jobs.fence import lease_of
+from recollect.jobs.lease import lease_of
 from recollect.jobs.worker import Duties, Patience, Pulse, build_app, run_worker
 from recollect.llm.fake import FakeEmbedder
 from recollect.store.database.pool import Database

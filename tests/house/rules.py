@@ -31,7 +31,7 @@ LOADED = {
     "uvloop": "not made for every platform",
     "recollect.doors.mcp.stdio": "a sub-command",
     "recollect.doors.service": "a sub-command",
-    "recollect.llm.minilm": "an extra",
+    "recollect.llm.local.minilm": "an extra",
     "recollect.store.embedded.cluster": "an extra",
     "recollect.wiring": "`sync.open`, without which the SDK needs no engine",
 }

@@ -29,7 +29,7 @@ IMPORTS = {
     "core reads the clock": ("core/planted_clock.py", "from time import time", PURE, "core.planted_clock -> time"),
     "core knows a verb": (
         *("core/planted_verb.py", "from recollect.verbs import recall", WAYS),
-        "core.planted_verb -> recollect.verbs.recall",
+        "core.planted_verb -> recollect.verbs.recall.recall",
     ),
     "the store knows a channel": (
         *("store/planted_channel.py", "from recollect.channels import vector", WAYS),

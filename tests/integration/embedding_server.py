@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from ports import free_port
-from recollect.llm.minilm import (
+from recollect.llm.local.minilm import (
     SHAPE,
     VOCABULARY_SHA256,
     WEIGHTS_SHA256,

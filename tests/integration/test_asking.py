@@ -23,8 +23,8 @@ from recollect.models.memories import NewMemory
 from recollect.models.recall import Candidate, Cue, Status
 from recollect.settings import Settings
 from recollect.store.service.scopes import locate
-from recollect.verbs import asking
-from recollect.verbs.asking import Asked, ask_channels, send
+from recollect.verbs.recall import channels as asking
+from recollect.verbs.recall.channels import Asked, ask_channels, send
 from recollect.wiring import connected
 from waiting import PATIENCE_SECONDS
 

@@ -17,7 +17,7 @@ from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Role
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.verbs.converse import Utterance
+from recollect.verbs.conversations.converse import Utterance
 from recollect.wiring import connected
 
 

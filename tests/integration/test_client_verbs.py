@@ -37,7 +37,7 @@ from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Weighing
 from recollect.models.service import Bounds, Right
 from recollect.settings import Settings
-from recollect.verbs.converse import Utterance
+from recollect.verbs.conversations.converse import Utterance
 from recollect.wiring import connected
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -25,7 +25,7 @@ from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import spaces
-from recollect.verbs.readers import ReaderDesk
+from recollect.verbs.service.readers import ReaderDesk
 from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)

@@ -18,10 +18,10 @@ from recollect.llm.fake import FakeChatModel
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.verbs import judging
-from recollect.verbs.consulting import DEADLINE_SHARE, write_question
-from recollect.verbs.judging import Verdict, ask_all
-from recollect.verbs.recall import read_cue
+from recollect.verbs.recall import judge
+from recollect.verbs.recall.judge import Verdict, ask_all
+from recollect.verbs.recall.read_cue import DEADLINE_SHARE, write_question
+from recollect.verbs.recall.recall import read_cue
 from recollect.wiring import connected
 from waiting import until
 
@@ -145,7 +145,7 @@ async def test_a_slow_model_that_reads_and_judges_leaves_time_for_an_answer(addr
         granted.append(given[-1])
         return await ask_all(*given)
 
-    monkeypatch.setattr(judging, "ask_all", note_and_ask)
+    monkeypatch.setattr(judge, "ask_all", note_and_ask)
     async with consulting(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
         # The shares are of two seconds; whatever else takes its time on a busy machine has a minute.
         mind.access.parts.database.deadline_seconds = 2

@@ -22,8 +22,8 @@ from recollect.models.recall import Cue, Factors, Hit
 from recollect.store.conversations.conversations import Read
 from recollect.store.database import migrate as module
 from recollect.store.database.migrate import migrate, own_migrations
-from recollect.verbs import lifecycle as verb
-from recollect.verbs import prompt
+from recollect.verbs.conversations import manage as verb
+from recollect.verbs.conversations import prompt
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 

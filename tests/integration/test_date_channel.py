@@ -18,7 +18,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Facets, Period
 from recollect.store.service.scopes import locate
-from recollect.verbs.asking import Asked, ask_channels
+from recollect.verbs.recall.channels import Asked, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

@@ -21,10 +21,10 @@ from recollect.models.knowledge import Ending, SegmentState
 from recollect.models.memories import MemoryState, Role
 from recollect.settings import Settings
 from recollect.store.service.jobs import Lease
-from recollect.verbs import enrich as verb
-from recollect.verbs.enrich import MOST_ATTEMPTS, enrich
-from recollect.verbs.steps import STEPS, choose_steps
-from recollect.verbs.steps.draft import Stage, Step
+from recollect.verbs.knowledge import enrich as verb
+from recollect.verbs.knowledge.enrich import MOST_ATTEMPTS, enrich
+from recollect.verbs.knowledge.steps import STEPS, choose_steps
+from recollect.verbs.knowledge.steps.draft import Stage, Step
 from recollect.wiring import connected
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -421,7 +421,7 @@ async def test_a_deleted_conversation_waits_and_a_restored_one_goes_on(plain, ow
 
 
 async def test_silent_conversations_and_waiting_segments_are_given_a_job(plain, owner):
-    from recollect.jobs.enrich import close_silent
+    from recollect.jobs.derive import close_silent
 
     mind = await plain.mind("ada", "li")
     await mind.conversation("c").append(said(ROWING))

@@ -9,17 +9,17 @@ import pytest
 
 from integration.test_enrich import ROWING, TAXES, digest, fall_silent, plain, run, said, scripted, segments_of
 from recollect.errors import ChatModelError, UnavailableError
-from recollect.jobs.enrich import close_silent
+from recollect.jobs.derive import close_silent
 from recollect.jobs.worker import IDLE, Tasks
 from recollect.models.conversations import ConversationState
 from recollect.models.knowledge import Ending, SegmentState
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import Change
 from recollect.store.knowledge import segments
-from recollect.verbs import enrich as verb
-from recollect.verbs.enrich import MOST_ATTEMPTS
-from recollect.verbs.steps import STEPS, choose_steps
-from recollect.verbs.steps.draft import Step
+from recollect.verbs.knowledge import enrich as verb
+from recollect.verbs.knowledge.enrich import MOST_ATTEMPTS
+from recollect.verbs.knowledge.steps import STEPS, choose_steps
+from recollect.verbs.knowledge.steps.draft import Step
 
 __all__ = ["plain"]
 SECRET = "The boat on the lake is called Marigold"

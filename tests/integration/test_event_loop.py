@@ -16,7 +16,7 @@ from recollect.core.memories.checks import LONGEST_CONTENT, MOST_CHARACTERS, MOS
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.models.memories import NewMemory
-from recollect.verbs import recall
+from recollect.verbs.recall import recall
 
 LONGEST_HOLD_SECONDS = 0.05
 LETTERS = {"en": "abcdefghijklmnopqrstuvwxyz", "zh": "".join(map(chr, range(0x4E00, 0x6500)))}

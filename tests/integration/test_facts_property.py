@@ -213,10 +213,10 @@ async def state(mind, fact, *, unknown):
     """State a fact; one whose start is to stay unknown is written as the rules give it, past the assumption."""
     if not unknown:
         return (await mind.knowledge.state(fact))[0]
-    from recollect.verbs import believe
+    from recollect.verbs.knowledge import write_facts
 
-    assumed, believe.assume_start = believe.assume_start, lambda span, _: span
+    assumed, write_facts.assume_start = write_facts.assume_start, lambda span, _: span
     try:
         return (await mind.knowledge.state(fact))[0]
     finally:
-        believe.assume_start = assumed
+        write_facts.assume_start = assumed

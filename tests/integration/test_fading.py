@@ -16,7 +16,7 @@ from conftest import new_key
 from generative_agents import read_golden
 from past import LONG_AGO, amend, moment, state, year
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError
-from recollect.jobs.fade import Pass, defer_passes
+from recollect.jobs.upkeep import Pass, defer_passes
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import FadingRules, Grounds, Kind, NewMemory, Role, Triple
@@ -25,7 +25,7 @@ from recollect.models.service import Right
 from recollect.store.memories import fading
 from recollect.store.service.jobs import Lease
 from recollect.store.service.scopes import BEGINNING
-from recollect.verbs import fade as verb
+from recollect.verbs.memories import fade as verb
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=15, long=400)

@@ -13,7 +13,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.models.recall import Times
 from recollect.store.knowledge.graph import Bounds
-from recollect.verbs import graph
+from recollect.verbs.knowledge import graph
 
 MARCH, MAY = datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 5, 1, tzinfo=UTC)
 

@@ -44,9 +44,9 @@ from recollect.models.conversations import Window
 from recollect.models.imports import Document, FileImport, Format, UserField
 from recollect.models.memories import Kind
 from recollect.models.recall import Cue
-from recollect.verbs.import_errand import OWNERLESS
-from recollect.verbs.import_memories import CHANGED, EARLIER, OTHERWISE
-from recollect.verbs.import_talks import CLOSED_HERE
+from recollect.verbs.imports.conversations import CLOSED_HERE
+from recollect.verbs.imports.memories import CHANGED, EARLIER, OTHERWISE
+from recollect.verbs.imports.progress import OWNERLESS
 
 PLENTY = Window(1_000_000, unanswered=True)
 

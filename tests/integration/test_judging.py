@@ -15,7 +15,7 @@ from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.service.scopes import locate
-from recollect.verbs.judging import Verdict, judge, look_over, write_question
+from recollect.verbs.recall.judge import Verdict, judge, look_over, write_question
 from recollect.wiring import connected
 from waiting import until
 

@@ -18,7 +18,7 @@ from recollect.core.recall.cues import read
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Facets
 from recollect.store.service.scopes import locate
-from recollect.verbs.asking import Asked, ask_channels
+from recollect.verbs.recall.channels import Asked, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -31,8 +31,8 @@ from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs
 from recollect.store.service.ledger import Entry, enter
-from recollect.verbs.converse import Utterance
-from recollect.verbs.ledger import LedgerDesk, metered, note_step
+from recollect.verbs.conversations.converse import Utterance
+from recollect.verbs.service.costs import LedgerDesk, metered, note_step
 from recollect.wiring import build_chat_model, connected
 
 ROWS = "select step, model, prompt_tokens, completion_tokens, outcome from ledger order by number"

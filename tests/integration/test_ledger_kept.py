@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.core.conversations.retention import Rules
-from recollect.jobs.retain import tidy_ledger
+from recollect.jobs.upkeep import tidy_ledger
 from recollect.store.service.ledger import Entry, enter, fold, read_sums
 
 LINES = (

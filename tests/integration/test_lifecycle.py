@@ -20,7 +20,7 @@ from recollect.settings import Settings
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import Change
 from recollect.store.memories import spaces
-from recollect.verbs import lifecycle as verb
+from recollect.verbs.conversations import manage as verb
 from recollect.wiring import connected
 from waiting import until
 

@@ -13,7 +13,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.models.memories import Role
 from recollect.settings import Settings
-from recollect.verbs.enrich import enrich
+from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

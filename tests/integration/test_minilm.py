@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from recollect.errors import EmbedderError, SetupError
-from recollect.llm import minilm
 from recollect.llm.embedder import Embedder
-from recollect.llm.minilm import MiniLM, find_weights, load_minilm
-from recollect.llm.wordpiece import WordPiece
+from recollect.llm.local import minilm
+from recollect.llm.local.minilm import MiniLM, find_weights, load_minilm
+from recollect.llm.local.wordpiece import WordPiece
 from recollect.models.recall import Script
 from waiting import heartbeat, until
 

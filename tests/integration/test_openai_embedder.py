@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 
 from recollect.errors import EmbedderError, SetupError
-from recollect.llm import line
-from recollect.llm.breaker import Breaker, State
+from recollect.llm import endpoint as line
 from recollect.llm.embedder import Embedder
-from recollect.llm.line import read_retry_after
-from recollect.llm.minilm import WHEEL, load_minilm
-from recollect.llm.openai import Endpoint, OpenAIEmbedder
+from recollect.llm.endpoint import Breaker, State, read_retry_after
+from recollect.llm.local.minilm import WHEEL, load_minilm
+from recollect.llm.openai.embedder import Endpoint, OpenAIEmbedder
 from recollect.models.recall import Script
 from waiting import until
 

@@ -24,8 +24,8 @@ from recollect.store.embedded.account import find_programs
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import embeddings
 from recollect.store.service.scopes import BEGINNING
-from recollect.verbs import lifecycle as verb
-from recollect.verbs.rederive import rederive
+from recollect.verbs.conversations import manage as verb
+from recollect.verbs.memories.rederive import rederive
 from recollect.wiring import connected, prepare
 
 PURGING = ConversationState.PURGING

@@ -14,14 +14,14 @@ from test_purge import SCOPED, Haystack
 from conftest import addresses_of, execute
 from folders import open_folder
 from recollect.errors import NotFoundError
-from recollect.jobs.enrich import close_silent
+from recollect.jobs.derive import close_silent
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
-from recollect.verbs.enrich import enrich
+from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected, prepare
 
 START = datetime(2020, 1, 1, tzinfo=UTC)

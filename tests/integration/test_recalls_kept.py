@@ -22,7 +22,7 @@ from recollect.core.conversations.retention import Rules
 from recollect.core.memories.ids import memory_id
 from recollect.core.recall.kept import Kept
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.jobs.retain import prune_recalls, retain
+from recollect.jobs.upkeep import prune_recalls, retain
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.kept import Fate
@@ -32,7 +32,7 @@ from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.recall import kept_recalls
 from recollect.store.service.scopes import locate
-from recollect.verbs import recalls as verb
+from recollect.verbs.recall import keep as verb
 from recollect.wiring import connected
 from sizes import Sizes
 from waiting import until_blocked

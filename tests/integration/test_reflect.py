@@ -20,7 +20,7 @@ from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.agents import reflections
-from recollect.verbs.reflect import Occasion, reflect
+from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.wiring import connected
 
 QUESTIONS = ["What does Ann grow?", "Whom does Ann help?", "What does Bob repair?"]

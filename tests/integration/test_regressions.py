@@ -28,8 +28,8 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import NewMemory
 from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.store.service import scopes
-from recollect.verbs.load import Load
-from recollect.verbs.remember import prepare_all
+from recollect.verbs.memories.load import Load
+from recollect.verbs.memories.remember import prepare_all
 from waiting import PATIENCE_SECONDS, blocked, heartbeat, hurry, until
 
 CANARY = "canary-in-a-name"

@@ -18,8 +18,8 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact, Rerun, Span
 from recollect.models.memories import Kind, Role
 from recollect.settings import Settings
-from recollect.verbs import rerun as verb
-from recollect.verbs.enrich import enrich
+from recollect.verbs.knowledge import rerun as verb
+from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -312,7 +312,7 @@ async def test_a_run_that_dies_in_the_switch_leaves_everything_as_it_was(talked,
         raise ChatModelError("gone")
 
     with monkeypatch.context() as patch, pytest.raises(ChatModelError):
-        patch.setattr("recollect.verbs.switch.sum_up", die)
+        patch.setattr("recollect.verbs.knowledge.switch.sum_up", die)
         await desk(running, new).run(Rerun(model=NEW))
     assert await state(talked) == before
     [done] = await desk(running, new).run(Rerun(model=NEW))

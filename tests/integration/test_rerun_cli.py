@@ -13,7 +13,7 @@ from integration.scripted_chat import chatting
 from integration.test_rerun import ANN, NOON, OSLO, digest, fact
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.verbs.enrich import enrich
+from recollect.verbs.knowledge.enrich import enrich
 
 ANSWER = digest("They speak of Ann.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")])
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100}

@@ -23,7 +23,7 @@ from ports import free_port
 from programs import COMMAND, plain_environment
 from recollect.doors import service
 from recollect.errors import RecollectError, SetupError
-from recollect.jobs.fence import FencedJobManager
+from recollect.jobs.lease import FencedJobManager
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings

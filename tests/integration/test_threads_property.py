@@ -18,7 +18,7 @@ from recollect.core.conversations.budget import fit
 from recollect.core.conversations.messages import count_tokens
 from recollect.core.conversations.threads import NIL, Node, walk
 from recollect.core.text.tokens import ESTIMATE, estimate
-from recollect.llm.tokens import Estimate
+from recollect.llm.tokens.count import Estimate
 from recollect.models.conversations import (
     LEGACY,
     Appended,

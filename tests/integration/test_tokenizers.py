@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 
 from recollect.core.text.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
 from recollect.errors import SetupError
-from recollect.llm import tokens, vocabulary
-from recollect.llm.tokens import load_tokenizers
-from recollect.llm.vocabulary import VOCABULARIES
+from recollect.llm.tokens import count as tokens
+from recollect.llm.tokens import vocabulary
+from recollect.llm.tokens.count import load_tokenizers
+from recollect.llm.tokens.vocabulary import VOCABULARIES
 from sizes import Sizes
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from integration.test_enrich import NOON, ROWING, TAXES, dialogue, digest, plain
 from recollect.core.topics.rating import steady
 from recollect.models.agents import Profile
 from recollect.models.topics import Reach
-from recollect.verbs.steps import choose_steps
+from recollect.verbs.knowledge.steps import choose_steps
 from topic_cases import propose
 
 __all__ = ["plain"]

@@ -31,7 +31,7 @@ from recollect.core.conversations.block import (
 )
 from recollect.core.conversations.budget import ELLIPSIS
 from recollect.core.text.similar import Quote
-from recollect.llm.tokens import load_tokenizers
+from recollect.llm.tokens.count import load_tokenizers
 from recollect.models.blocks import Level
 from recollect.models.memories import Kind, Memory, Role, Triple
 

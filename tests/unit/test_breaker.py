@@ -1,6 +1,6 @@
 """The breaker opens, waits, probes and closes, with time given by the test."""
 
-from recollect.llm.breaker import Breaker, State
+from recollect.llm.endpoint import Breaker, State
 
 
 def opened(failures: int = 3, seconds: float = 10.0) -> Breaker:

@@ -23,7 +23,7 @@ from recollect.core.agents.reflection import (
 )
 from recollect.core.memories.checks import check_new_memory
 from recollect.core.recall.checks import check_cue
-from recollect.llm.prompt import fill_prompt
+from recollect.llm.prompts import fill_prompt
 from recollect.models.memories import Kind, Memory, Triple
 from recollect.models.recall import Cue
 

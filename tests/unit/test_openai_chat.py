@@ -12,11 +12,10 @@ from pydantic import BaseModel, Field
 
 from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
-from recollect.llm.breaker import Breaker
 from recollect.llm.chat import ChatModel, Said, Usage
+from recollect.llm.endpoint import Breaker
 from recollect.llm.fake import FakeChatModel
-from recollect.llm.openai_chat import ChatEndpoint, OpenAIChatModel, Total
-from recollect.llm.reply import unwrap
+from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel, Total, unwrap
 
 SECRET, PROMPT = "sk-very-secret", "the user's private sentence"
 ENDPOINT = ChatEndpoint("http://chat.test/v1", "tiny", key=SECRET, seconds=5)

@@ -7,9 +7,9 @@ import pytest
 from recollect.errors import SetupError
 from recollect.models.agents import Profile
 from recollect.settings import Settings
-from recollect.verbs.steps import STEPS, choose_steps
-from recollect.verbs.steps.draft import Stage
-from recollect.verbs.steps.segment import rules_of
+from recollect.verbs.knowledge.steps import STEPS, choose_steps
+from recollect.verbs.knowledge.steps.draft import Stage
+from recollect.verbs.knowledge.steps.segment import rules_of
 
 
 def test_steps_stand_in_the_order_in_which_they_are_taken():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.core.text.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
 from recollect.errors import InvalidInputError
-from recollect.llm.tokens import Estimate
+from recollect.llm.tokens.count import Estimate
 
 USUAL = ("o200k_base", "cl100k_base", ESTIMATE)
 

@@ -21,15 +21,20 @@ from procrastinate.worker import Worker
 from recollect.core.conversations.retention import Rules
 from recollect.core.knowledge.segments import USUAL
 from recollect.errors import BudgetError, EmbedderError, LeaseLostError, RecollectError
+from recollect.jobs.derive import (
+    Enriching,
+    Rederiving,
+    Reflecting,
+    ReflectionJob,
+    close_silent,
+    embed_first,
+    rederive_scope,
+    reflect_scope,
+)
 from recollect.jobs.embed import active_space, embed_pending, fill_space
-from recollect.jobs.enrich import Enriching, close_silent, embed_first
-from recollect.jobs.fade import Pass, defer_passes
-from recollect.jobs.fence import FencedJobManager, lease_of
+from recollect.jobs.lease import FencedJobManager, lease_of
 from recollect.jobs.progress import telling
-from recollect.jobs.rederive import Rederiving, rederive_scope
-from recollect.jobs.reflect import Reflecting, ReflectionJob, reflect_scope
-from recollect.jobs.retain import retain
-from recollect.jobs.settle import settle_scope
+from recollect.jobs.upkeep import Pass, defer_passes, retain, settle_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.conversations import lifecycle, shown
 from recollect.store.database.pool import AWAY, PATIENCE, Database, commit_at_once, describe

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from recollect.errors import ChatModelError, EmbedderError
 from recollect.llm.chat import Answer, Said, Spent, Usage, spend_unseen
 from recollect.llm.embedder import check_vectors
-from recollect.llm.reply import UnusableError, count_missing, read_value
+from recollect.llm.openai.chat import UnusableError, count_missing, read_value
 from recollect.models.recall import Script
 
 WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5

@@ -12,12 +12,9 @@ from recollect.models.agents import Feedback, Overview, Profile, Reflection, Ref
 from recollect.models.memories import JSON, Memory, Triple
 from recollect.models.recall import Association, Recollection, Times
 from recollect.models.service import Right
-from recollect.verbs.associate import associate, last_chat
-from recollect.verbs.feedback import feedback
-from recollect.verbs.overview import overview
-from recollect.verbs.profile import read_metadata, read_profile, set_profile
-from recollect.verbs.reflect import Occasion, defer_reflection, follow_reflection, reflect
-from recollect.verbs.tune import tune
+from recollect.verbs.agents.associate import associate, last_chat
+from recollect.verbs.agents.profile import feedback, overview, read_metadata, read_profile, set_profile, tune
+from recollect.verbs.agents.reflect import Occasion, defer_reflection, follow_reflection, reflect
 
 
 class AgentVerbs:

@@ -23,14 +23,13 @@ from recollect.models.knowledge import StoredSegment
 from recollect.models.memories import JSON
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.verbs.append import append
-from recollect.verbs.context import context
-from recollect.verbs.conversations import describe, get_conversation, list_leaves
-from recollect.verbs.converse import converse
-from recollect.verbs.enrich import close_segment, list_segments
-from recollect.verbs.history import history
-from recollect.verbs.lifecycle import bring, list_receipts, purge
-from recollect.verbs.prompt import Wanted
+from recollect.verbs.conversations.append import append
+from recollect.verbs.conversations.context import context
+from recollect.verbs.conversations.converse import converse
+from recollect.verbs.conversations.history import history
+from recollect.verbs.conversations.manage import bring, describe, get_conversation, list_leaves, list_receipts, purge
+from recollect.verbs.conversations.prompt import Wanted
+from recollect.verbs.knowledge.enrich import close_segment, list_segments
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from recollect.core.items.verbs import ItemVerbs
 from recollect.mind.access import Access
 from recollect.models.items import ItemOperation, ItemResult
 from recollect.models.service import Right
-from recollect.verbs.items import batch
+from recollect.verbs.items.items import batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from recollect.models.recall import Times
 from recollect.models.service import Right
 from recollect.store.knowledge.facts import Bounds
 from recollect.store.knowledge.graph import Bounds as Walk
-from recollect.verbs.graph import export, neighbours, paths, timeline
-from recollect.verbs.knowledge import end, get_entity, list_entities, list_facts, list_versions, state
+from recollect.verbs.knowledge.facts import end, get_entity, list_entities, list_facts, list_versions, state
+from recollect.verbs.knowledge.graph import export, neighbours, paths, timeline
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from recollect.mind.access import Access
 from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
 from recollect.models.recall import Times
 from recollect.models.service import Right
-from recollect.verbs.browse import browse, get
-from recollect.verbs.fade import explain, fade, list_faded, restore
-from recollect.verbs.forget import forget
-from recollect.verbs.load import load
-from recollect.verbs.remember import as_new, remember
+from recollect.verbs.memories.fade import explain, fade, list_faded, restore
+from recollect.verbs.memories.load import load
+from recollect.verbs.memories.read import browse, forget, get
+from recollect.verbs.memories.remember import as_new, remember
 
 
 class MemoryVerbs:

@@ -14,7 +14,7 @@ from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
 from recollect.models.conversations import Conversations, ConversationState
 from recollect.models.service import Right
-from recollect.verbs.conversations import list_conversations
+from recollect.verbs.conversations.manage import list_conversations
 
 
 @dataclass(frozen=True, slots=True)

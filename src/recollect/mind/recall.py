@@ -12,10 +12,10 @@ from recollect.models.blocks import Block, Resolved
 from recollect.models.kept import Explanation, KeptRecalls, Replay
 from recollect.models.recall import Cue, Recollection
 from recollect.models.service import Right
-from recollect.verbs.absence import recall_for
-from recollect.verbs.block import Asked, block, resolve
-from recollect.verbs.recalls import list_recalls
-from recollect.verbs.replay import explain, replay
+from recollect.verbs.conversations.block import Asked, block, resolve
+from recollect.verbs.recall.absence import recall_for
+from recollect.verbs.recall.keep import list_recalls
+from recollect.verbs.recall.replay import explain, replay
 
 
 class RecallVerbs:

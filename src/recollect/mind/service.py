@@ -15,13 +15,12 @@ from recollect.core.conversations.retention import usual_rules
 from recollect.core.service.rights import check_new_bounds, check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
+from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import active_space, embed_pending, fill_space
-from recollect.jobs.reflect import Reflecting
-from recollect.jobs.retain import retain_now
-from recollect.jobs.settle import settle_scope
+from recollect.jobs.upkeep import retain_now, settle_scope
 from recollect.jobs.worker import Duties, build_app, run_worker
+from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
-from recollect.llm.configured import build_chat_model
 from recollect.mind.access import Access, within
 from recollect.mind.mind import Mind
 from recollect.models.agents import Overview, Reflection, SavedMind
@@ -33,16 +32,16 @@ from recollect.store.database.probe import Probe
 from recollect.store.memories import embeddings, spaces
 from recollect.store.service import keys, scopes
 from recollect.store.service.jobs import Backlog, list_unfinished, nothing_ready
-from recollect.verbs import carry
-from recollect.verbs.enrich import enrich
-from recollect.verbs.import_desk import ImportDesk
-from recollect.verbs.jobs import JobDesk
-from recollect.verbs.ledger import LedgerDesk
+from recollect.verbs.agents.reflect import Occasion, reflect
+from recollect.verbs.imports.imports import ImportDesk
+from recollect.verbs.knowledge.enrich import enrich
+from recollect.verbs.knowledge.rerun import RerunDesk
+from recollect.verbs.memories import load
+from recollect.verbs.memories.rederive import rederive
 from recollect.verbs.parts import Parts
-from recollect.verbs.readers import ReaderDesk
-from recollect.verbs.rederive import rederive
-from recollect.verbs.reflect import Occasion, reflect
-from recollect.verbs.rerun import RerunDesk
+from recollect.verbs.service.costs import LedgerDesk
+from recollect.verbs.service.jobs import JobDesk
+from recollect.verbs.service.readers import ReaderDesk
 
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
@@ -241,11 +240,11 @@ class Operator:
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Put a whole mind into an empty scope in one transaction; return the ids of its memories."""
-        return await carry.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
+        return await load.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
 
     async def take_stock(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
         """Read a mind's numbers, with the strength of every keyword, and count what it holds beside its memories."""
-        return await carry.take_stock(mind.access.parts, mind.access.scope)
+        return await load.take_stock(mind.access.parts, mind.access.scope)
 
     async def read_vectors(
         self, mind: Mind, space: EmbeddingSpace, ids: Sequence[UUID]

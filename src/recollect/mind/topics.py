@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.mind.access import Access
 from recollect.models.service import Right
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
-from recollect.verbs.topics import link, list_links, merge, move, related, rename, tree, unlink
+from recollect.verbs.topics.topics import link, list_links, merge, move, related, rename, tree, unlink
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from recollect.core.service.costs import Price
 from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
-from recollect.llm.tokens import Tokenizer
+from recollect.llm.tokens.count import Tokenizer
 from recollect.store.database.pool import Database
 
 Given = ParamSpec("Given")

@@ -1,0 +1,74 @@
+"""Jobs that derive: embed what is needed first, then enrich, rederive and reflect."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from recollect.errors import ChatModelError, EmbedderError
+from recollect.jobs.embed import embed_pending
+from recollect.llm.embedder import Embedder
+from recollect.models.agents import Reflection
+from recollect.models.service import Caller, Right, Scope
+from recollect.store.agents import reflections
+from recollect.store.database.pool import Database
+from recollect.store.knowledge import segments
+from recollect.store.service import scopes
+from recollect.store.service.jobs import Lease
+
+Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
+"""Enrich what has closed in a scope for one run of a job, reporting how many segments are done."""
+
+
+async def embed_first(database: Database, embedder: Embedder | None, batch: int, scope_id: int) -> None:
+    """Give a scope's messages the vectors they wait for; where the embedder cannot, terms tell topics apart."""
+    if embedder is not None:
+        with suppress(EmbedderError):
+            await embed_pending(database, embedder, batch, scope_id)
+
+
+async def close_silent(database: Database, idle_minutes: float) -> None:
+    """See that a job looks at every scope where a conversation has fallen silent, or where a segment waits."""
+    for tenant_id in await scopes.list_tenants(database):
+        await segments.revive(database, tenant_id, idle_minutes)
+
+
+Rederiving: TypeAlias = Callable[[int], Awaitable[int]]
+"""Make a scope's stale memories anew; return how many."""
+
+
+async def rederive_scope(rederiving: Rederiving | None, scope_id: int) -> None:
+    """Make a scope's stale memories anew, or leave it to a worker that can."""
+    if rederiving is None:
+        raise ChatModelError("This worker has no chat model; another worker may have one.")
+    await rederiving(scope_id)
+
+
+ORIGIN = "reflect"
+FULL_TRUST = 100
+"""Cut down by the evidence: a thought is trusted as the least of what it was made from."""
+Reflecting: TypeAlias = Callable[[Caller, Scope, int, str, datetime | None], Awaitable[Reflection]]
+"""Reflect as a caller in a scope, beginning with so many memories, under an idempotency key, at a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionJob:
+    """What a job says of the reflection that it is about."""
+
+    id: int
+    scope_id: int
+    count: int
+    now: datetime | None
+
+
+async def reflect_scope(database: Database, reflecting: Reflecting | None, job: ReflectionJob) -> None:
+    """Reflect in a scope for one job; a job that is run again writes nothing twice."""
+    if reflecting is None:
+        raise ChatModelError("This worker has no chat model; another worker may have one.")
+    scope = await reflections.find_scope(database, job.scope_id)
+    if scope is not None:
+        caller = Caller(scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
+        await reflecting(caller, scope, job.count, reflections.key_of(job.id), job.now)

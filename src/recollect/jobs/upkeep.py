@@ -1,0 +1,138 @@
+"""Jobs that look after what is kept: let memories fade, move conversations on, settle what their states want."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from recollect.core.conversations.retention import Rules
+from recollect.core.memories.fading import policy_by
+from recollect.core.memories.ids import first_id_after
+from recollect.errors import ConflictError
+from recollect.jobs.embed import NO_REPORT
+from recollect.jobs.progress import telling
+from recollect.models.conversations import Due
+from recollect.models.service import Scope
+from recollect.store.conversations import lifecycle
+from recollect.store.conversations.lifecycle import Change
+from recollect.store.database.pool import Database
+from recollect.store.memories import fading
+from recollect.store.memories.fading import Walk
+from recollect.store.recall import kept_recalls
+from recollect.store.service import ledger, scopes
+from recollect.store.service.jobs import Lease
+from recollect.store.service.scopes import BEGINNING
+
+
+async def settle_scope(
+    database: Database, scope_id: int, *, rederive: bool = False, report: Callable[[int], None] = NO_REPORT
+) -> None:
+    """Settle every conversation of a scope, reporting how many messages each step moved; at rest, do nothing."""
+    while step := await lifecycle.settle_chunk(database, scope_id, rederive=rederive):
+        report(step.messages)
+
+
+ORIGIN = "retention"
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """What is due, and where."""
+
+    tenant_id: int
+    scope_id: int
+    due: Due
+
+
+async def find_overdue(database: Database, rules: Rules) -> AsyncIterator[Overdue]:
+    """Walk the tenants and find what is due in each."""
+    for tenant_id in await scopes.list_tenants(database):
+        after = (0, "")
+        while page := await lifecycle.list_due(database, tenant_id, rules, after):
+            for scope_id, due in page:
+                yield Overdue(tenant_id, scope_id, due)
+            after = (page[-1][0], page[-1][1].conversation)
+
+
+async def move_on(database: Database, overdue: Overdue) -> None:
+    """Move a conversation on, unless somebody used or moved it meanwhile."""
+    scope = Scope(overdue.tenant_id, overdue.due.agent, overdue.due.user)
+    wanted = Change(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
+    with suppress(ConflictError):
+        await lifecycle.change(database, scope, overdue.due.conversation, wanted)
+
+
+async def retain(database: Database, rules: Rules) -> None:
+    """Move on whatever is due; the memories follow by jobs."""
+    async for overdue in find_overdue(database, rules):
+        await move_on(database, overdue)
+    await prune_recalls(database, rules)
+    await tidy_ledger(database, rules)
+
+
+async def prune_recalls(database: Database, rules: Rules) -> int:
+    """Let recalls go that were kept for as long as the rules say, and count them."""
+    if not rules.recall_days:
+        return 0
+    before = first_id_after(datetime.now(UTC) - timedelta(days=rules.recall_days))
+    return sum(
+        [await kept_recalls.prune(database, tenant_id, before) for tenant_id in await scopes.list_tenants(database)]
+    )
+
+
+async def tidy_ledger(database: Database, rules: Rules) -> None:
+    """Add up the costs of past days, and let those go that were kept for as long as the rules say."""
+    before = datetime.now(UTC) - timedelta(days=rules.ledger_days)
+    for tenant_id in await scopes.list_tenants(database):
+        await ledger.fold(database, tenant_id)
+        if rules.ledger_days:
+            await ledger.prune(database, tenant_id, before)
+
+
+async def retain_now(
+    database: Database, rules: Rules, report: Callable[[int], None], *, dry_run: bool, rederive: bool
+) -> list[Due]:
+    """List what is due, and unless it is a dry run move it on, with all memories, reporting how many are done."""
+    found = [overdue async for overdue in find_overdue(database, rules)]
+    for number, overdue in enumerate(() if dry_run else found, 1):
+        await move_on(database, overdue)
+        await settle_scope(database, overdue.scope_id, rederive=rederive)
+        report(number)
+    if not dry_run:
+        await prune_recalls(database, rules)
+        await tidy_ledger(database, rules)
+    return [overdue.due for overdue in found]
+
+
+class Pass:
+    """One pass over a scope, and how many memories it has kept so far."""
+
+    def __init__(self, database: Database, scope_id: int) -> None:
+        self.database = database
+        self.scope_id = scope_id
+        self.kept = 0
+
+    async def count_left(self) -> int:
+        """Count what is still to be looked at."""
+        return max(await fading.count_hot(self.database, self.scope_id) - self.kept, 0)
+
+    async def run(self, usual_days: float, lease: Lease) -> None:
+        """Walk from the oldest memory to the newest; a pass that was cut off begins again, and finds less to do."""
+        policy = policy_by(await fading.fetch_rules(self.database, self.scope_id, usual_days))
+        walk = Walk(self.scope_id, policy, lease=lease)
+        async with telling(self.database, lease, self.count_left) as counter:
+            chunk = await fading.fade_chunk(self.database, walk, BEGINNING)
+            while True:
+                self.kept += sum(not each.fades for each in chunk.judgements)
+                counter.add(len(chunk.judgements))
+                if chunk.next_cursor is None:
+                    return
+                chunk = await fading.fade_chunk(self.database, walk, chunk.next_cursor)
+
+
+async def defer_passes(database: Database, usual_days: float) -> None:
+    """Put a pass off for every scope whose agent lets memories fade."""
+    for tenant_id in await scopes.list_tenants(database):
+        await fading.defer_passes(database, tenant_id, usual_days)

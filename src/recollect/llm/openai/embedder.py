@@ -1,0 +1,166 @@
+"""An OpenAI-compatible embedding endpoint, with retries and a timeout; its answers are checked."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.errors import EmbedderError, SetupError
+from recollect.llm.embedder import check_vectors
+from recollect.llm.endpoint import AwayError, Breaker, Line, Reach, RefusedError
+from recollect.models.recall import Script
+
+BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
+"""More than any server spends on a float in JSON with its blanks, and on all that surrounds them."""
+
+
+def most_bytes(count: int, dimensions: int) -> int:
+    """Return the size that an honest answer never exceeds."""
+    return count * dimensions * BYTES_PER_NUMBER + BYTES_PER_ANSWER
+
+
+def read_vectors(answer: Any, count: int, dimensions: int) -> NDArray[np.float32]:  # noqa: ANN401 - parsed JSON
+    """Return the answer's vectors in the order of the question, or say what is wrong with them."""
+    items = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise EmbedderError("the embedding endpoint's answer has no list `data`; check the URL", lasting=True)
+    if len(items) != count:
+        raise EmbedderError(f"the embedding endpoint gave {len(items)} vectors for {count} texts", lasting=True)
+    rows = [_read_row(item.get("embedding")) for item in _in_order(items)]
+    return check_vectors(rows, count, dimensions)
+
+
+def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    places = [item.get("index") for item in items]
+    if all(place is None for place in places):
+        return items
+    by_place = {place: item for place, item in zip(places, items, strict=True) if isinstance(place, int)}
+    if by_place.keys() != set(range(len(items))):
+        raise EmbedderError("the embedding endpoint numbered its vectors wrongly", lasting=True)
+    return [by_place[place] for place in range(len(items))]
+
+
+def _read_row(value: Any) -> Any:  # noqa: ANN401 - parsed JSON; check_vectors judges it
+    if not isinstance(value, str):
+        return value
+    try:
+        return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+    except (binascii.Error, ValueError):
+        raise EmbedderError("the embedding endpoint sent broken base64", lasting=True) from None
+
+
+ADVICE = {
+    400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
+    401: "check RECOLLECT_EMBEDDER_KEY",
+    403: "the key may not use this model; check RECOLLECT_EMBEDDER_KEY",
+    404: "check RECOLLECT_EMBEDDER_URL (it ends in /v1) and RECOLLECT_EMBEDDER_MODEL",
+    413: "lower RECOLLECT_EMBEDDER_BATCH",
+    429: "lower the load or raise the endpoint's limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the model is, how to ask it, and how long to bear with it."""
+
+    url: str
+    model: str
+    dimensions: int
+    key: str = field(default="", repr=False)
+    batch: int = 64
+    parallel: int = 4
+    """Batches of one call that are under way together."""
+    characters: int = 6000
+    """Longer texts are cut, because most endpoints refuse what exceeds their model's window."""
+    timeout_seconds: float = 10.0
+    deadline_seconds: float = 30.0
+    patience_seconds: float = 0.5
+    """A caller who gives up after this long counts as a failure of the endpoint."""
+    attempts: int = 4
+    encoding: Literal["float", "base64"] = "float"
+    send_dimensions: bool = False
+    """Ask for the dimensions by name; only some models can choose them, the others refuse."""
+
+
+class OpenAIEmbedder:
+    """Ask an endpoint for vectors: in batches, each with patience."""
+
+    scripts = frozenset(Script)
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        breaker: Breaker | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not endpoint.model or endpoint.dimensions < 1:
+            raise SetupError("set RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS for the endpoint")
+        self.model = endpoint.model
+        self.dimensions = endpoint.dimensions
+        self._endpoint = endpoint
+        self._line = Line(_reach(endpoint), breaker, clock)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per text, in order, or raise EmbedderError before the deadline."""
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        cut = [text[: self._endpoint.characters] for text in texts]
+        try:
+            async with self._line.calling(self._endpoint.deadline_seconds) as until:
+                return await self._embed_batches(cut, until)
+        except AwayError as error:
+            raise EmbedderError(str(error)) from None
+        except RefusedError as error:
+            raise EmbedderError(str(error), lasting=True) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._line.close()
+
+    async def _embed_batches(self, texts: list[str], until: float) -> NDArray[np.float32]:
+        slots = asyncio.Semaphore(self._endpoint.parallel)
+
+        async def embed_one(batch: list[str]) -> NDArray[np.float32]:
+            async with slots:
+                limit = most_bytes(len(batch), self.dimensions)
+                answer = await self._line.post("/embeddings", self._question(batch), limit, until)
+            return read_vectors(answer, len(batch), self.dimensions)
+
+        size = self._endpoint.batch
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(embed_one(texts[start : start + size])) for start in range(0, len(texts), size)
+                ]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return np.concatenate([task.result() for task in tasks])
+
+    def _question(self, texts: list[str]) -> dict[str, object]:
+        question: dict[str, object] = {
+            "model": self._endpoint.model,
+            "input": texts,
+            "encoding_format": self._endpoint.encoding,
+        }
+        return question | ({"dimensions": self.dimensions} if self._endpoint.send_dimensions else {})
+
+
+def _reach(endpoint: Endpoint) -> Reach:
+    return Reach(
+        name="the embedding endpoint",
+        settings="RECOLLECT_EMBEDDER",
+        advice=ADVICE,
+        url=endpoint.url,
+        key=endpoint.key,
+        timeout_seconds=endpoint.timeout_seconds,
+        attempts=endpoint.attempts,
+        patience_seconds=endpoint.patience_seconds,
+    )

@@ -1,0 +1,27 @@
+"""Prompts are pages beside this module; their named places are filled, and what is filled in is never read again."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from string import Template
+
+FOLDER = Path(__file__).parent
+
+
+def fill_prompt(name: str, **places: str | int) -> str:
+    """Fill a prompt's places; a place without a value is an error."""
+    return load_prompt(name).substitute(places)
+
+
+@cache
+def load_prompt(name: str) -> Template:
+    """Read a prompt, once."""
+    return Template((FOLDER / f"{name}.md").read_text(encoding="utf-8").strip())
+
+
+@cache
+def version_of(name: str) -> str:
+    """Name a prompt together with its words: whoever changes these changes the version."""
+    return f"{name}@{blake2b(load_prompt(name).template.encode(), digest_size=4).hexdigest()}"

@@ -1,0 +1,1 @@
+"""Associate, reflect, learn."""

@@ -1,0 +1,60 @@
+"""An agent's profile, what a scope of it holds, feedback on its recalls, and the weights that it learns from them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import uuid4
+
+from recollect.core.agents.feedback import check_feedback
+from recollect.core.agents.profiles import check_profile
+from recollect.core.agents.tuning import learn
+from recollect.models.agents import Feedback, Overview, Profile, Tuning
+from recollect.models.memories import JSON
+from recollect.models.service import Scope
+from recollect.store.agents import agents
+from recollect.store.agents import feedback as marks
+from recollect.store.agents import overview as counters
+from recollect.verbs.parts import Parts
+
+MOST_MARKS = 100_000
+"""The newest count: an agent's callers may want other things than they did."""
+
+
+async def read_profile(parts: Parts, scope: Scope) -> Profile:
+    """Read the profile of a scope's agent."""
+    return (await agents.fetch(parts.database, scope)).profile
+
+
+async def set_profile(parts: Parts, scope: Scope, profile: Profile) -> None:
+    """Put a profile in place of the one before; what it leaves open is as usual again."""
+    check_profile(profile)
+    await agents.write_profile(parts.database, scope, profile)
+
+
+async def read_metadata(parts: Parts, scope: Scope) -> Mapping[str, JSON]:
+    """Read the metadata of a scope's agent."""
+    return (await agents.fetch(parts.database, scope)).metadata
+
+
+async def overview(parts: Parts, scope: Scope) -> Overview:
+    """Count a scope's memories, name its strongest keywords, and show its agent's profile."""
+    return await counters.read(parts.database, scope)
+
+
+async def feedback(parts: Parts, scope: Scope, given: Feedback) -> int:
+    """Store all marks of one recall, under a fresh id if it has none, and return how many there are."""
+    check_feedback(given)
+    return await marks.store(parts.database, scope, given.recall_id or uuid4(), given)
+
+
+async def tune(parts: Parts, scope: Scope, *, apply: bool) -> Tuning:
+    """Fit the agent's weighing to its feedback; what would do worse on feedback held out is never applied."""
+    profile = (await agents.fetch(parts.database, scope)).profile
+    judged = await marks.read_of_agent(parts.database, scope, MOST_MARKS)
+    tuning = await asyncio.to_thread(learn, judged, profile.weighing)
+    if not (apply and tuning.recommended):
+        return tuning
+    await set_profile(parts, scope, replace(profile, weighing=tuning.after))
+    return replace(tuning, applied=True)

@@ -1,0 +1,173 @@
+"""Reflect: ask what the newest memories raise, recall for each question, and remember what follows as thoughts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from recollect.core.agents.reflection import (
+    MOST_INSIGHTS,
+    MOST_QUESTIONS,
+    Insights,
+    Questions,
+    bound_count,
+    choose_questions,
+    fit_notes,
+    number_notes,
+    to_thoughts,
+)
+from recollect.core.text.checks import check_moment
+from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
+from recollect.llm.chat import ChatModel
+from recollect.llm.prompts import fill_prompt, version_of
+from recollect.models.agents import Reflection, ReflectionProgress
+from recollect.models.memories import Kind, Memory, NewMemory, Receipt
+from recollect.models.recall import Cue
+from recollect.models.service import Caller, JobState, Scope
+from recollect.store.agents import reflections
+from recollect.store.service.jobs import Wanted, find_jobs
+from recollect.store.service.scopes import Place, locate
+from recollect.verbs.memories.remember import remember
+from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.recall.recall import explain_absence, recall_each
+from recollect.verbs.service.costs import metered
+
+STREAM = "stream"
+STEP = "reflect"
+"""The name of the step in the ledger, and of the job."""
+LARGEST = 2**63 - 1
+MOST_HITS = 30
+PLAIN_WORD = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a reflection is about to go by; a plain one takes what has gathered, and the present moment."""
+
+    count: int | None = None
+    """How many of the newest memories to begin with; as many as events have gathered if None."""
+    now: datetime | None = None
+    key: str = ""
+    """What is reflected under the same key is written once."""
+    report: Callable[[str], None] | None = None
+
+    def tell(self, step: str) -> None:
+        """Say what is done now, to whoever wants to know."""
+        if self.report is not None:
+            self.report(step)
+
+
+async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion) -> Reflection:
+    """Think about what has gathered; every thought is written, with its evidence, or none is."""
+    require_chat_model(parts)
+    if occasion.now is not None:
+        check_moment("now", occasion.now)
+    if occasion.key and (written := await reflections.find_written(parts.database, scope, occasion.key)) is not None:
+        return written
+    gathered = await reflections.read_gathered(parts.database, scope)
+    count = bound_count(gathered.events if occasion.count is None else occasion.count)
+    newest = await reflections.fetch_newest(parts.database, scope, count)
+    if not newest:
+        return Reflection((), ())
+    place = await locate(parts.database, scope)
+    await check_embedder(parts, place, newest[0])
+    occasion.tell("asking what matters")
+    questions = await find_questions(ask_for(parts, place, "questions"), scope, newest)
+    recalled = await recall_for(parts, scope, place, questions, occasion.now)
+    thoughts, chat = [], ask_for(parts, place, "insights")
+    for question, memories in zip(questions, recalled, strict=True):
+        occasion.tell(question)
+        thoughts += await find_insights(chat, scope, question, memories, occasion.now)
+    if not thoughts:
+        raise ChatModelError("the chat model drew no insight from any memory that it was shown", answered=True)
+    occasion.tell("remembering")
+    # A note that was shown can have shaped a thought that does not name it.
+    least = min(memory.trust for shown in (newest, *recalled) for memory in shown)
+    thinker = replace(caller, trust=min(caller.trust, least))
+    receipts = await write(parts, thinker, scope, thoughts, occasion.key)
+    if occasion.count is None:
+        await reflections.settle(parts.database, scope, gathered)
+    return Reflection(tuple(questions), tuple(receipts))
+
+
+async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> int:
+    """Leave a reflection to a job, or find the one that waits; return its number."""
+    require_chat_model(parts)
+    if now is not None:
+        check_moment("now", now)
+    return await reflections.defer(parts.database, scope, now)
+
+
+async def follow_reflection(parts: Parts, scope: Scope, job_id: int) -> ReflectionProgress:
+    """Say how far a scope's reflection by a job is, and what came of it once it has succeeded."""
+    found = await find_jobs(parts.database, scope.tenant_id, Wanted(job_id, STEP)) if 0 < job_id <= LARGEST else []
+    if not found or (found[0].agent, found[0].user) != (scope.agent, scope.user):
+        raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for a day.")
+    [job] = found
+    if job.state is not JobState.SUCCEEDED:
+        return ReflectionProgress(job.id, job.state, job.attempts, job.reason)
+    written = await reflections.find_written(parts.database, scope, reflections.key_of(job.id))
+    return ReflectionProgress(job.id, job.state, job.attempts, job.reason, written or Reflection((), ()))
+
+
+def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:
+    """Give the chat model as one who reflects in a scope; what is not there yet holds nothing to reflect upon."""
+    return metered(parts, place.scope_id or 0, STEP, prompt_version=version_of(prompt))
+
+
+async def find_questions(chat: ChatModel, scope: Scope, newest: Sequence[Memory]) -> list[str]:
+    """Ask which questions the newest memories raise."""
+    notes = number_notes(fit_notes(newest, chat.characters))
+    prompt = fill_prompt("questions", agent=scope.agent, notes=notes, count=MOST_QUESTIONS)
+    questions = choose_questions(await chat.ask(prompt, Questions))
+    if not questions:
+        raise ChatModelError("the chat model asked no question", answered=True)
+    return questions
+
+
+async def check_embedder(parts: Parts, place: Place, newest: Memory) -> None:
+    """Raise unless the questions to come will get their vectors: to find out later would cost a model's answer."""
+    if not explain_absence(parts, Cue(newest.content), place) and await parts.embed_in_time([PLAIN_WORD]) is None:
+        raise UnavailableError("The embedder did not answer in time; reflect later.")
+
+
+async def recall_for(
+    parts: Parts, scope: Scope, place: Place, questions: Sequence[str], now: datetime | None
+) -> list[list[Memory]]:
+    """Recall what bears on each question; what one brought to mind is fresh for the next."""
+    cues = [to_cue(parts, place, question, now) for question in questions]
+    recollections = await recall_each(parts, scope, cues, place)
+    if not any(recollection.hits for recollection in recollections):
+        raise UnavailableError(f"Nothing was recalled. {recollections[0].message}".rstrip())
+    return [[hit.memory for hit in recollection.hits] for recollection in recollections]
+
+
+def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> Cue:
+    """Ask the stream; where no embedder will ever give the question a vector, words must do."""
+    # A question is made from what was remembered, and a kept recall would outlive it.
+    cue = Cue(question, limit=MOST_HITS, now=now, keep=False)
+    if explain_absence(parts, cue, place):
+        return replace(cue, kinds=(Kind.EVENT, Kind.THOUGHT))
+    return replace(cue, channels=(STREAM,))
+
+
+async def find_insights(
+    chat: ChatModel, scope: Scope, question: str, memories: Sequence[Memory], now: datetime | None
+) -> list[NewMemory]:
+    """Ask what follows from the memories that bear on a question."""
+    shown = fit_notes(memories, chat.characters)
+    if not shown:
+        return []
+    notes = number_notes(shown)
+    prompt = fill_prompt("insights", agent=scope.agent, notes=notes, question=question, count=MOST_INSIGHTS)
+    return to_thoughts(question, await chat.ask(prompt, Insights), shown, now)
+
+
+async def write(parts: Parts, caller: Caller, scope: Scope, thoughts: Sequence[NewMemory], key: str) -> list[Receipt]:
+    """Remember all thoughts in one transaction; another run under the same key may have come first with its own."""
+    try:
+        return await remember(parts, caller, scope, thoughts, key)
+    except ConflictError:
+        written = await reflections.find_written(parts.database, scope, key)
+        return list(written.thoughts) if written else []

@@ -1,0 +1,1 @@
+"""Converse within a budget."""

@@ -1,0 +1,128 @@
+"""Append: write messages, their order, their costs and their memories in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect.core.conversations.appends import (
+    Heard,
+    Linked,
+    check_conversation,
+    check_messages,
+    compare_heard,
+    find_before,
+    fingerprint_messages,
+    link,
+    quote_before,
+    to_memory,
+)
+from recollect.core.conversations.messages import count_tokens
+from recollect.core.text.checks import check_idempotency_key
+from recollect.llm.tokens.count import Tokenizer
+from recollect.models.conversations import LEGACY, Appended, ConversationState, NewMessage
+from recollect.models.service import Caller, Scope
+from recollect.store.conversations import conversations, lifecycle
+from recollect.store.database.pool import Connection
+from recollect.store.memories.memories import Row
+from recollect.store.service import jobs
+from recollect.verbs.memories.remember import AskBeside, StoreBeside, Write, embed_missing, perform, prepare_in_time
+from recollect.verbs.parts import Parts
+
+Counts = Sequence[Mapping[str, int]]
+
+
+async def append(
+    parts: Parts, caller: Caller, scope: Scope, conversation: str, new: Sequence[NewMessage], key: str = ""
+) -> list[Appended]:
+    """Append messages to a conversation, making it if it is new; the same key appends them once."""
+    check_conversation(conversation)
+    check_idempotency_key(key)
+    # In a thread: the first count reads a vocabulary, and a long text takes its time.
+    counted = await asyncio.to_thread(check_and_count, parts.tokenizers, new)
+    remembered = [to_memory(message) for message in new]
+    prepared = await prepare_in_time(remembered)
+    # What the conversation said last is not read before the transaction: a vector that lacks it is made anew by a job.
+    vectors = await embed_missing(parts, remembered, quote_before(remembered, find_before(new)))
+    linked: list[Linked] = []
+    write = Write(
+        caller,
+        scope,
+        prepared,
+        vectors,
+        key,
+        fingerprint_messages(conversation, new) if key else b"",
+        store_beside(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
+    )
+    async with parts.database.transaction(scope.tenant_id) as connection:
+        receipts = await perform(parts, connection, write)
+        ids = [receipt.id for receipt in receipts]
+        # Only a repeated key links nothing; the question travels with the commit.
+        said = None if linked else await conversations.ask_appended(connection, scope, ids)
+    name = parts.tokenizers[0].name if parts.tokenizers else ""
+    if said is not None:
+        return replay(await said.fetchall(), ids, name)
+    return [
+        Appended(each.id, each.number, each.parent, tokens.get(name, 0))
+        for each, tokens in zip(linked, counted, strict=True)
+    ]
+
+
+def check_and_count(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
+    """Check everything one call wants appended, and count what it costs."""
+    check_messages(new)
+    return count_all(tokenizers, new)
+
+
+def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
+    """Count what every message costs by every tokenizer."""
+    return [
+        {each.name: count_tokens(message, each.count, each.frame, each.naming) for each in tokenizers}
+        for message in new
+    ]
+
+
+def store_beside(
+    scope: Scope,
+    conversation: str,
+    new: Sequence[NewMessage],
+    counted: Counts,
+    linked: list[Linked],
+    *,
+    enriching: bool,
+) -> AskBeside:
+    """Prepare what is written beside the memories; `linked` holds it when it is done."""
+    named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
+
+    async def ask(connection: Connection) -> StoreBeside:
+        asked = await conversations.ask_opened(connection, scope, conversation, named)
+
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> Heard:
+            opened = await conversations.read_opened(asked)
+            linked.extend(link(new, [row.id for row in rows], opened))
+            moments: list[datetime] = [row.occurred_at for row in rows]
+            await conversations.store(connection, scope_id, conversation, linked, counted, moments)
+            if opened.state is not ConversationState.ACTIVE:
+                # The next word brings an archived conversation back: its memories follow by a job.
+                await lifecycle.defer_settling(connection, scope_id)
+            if enriching:
+                await jobs.defer_enrichment(connection, scope_id)
+            before = find_before(new)
+            return compare_heard(linked, before, quote_before([row.memory for row in rows], before))
+
+        return store
+
+    return ask
+
+
+def replay(rows: Sequence[Mapping[str, Any]], ids: Sequence[UUID], tokenizer: str) -> list[Appended]:
+    """Answer a repeated key as the first time; what was forgotten meanwhile is left out."""
+    found = {row["id"]: row for row in rows}
+    return [
+        Appended(identity, row["number"], row["parent_id"], row["tokens"].get(tokenizer, 0))
+        for identity in ids
+        if (row := found.get(identity))
+    ]

@@ -1,0 +1,228 @@
+"""Block: recall, and show what comes to mind as one text within a token budget, in a conversation nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from uuid import UUID
+
+from recollect.core.conversations.appends import check_conversation, check_open
+from recollect.core.conversations.block import (
+    Gauge,
+    Remembered,
+    fill,
+    fold,
+    lay_out,
+    leave_least,
+    order,
+    render,
+    shorten_ids,
+)
+from recollect.core.conversations.shown import Showing, level_of, reckon, register
+from recollect.core.dates.periods import find_zone
+from recollect.core.text.checks import MOST_HITS
+from recollect.core.text.similar import Quote
+from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
+from recollect.llm.tokens.count import Tokenizer
+from recollect.models.blocks import Block, Line, Resolved
+from recollect.models.memories import Memory, Role
+from recollect.models.recall import Cue, Hit, Recollection
+from recollect.models.service import Scope
+from recollect.store.conversations import shown as showings
+from recollect.store.conversations.shown import Shown
+from recollect.store.memories import accesses, memories
+from recollect.store.service.scopes import Place, locate, tenant_of
+from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
+from recollect.verbs.memories.read import get
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall.judge import quote
+from recollect.verbs.recall.recall import RECORDING_SHARE, recall
+
+TOKENS_PER_HIT = 30
+"""By so much the budget says how many memories are recalled: a line costs more, unless it is abstract."""
+FEWEST_HITS = 10
+NOTHING_SHOWN = Shown((), frozenset(), None)
+SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller wants a block of."""
+
+    cue: Cue
+    budget: int
+    conversation: str = ""
+    """Whose blocks before this one count: none if empty."""
+    carry: bool = False
+    """Whether what they showed is shown on while it fades; if not, it is left out until it is gone."""
+    tokenizer: str = ""
+
+    @property
+    def now(self) -> datetime:
+        """Give the moment that fading is reckoned by."""
+        return self.cue.now or datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What there is to make a block from."""
+
+    hits: Sequence[Hit]
+    present: Mapping[UUID, Showing]
+    """What the conversation was shown before and is not gone."""
+    carried: Sequence[Memory]
+    """What of it is shown on although the cue does not remind of it, the most present first."""
+    names: Mapping[UUID, str]
+    """The short id of everything that may be shown."""
+    now: datetime
+    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+
+
+async def block(parts: Parts, scope: Scope, asked: Asked, place: Place | None) -> Block:
+    """Recall rather more than is likely to be shown, fit it into the budget, and note what is shown."""
+    if not 1 <= asked.budget <= MOST_TOKENS:
+        raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
+    if asked.conversation:
+        check_conversation(asked.conversation)
+    tokenizer = choose_tokenizer(parts, asked.tokenizer)
+    located = place or await locate(parts.database, scope)
+    shown = await read_shown(parts, located, asked.conversation)
+    most = asked.cue.limit or located.profile.limit or MOST_HITS
+    wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.showings))
+    recollection = await recall(parts, scope, replace(asked.cue, limit=wider, touch=False), located)
+    material = await gather(parts, scope, located, asked, recollection.hits, shown)
+    # In a thread: the first count reads a vocabulary, and long texts take their time.
+    made = await asyncio.to_thread(assemble, material, asked, most, tokenizer, recollection)
+    await note(parts, located, asked, material, made)
+    return made
+
+
+async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
+    """Read what a conversation was shown; one that is deleted is refused."""
+    if not conversation or place.scope_id is None:
+        return NOTHING_SHOWN
+    shown = await showings.read(parts.database, place.scope_id, conversation)
+    if shown.state is not None:
+        check_open(shown.state)
+    return shown
+
+
+async def gather(parts: Parts, scope: Scope, place: Place, asked: Asked, hits: Sequence[Hit], shown: Shown) -> Material:
+    """Reckon what is still present, and fetch what is carried on and what summaries quote."""
+    reminded = {hit.memory.id for hit in hits}
+    now = asked.now
+    present = reckon(shown.showings, now, reminded)
+    carried: list[Memory] = []
+    if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
+        found = await memories.fetch(parts.database, scope, wanted, asked.cue.times)
+        carried = [each for each in found.values() if suits(each, asked.cue)]
+        carried.sort(key=lambda each: (-present[each.id].score, each.id))
+    names = shorten_ids([*reminded, *present], {each.memory_id: each.short_id for each in shown.showings})
+    memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
+    quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
+    return Material(hits, present, carried, names, now, quotes)
+
+
+def suits(memory: Memory, cue: Cue) -> bool:
+    """Tell whether a memory may be shown by a cue that does not remind of it."""
+    return memory.trust >= cue.min_trust and (not cue.kinds or memory.kind in cue.kinds)
+
+
+def assemble(material: Material, asked: Asked, most: int, tokenizer: Tokenizer, recollection: Recollection) -> Block:
+    """Fit memories into the budget, the best first, and write them as text, lines and messages."""
+    gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone))
+    candidates = choose(material, asked)
+    form = tokenizer.frame + gauge.count(render([]))
+
+    def fits(lines: Sequence[Line]) -> bool:
+        return tokenizer.frame + gauge.count(lay_out(lines)) <= asked.budget
+
+    filled = fill(candidates, asked.budget - form, gauge, most)
+    # All together may cost a little more than one by one.
+    lines = order(leave_least([*filled.lines.values()], fits))
+    text = lay_out(lines)
+    repeats = 0 if asked.carry else sum(hit.memory.id in material.present for hit in material.hits)
+    return Block(
+        text=text,
+        lines=tuple(lines),
+        messages=({"role": Role.SYSTEM.value, "content": text},) if text else (),
+        tokens=tokenizer.frame + gauge.count(text) if text else 0,
+        budget=asked.budget,
+        tokenizer=tokenizer.name,
+        left_out=len(candidates) - len(lines),
+        not_repeated=repeats,
+        methods=recollection.methods,
+        status=recollection.status,
+        message=recollection.message,
+        recall_id=recollection.recall_id,
+    )
+
+
+def choose(material: Material, asked: Asked) -> list[Remembered]:
+    """List what the block may show, best first: no two of the same words, and nothing that only says the cue."""
+    told = {"", fold(asked.cue.text)}
+    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.carried]
+    chosen: list[Remembered] = []
+    for memory, score in ranked:
+        showing = material.present.get(memory.id)
+        content = fold(memory.content)
+        if content in told or (showing is not None and not asked.carry):
+            continue
+        told.add(content)
+        level = level_of(showing.score) if showing else None
+        each = Remembered(memory, material.names[memory.id], score, material.quotes)
+        chosen.append(replace(each, ceiling=level, again=True) if level else each)
+    return chosen
+
+
+async def note(parts: Parts, place: Place, asked: Asked, material: Material, made: Block) -> None:
+    """Note what came to mind and what the conversation was shown; a block that cannot be noted is still a block."""
+    ids = [line.memory_id for line in made.lines]
+    if not asked.cue.touch or place.scope_id is None or not (ids or material.present):
+        return
+    with suppress(UnavailableError, TimeoutError):
+        async with (
+            asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds),
+            parts.database.transaction(tenant_of(place.scope_id)) as connection,
+        ):
+            if ids:
+                await accesses.record(connection, place.scope_id, ids, asked.cue.now)
+            if asked.conversation:
+                new = [(line.memory_id, line.short_id) for line in made.lines]
+                await showings.save(
+                    connection, place.scope_id, asked.conversation, register(material.present, new, material.now)
+                )
+
+
+async def resolve(parts: Parts, scope: Scope, short_id: str, conversation: str) -> Resolved:
+    """Find the memory that a short id stands for, and what it was made from.
+
+    In a conversation that is the one it was shown; else the only one in the scope whose id ends so.
+    """
+    written = SHORT_ID.fullmatch(short_id.strip())
+    if written is None:
+        raise InvalidInputError("a short id is an m and at least 4 of the characters 0-9 and a-f, as in m1a2b")
+    tail = written[1].lower()
+    place = await locate(parts.database, scope)
+    memory_id = await find(parts, place.scope_id, tail, conversation) if place.scope_id is not None else None
+    if memory_id is None:
+        raise NotFoundError("No memory is known by this short id here.")
+    memory = await get(parts, scope, memory_id)
+    found = await memories.fetch(parts.database, scope, memory.evidence) if memory.evidence else {}
+    return Resolved(memory, tuple(found[each] for each in memory.evidence if each in found))
+
+
+async def find(parts: Parts, scope_id: int, tail: str, conversation: str) -> UUID | None:
+    """Find a memory by the end of its id; what several end with is refused."""
+    if conversation:
+        check_conversation(conversation)
+        return await showings.find_shown(parts.database, scope_id, conversation, f"m{tail}")
+    ids = await showings.find_ending(parts.database, scope_id, tail)
+    if len(ids) > 1:
+        raise InvalidInputError("several memories' ids end so: name the conversation, or give more characters")
+    return ids[0] if ids else None

@@ -1,0 +1,193 @@
+"""Context: one prompt from the newest turns, what the cue reminds of and the running summary, in one token budget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from uuid import UUID
+
+from recollect.channels.channel import Channel
+from recollect.core.conversations.appends import LONGEST_MESSAGE, check_conversation, check_open
+from recollect.core.conversations.budget import check_shares, fit
+from recollect.core.conversations.messages import count_tokens, said
+from recollect.core.recall.checks import check_cue
+from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
+from recollect.core.text.similar import Quote
+from recollect.errors import InvalidInputError, UnavailableError
+from recollect.llm.tokens.count import Tokenizer
+from recollect.models.conversations import Context, Message
+from recollect.models.memories import Memory, Role
+from recollect.models.recall import Cue, Hit
+from recollect.models.service import Scope
+from recollect.store.conversations import conversations
+from recollect.store.conversations.conversations import Read
+from recollect.store.memories import accesses, memories
+from recollect.store.service.scopes import Place, locate, tenant_of
+from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
+from recollect.verbs.conversations.prompt import Material, Wanted, assemble, leave_out
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall.judge import quote
+from recollect.verbs.recall.recall import RECORDING_SHARE, recall
+
+TOKENS_PER_HIT = 60
+"""By so much the budget says how many memories are likely to be of use: most cost less, some are in the history."""
+FEWEST_HITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reminded:
+    """What the cue reminded of, where the scope lies, and how many memories may be shown."""
+
+    place: Place
+    hits: Sequence[Hit]
+    methods: dict[str, str]
+    most: int
+    cut_off: bool
+    """Whether there may be more than was asked for."""
+    quotes: Mapping[UUID, Quote]
+    """What the sources of summaries among the hits say."""
+
+
+async def context(parts: Parts, scope: Scope, conversation: str, wanted: Wanted, place: Place | None) -> Context:
+    """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
+    check_conversation(conversation)
+    wanted = check(wanted, parts.channels)
+    tokenizer = choose_tokenizer(parts, wanted.window.tokenizer)
+    try:
+        async with asyncio.TaskGroup() as reading:
+            walked = reading.create_task(read_thread(parts, scope, conversation, wanted, tokenizer))
+            found = reading.create_task(read_summary(parts, scope, conversation, wanted))
+            reminding = reading.create_task(remind(parts, scope, wanted, place))
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+    # Whoever cannot see the conversation does not see what it came to either.
+    summary = found.result() if walked.result() is not None else None
+    material = gather(walked.result() or [], summary, reminding.result(), wanted)
+    # In a thread: the first count reads a vocabulary, and long texts take their time.
+    made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
+    if is_starved(made, material, reminding.result(), wanted.cue):
+        more = await remind(parts, scope, wanted, reminding.result().place, MOST_HITS)
+        material = gather(walked.result() or [], summary, more, wanted)
+        made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
+    await note_access(parts, reminding.result().place, wanted.cue, [hit.memory.id for hit in made.hits])
+    return made
+
+
+def gather(path: Sequence[Read], summary: Memory | None, reminded: Reminded, wanted: Wanted) -> Material:
+    """Put together what a prompt can be made from."""
+    asked = find_asked(path, wanted)
+    turn = {message.turn for message in asked}
+    thread = [read for read in path if read.message.turn not in turn]
+    return Material(thread, asked, summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes)
+
+
+def is_starved(made: Context, material: Material, reminded: Reminded, cue: Cue) -> bool:
+    """Tell whether there is more to recall and room for it, because all that was not in the prompt found its place."""
+    if not reminded.cut_off or len(made.hits) >= reminded.most:
+        return False
+    shown = {hit.memory.id for hit in made.hits}
+    return all(each.memory.id in shown for each in leave_out(material, cue, made.history))
+
+
+def check(wanted: Wanted, channels: Sequence[Channel]) -> Wanted:
+    """Refuse what no prompt can be made of; the window's own budget counts for nothing."""
+    if not 1 <= wanted.budget <= MOST_TOKENS:
+        raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
+    check_text("system", wanted.system, LONGEST_MESSAGE)
+    check_text("text", wanted.cue.text, LONGEST_MESSAGE)
+    check_cue(shorten_cue(wanted.cue), [channel.name for channel in channels])
+    check_shares(wanted.shares)
+    # One moment for the whole prompt: what is recalled, what was said, and what it came to.
+    window = replace(wanted.window, max_tokens=wanted.budget, as_of=wanted.cue.as_of, at=wanted.cue.at)
+    check_window(window)
+    return replace(wanted, window=window)
+
+
+def shorten_cue(cue: Cue) -> Cue:
+    """Keep of a long text what a recall takes: its end, where in a dialogue the question is."""
+    text = cue.text.strip()
+    # A kept recall goes with the message whose words are its own; those of a part of one would stay.
+    return replace(cue, text=text[-LONGEST_CUE:], keep=cue.keep if len(text) <= LONGEST_CUE else False)
+
+
+async def read_thread(
+    parts: Parts, scope: Scope, conversation: str, wanted: Wanted, tokenizer: Tokenizer
+) -> list[Read] | None:
+    """Read as much of the thread as could be shown, newest first; None where there is no conversation yet."""
+    # Turns without an answer are read in any case: one of them may be the cue's.
+    window = replace(wanted.window, unanswered=False)
+    path = await read_path(parts, scope, conversation, window, tokenizer)
+    if not path:
+        known = await find_silent(parts, scope, conversation, window)
+        if known is None:
+            return None
+        # Better now than when the answer, which may have cost something, is to be appended.
+        check_open(known.state)
+    return await asyncio.to_thread(recount, path, tokenizer) if not all(read.exact for read in path) else path
+
+
+def recount(path: Sequence[Read], tokenizer: Tokenizer) -> list[Read]:
+    """Count what this tokenizer has not counted when it was written: an estimate would leave room unused."""
+    return [
+        read if read.exact else Read(replace(read.message, tokens=count(read.message, tokenizer)), exact=True)
+        for read in path
+    ]
+
+
+def count(message: Message, tokenizer: Tokenizer) -> int:
+    """Count what a message costs in a prompt."""
+    return count_tokens(message, tokenizer.count, tokenizer.frame, tokenizer.naming)
+
+
+def find_asked(path: Sequence[Read], wanted: Wanted) -> tuple[Message, ...]:
+    """Find what stands for the cue at the thread's end: a user's message that says the same and has no answer yet."""
+    turn = [read.message for read in takewhile(lambda read: read.message.turn == path[0].message.turn, path)]
+    if not turn or turn[-1].role is not Role.USER or said(turn[-1]).strip() != wanted.cue.text.strip():
+        return ()
+    if fit(turn, MOST_TOKENS, unanswered=False).messages:
+        return ()
+    # What followed the question, such as a tool's result, is shown where turns without an answer are.
+    return tuple(reversed(turn)) if wanted.window.unanswered else (turn[-1],)
+
+
+async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: Wanted) -> Memory | None:
+    """Read the running summary, unless it is withheld, forgotten, or trusted less than was asked for."""
+    if not wanted.shares.summary:
+        return None
+    times = wanted.cue.times
+    summary = await conversations.find_summary(parts.database, scope, conversation, times)
+    if summary is None:
+        return None
+    memory = (await memories.fetch(parts.database, scope, [summary], times)).get(summary)
+    return memory if memory is not None and memory.trust >= wanted.cue.min_trust else None
+
+
+async def remind(parts: Parts, scope: Scope, wanted: Wanted, place: Place | None, limit: int | None = None) -> Reminded:
+    """Recall rather more than is likely to be shown, because some will be in the history; leave no trace yet."""
+    located = place or await locate(parts.database, scope)
+    most = wanted.cue.limit or located.profile.limit or MOST_HITS
+    if not wanted.shares.memories:
+        return Reminded(located, (), {}, 0, cut_off=False, quotes={})
+    usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
+    fetched = limit or min(MOST_HITS, usual, most + usual // 2)
+    cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
+    recollection = await recall(parts, scope, cue, located)
+    hits = recollection.hits
+    quotes = await quote(parts, located.scope_id or 0, [hit.memory for hit in hits])
+    cut_off = fetched == len(hits) < MOST_HITS
+    return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, quotes=quotes)
+
+
+async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:
+    """Note that the memories in the prompt came to mind; where nothing can be written, a prompt is still a prompt."""
+    if not cue.touch or not ids or place.scope_id is None:
+        return
+    with suppress(UnavailableError, TimeoutError):
+        async with (
+            asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds),
+            parts.database.transaction(tenant_of(place.scope_id)) as connection,
+        ):
+            await accesses.record(connection, place.scope_id, ids, cue.now)

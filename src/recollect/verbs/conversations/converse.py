@@ -1,0 +1,70 @@
+"""Converse: put a prompt together, ask the chat model, and append what was said and answered in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.text.answers import Shape
+from recollect.core.text.checks import UNSTORABLE
+from recollect.errors import ChatModelError
+from recollect.llm.chat import ChatModel
+from recollect.llm.prompts import fill_prompt, version_of
+from recollect.models.conversations import Context, NewMessage, Reply
+from recollect.models.memories import Role
+from recollect.models.service import Caller, Scope
+from recollect.store.service.scopes import locate, open_scope
+from recollect.verbs.conversations.append import append
+from recollect.verbs.conversations.context import context
+from recollect.verbs.conversations.prompt import Wanted
+from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.service.costs import metered
+
+STEP, PROMPT = "converse", "utterance"
+
+
+class Utterance(Shape):
+    """What the assistant says next."""
+
+    text: str
+
+
+async def converse(
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    conversation: str,
+    wanted: Wanted,
+    report: Callable[[Context], None] | None,
+) -> Reply:
+    """Answer what a user says; the question and the answer are appended, or neither is."""
+    require_chat_model(parts)
+    place = await locate(parts.database, scope)
+    made = await context(parts, scope, conversation, wanted, place)
+    if report is not None:
+        report(made)
+    scope_id = place.scope_id or await open_scope(parts.database, scope)
+    chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
+    answer = await ask(chat, made)
+    said = turn(made, wanted, answer)
+    appended = await append(parts, caller, scope, conversation, said)
+    return Reply(answer, made, tuple(appended))
+
+
+async def ask(chat: ChatModel, made: Context) -> str:
+    """Ask for the assistant's next message; as JSON, no message can pass for another."""
+    messages = json.dumps([dict(message) for message in made.messages], ensure_ascii=False, indent=1)
+    answer = await chat.ask(fill_prompt(PROMPT, messages=messages), Utterance)
+    text = UNSTORABLE.sub("", answer.text).strip()[:LONGEST_MESSAGE]
+    if not text:
+        raise ChatModelError("the chat model said nothing", answered=True)
+    return text
+
+
+def turn(made: Context, wanted: Wanted, answer: str) -> list[NewMessage]:
+    """Say what is to be appended: the answer, and the question before it unless it waits in the thread already."""
+    if made.asked is None:
+        return [NewMessage(Role.USER, wanted.cue.text, parent=wanted.window.leaf), NewMessage(Role.ASSISTANT, answer)]
+    # Where all of the turn was shown, the answer follows its last message.
+    return [NewMessage(Role.ASSISTANT, answer, parent=wanted.window.leaf if wanted.window.unanswered else made.asked)]

@@ -1,0 +1,116 @@
+"""List and describe conversations, archive, restore, delete and purge them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from recollect.core.conversations.appends import check_conversation
+from recollect.core.memories.checks import check_metadata
+from recollect.core.text.checks import check_limit, check_line
+from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.conversations import Conversation, Conversations, ConversationState, Leaf, PurgeReceipt
+from recollect.models.memories import JSON
+from recollect.models.service import Caller, Scope
+from recollect.store.conversations import conversations, lifecycle
+from recollect.store.conversations.lifecycle import Change
+from recollect.verbs.conversations.history import UNKNOWN
+from recollect.verbs.parts import Parts
+
+
+async def get_conversation(parts: Parts, scope: Scope, conversation: str) -> Conversation:
+    """Read one conversation, whatever its state."""
+    check_conversation(conversation)
+    found = await conversations.find(parts.database, scope, conversation, conversations.EVERY_STATE)
+    if found is None:
+        raise NotFoundError(UNKNOWN)
+    return found
+
+
+async def list_conversations(
+    parts: Parts, scope: Scope, state: ConversationState | None, cursor: str, limit: int
+) -> Conversations:
+    """Fetch one page, the latest first."""
+    check_limit(limit)
+    states = conversations.IN_SIGHT if state is None else (state,)
+    rows = await conversations.page(parts.database, scope, states, read_cursor(cursor), limit + 1)
+    return Conversations(tuple(rows[:limit]), write_cursor(rows[limit - 1]) if len(rows) > limit else "")
+
+
+def write_cursor(last: Conversation) -> str:
+    """Say where the next page begins, in letters that a URL can carry as they are."""
+    return f"{last.updated_at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}_{last.id}"
+
+
+def read_cursor(cursor: str) -> tuple[datetime, str] | None:
+    """Read where a page begins."""
+    if not cursor:
+        return None
+    moment, _, conversation = cursor.partition("_")
+    try:
+        return datetime.fromisoformat(moment).astimezone(UTC), conversation
+    except (ValueError, OverflowError):
+        raise InvalidInputError("cursor must be the next_cursor of the page before") from None
+
+
+async def list_leaves(parts: Parts, scope: Scope, conversation: str, limit: int) -> list[Leaf]:
+    """List the ends of a conversation's threads, newest first."""
+    check_conversation(conversation)
+    check_limit(limit)
+    leaves = await conversations.list_leaves(parts.database, scope, conversation, limit)
+    if not leaves and await conversations.find(parts.database, scope, conversation) is None:
+        raise NotFoundError(UNKNOWN)
+    return leaves
+
+
+async def describe(
+    parts: Parts, scope: Scope, conversation: str, name: str | None, metadata: Mapping[str, JSON] | None
+) -> None:
+    """Change what a conversation is called, or what a caller keeps of it."""
+    check_conversation(conversation)
+    if name is not None:
+        check_line("name", name)
+    if metadata is not None:
+        check_metadata(dict(metadata))
+    if not await conversations.describe(parts.database, scope, conversation, name, metadata):
+        raise NotFoundError(UNKNOWN)
+
+
+SETTLE_SECONDS = 2.0
+"""A call that changes a state works on it so long; a conversation of usual size is done by then, without a worker."""
+
+
+async def bring(
+    parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
+) -> Conversation:
+    """Bring a conversation into a state, and its memories after it as far as there is time."""
+    await change(parts, caller, scope, conversation, wanted)
+    return await get_conversation(parts, scope, conversation)
+
+
+async def purge(parts: Parts, caller: Caller, scope: Scope, conversation: str) -> PurgeReceipt:
+    """Erase a conversation for good, whatever its state, and give the receipt; a purge under way is gone on with."""
+    await change(parts, caller, scope, conversation, ConversationState.PURGING)
+    return (await lifecycle.list_receipts(parts.database, scope, conversation, 1))[0]
+
+
+async def list_receipts(parts: Parts, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:
+    """List what purges removed, the latest first; of one conversation, or of all in the scope if none is named."""
+    if conversation:
+        check_conversation(conversation)
+    check_limit(limit)
+    return await lifecycle.list_receipts(parts.database, scope, conversation, limit)
+
+
+async def change(parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState) -> None:
+    """Change a state in one small transaction, then move memories chunk by chunk until the time is over."""
+    check_conversation(conversation)
+    started = time.monotonic()
+    scope_id = await lifecycle.change(parts.database, scope, conversation, Change(wanted, caller.origin))
+    if scope_id is None:
+        raise NotFoundError(UNKNOWN)
+    while time.monotonic() - started < SETTLE_SECONDS:
+        step = await lifecycle.settle_chunk(parts.database, scope_id, conversation, rederive=parts.chat is not None)
+        if step is None or step.settled:
+            return

@@ -1,0 +1,222 @@
+"""Divide one budget over a thread, memories and a summary, and put the prompt together; nothing is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
+from functools import cache
+from uuid import UUID
+
+from recollect.core.conversations.block import (
+    Gauge,
+    Remembered,
+    cut_line,
+    fill,
+    fold,
+    lay_out,
+    leave_least,
+    order,
+    render,
+    shorten_ids,
+    write_summary,
+)
+from recollect.core.conversations.budget import Portions, allot, cost, price_image
+from recollect.core.conversations.messages import to_prompt
+from recollect.core.dates.periods import find_zone
+from recollect.core.text.similar import Quote
+from recollect.errors import InvalidInputError
+from recollect.llm.tokens.count import Tokenizer
+from recollect.models.blocks import Line
+from recollect.models.conversations import Context, History, Message, Oversized, PromptMessage, Shares, Spending, Window
+from recollect.models.memories import Memory, Role
+from recollect.models.recall import Cue, Hit
+from recollect.store.conversations.conversations import Read
+from recollect.verbs.conversations.history import choose, show
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a caller wants a prompt made of."""
+
+    cue: Cue
+    budget: int
+    shares: Shares
+    window: Window
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What there is to make a prompt from."""
+
+    thread: Sequence[Read]
+    """The thread, newest first, without the turn that the cue itself began."""
+    asked: tuple[Message, ...]
+    """What stands in the thread for the cue already, oldest first; empty if the cue is yet to be appended."""
+    summary: Memory | None
+    hits: Sequence[Hit]
+    """What the cue reminds of, best first."""
+    most: int
+    """How many memories may be shown at most."""
+    methods: Mapping[str, str]
+    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    """What the sources of recalled summaries say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Count as the model does, every text once."""
+
+    tokenizer: Tokenizer
+    window: Window
+    count: Callable[[str], int]
+    zone: tzinfo = UTC
+
+    @property
+    def gauge(self) -> Gauge:
+        """Give what lines are counted and cut by."""
+        return Gauge(self.count, self.tokenizer.cut, self.zone)
+
+    @property
+    def image_tokens(self) -> int:
+        """Say what each image that is handed on costs."""
+        return price_image(self.window)
+
+    def price(self, messages: Sequence[Message]) -> int:
+        """Say what messages of the thread cost."""
+        return sum(cost(message, self.image_tokens) for message in messages)
+
+    def frame(self, text: str) -> int:
+        """Say what a message of this text costs; nothing for none."""
+        return self.tokenizer.frame + self.count(text) if text else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What found room beside the caller's own words."""
+
+    history: History
+    summary: str
+    """The summary's line."""
+    lines: Mapping[UUID, Line]
+    """The line of every memory that is shown, the best first."""
+
+    @property
+    def block(self) -> str:
+        """Write the block; nothing where nothing is remembered."""
+        return lay_out(self.lines.values(), self.summary)
+
+
+def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Context:
+    """Put a prompt together that costs no more than its budget."""
+    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone))
+    system = measure.frame(wanted.system)
+    asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
+    room = wanted.budget - tokenizer.priming - system - asked
+    if room < 0:
+        raise InvalidInputError(
+            f"the system text and the cue alone are {-room} tokens above the budget of {wanted.budget}: "
+            f"they take {wanted.budget - room} with their framing"
+        )
+    draft = compose(material, wanted, room, measure)
+    hits = tuple(hit for hit in material.hits if hit.memory.id in draft.lines)
+    block = draft.block
+    bare = measure.frame(render([])) if block else 0
+    summary = measure.frame(render([draft.summary])) - bare if draft.summary else 0
+    memories = measure.frame(block) - bare - summary
+    parts = (system, summary, memories, draft.history.tokens, asked, tokenizer.priming + bare)
+    return Context(
+        messages=(
+            *speak(Role.SYSTEM, wanted.system),
+            *speak(Role.SYSTEM, block),
+            *draft.history.prompt,
+            *(to_prompt(message, images=wanted.window.images) for message in material.asked),
+            *speak(Role.USER, "" if material.asked else wanted.cue.text),
+        ),
+        block=block,
+        summary=material.summary if draft.summary else None,
+        hits=hits,
+        history=draft.history,
+        spending=Spending(*parts, total=sum(parts), budget=wanted.budget),
+        methods=material.methods,
+        asked=material.asked[0].id if material.asked else None,
+        lines=tuple(order(draft.lines.values())),
+    )
+
+
+def speak(role: Role, text: str) -> list[PromptMessage]:
+    """Say a text in a prompt; nothing for none."""
+    return [{"role": role.value, "content": text}] if text else []
+
+
+def compose(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
+    """Divide the room, with what the block's form costs set aside; where nothing is left for the block, without it."""
+    form = measure.frame(render([]))
+    if (material.summary is not None or material.hits) and room > form:
+        draft = divide(material, wanted, room - form, measure)
+        if draft.summary or draft.lines:
+            return trim(draft, room, measure)
+    return divide(replace(material, summary=None, hits=()), wanted, room, measure)
+
+
+def divide(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
+    """Give each part its share, and again where the memories need less than that: the others get what is left."""
+    shares, summary = wanted.shares, write_summary(material.summary) if material.summary else ""
+    whole = choose(material.thread, replace(wanted.window, max_tokens=room)).tokens
+    # A share of nothing is a wish for nothing, whatever the others leave over.
+    history_wants = min(whole, room) if shares.history else 0
+    summary_wants = measure.count(summary) if summary and shares.summary else 0
+    memories_want = room if material.hits and shares.memories else 0
+    while True:
+        portions = allot(room, shares, Portions(history_wants, memories_want, summary_wants))
+        history = show_history(material.thread, portions.history, room if shares.history else 0, measure)
+        left = room - history.tokens
+        line = cut_line(summary, min(portions.summary, left), measure.gauge) if summary else ""
+        left -= measure.count(line) if line else 0
+        candidates = leave_out(material, wanted.cue, history) if memories_want else []
+        filled = fill(candidates, left, measure.gauge, material.most)
+        # Only ever less: other turns in the history leave out other memories, and the two could chase each other.
+        if not filled.exhausted or filled.tokens >= memories_want:
+            return Draft(history, line, filled.lines)
+        memories_want = filled.tokens
+
+
+def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measure) -> History:
+    """Show the newest whole turns that fit a portion; an oversized last turn whole if it may and can be, else cut."""
+    window = replace(measure.window, max_tokens=portion)
+    fitted = choose(thread, window)
+    if window.oversized is Oversized.KEEP and portion < fitted.tokens <= room:
+        window = replace(window, max_tokens=room)
+    history = show(fitted, thread, replace(window, oversized=Oversized.CUT), measure.tokenizer)
+    return replace(history, tokens=measure.price(history.messages), cut=history.cut and bool(history.messages))
+
+
+def leave_out(material: Material, cue: Cue, history: History) -> list[Remembered]:
+    """List the memories that say something which is not in the prompt yet, best first."""
+    present: list[Message | Memory] = [*history.messages, *material.asked]
+    present += [material.summary] if material.summary else []
+    known = {each.id for each in present}
+    told = {"", fold(cue.text), *(fold(each.content) for each in present)}
+    names = shorten_ids(hit.memory.id for hit in material.hits)
+    kept: list[Remembered] = []
+    for hit in material.hits:
+        content = fold(hit.memory.content)
+        if hit.memory.id not in known and content not in told:
+            told.add(content)
+            # What the prompt says anyway need not be quoted.
+            quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
+            kept.append(Remembered(hit.memory, names[hit.memory.id], hit.score, quotes))
+    return kept
+
+
+def trim(draft: Draft, room: int, measure: Measure) -> Draft:
+    """Leave out the least of the memories while the block as a whole costs more than its lines did one by one."""
+    left = room - draft.history.tokens
+
+    def fits(lines: Sequence[Line]) -> bool:
+        return measure.frame(lay_out(lines, draft.summary)) <= left
+
+    lines = leave_least([*draft.lines.values()], fits)
+    draft = replace(draft, lines={line.memory_id: line for line in lines})
+    return draft if lines or fits(()) else replace(draft, summary="")

@@ -1,0 +1,1 @@
+"""Bring over what other systems hold."""

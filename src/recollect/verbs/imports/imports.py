@@ -1,0 +1,41 @@
+"""Where other systems' things arrive: a Dify database or a file; a dry run makes nothing, not even the tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recollect.core.text.checks import check_line
+from recollect.models.imports import Arrival, DifyImport, Document, FileImport
+from recollect.models.service import Caller, Right
+from recollect.store.database import ownership
+from recollect.verbs.imports.dify import bring
+from recollect.verbs.imports.files import bring_file
+from recollect.verbs.imports.progress import Progress
+from recollect.verbs.parts import Parts
+
+FULL_TRUST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDesk:
+    """The place where an operator has things brought over."""
+
+    parts: Parts
+    owner: str
+
+    async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> Arrival:
+        """Bring over what is wanted of a Dify database."""
+        return await bring(self.parts, await self._act_for(tenant, dry_run=wanted.dry_run), wanted, report)
+
+    async def file(self, wanted: FileImport, tenant: str, documents: Iterable[Document], report: Progress) -> Arrival:
+        """Bring over what is new in a file, given as its documents one after the other."""
+        caller = await self._act_for(tenant, dry_run=wanted.dry_run)
+        return await bring_file(self.parts, caller, wanted, documents, report)
+
+    async def _act_for(self, tenant: str, *, dry_run: bool) -> Caller:
+        check_line("tenant", tenant)
+        number = await ownership.find_tenant(self.owner, tenant)
+        if number is None and not dry_run:
+            number = await ownership.ensure_tenant(self.owner, tenant)
+        return Caller(number or 0, frozenset(Right), "library", FULL_TRUST)

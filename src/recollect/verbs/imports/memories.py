@@ -1,0 +1,146 @@
+"""Bring memories and facts over: known by what their source calls them and what they say, and written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+from uuid import UUID
+
+from recollect.core.imports.found import FACTS, MEMORIES, TWICE, FoundFact, FoundMemory, digest_fact, digest_memory
+from recollect.core.imports.text import to_fields
+from recollect.core.knowledge.new_facts import check_new_facts
+from recollect.core.memories.checks import MOST_EVIDENCE, count_characters
+from recollect.errors import InvalidInputError
+from recollect.models.conversations import LEGACY
+from recollect.models.knowledge import Fact, NewFact
+from recollect.models.memories import JSON, NewMemory
+from recollect.models.service import Scope
+from recollect.store.imports.progress import Arrived
+from recollect.verbs.imports.progress import Errand, divide
+from recollect.verbs.knowledge.facts import state
+from recollect.verbs.memories.remember import remember
+
+T = TypeVar("T")
+MOST_FACTS = 100
+EARLIER = "earlier"
+"""Under which a memory that was changed there names the one that says what it said before."""
+CHANGED = "memories that were changed there since: what they say now stands beside what they said"
+OTHERWISE = "facts that cannot be told from another one by their three parts: kept as memories"
+
+
+def label(metadata: Mapping[str, JSON], ours: str, key: str, digest: str) -> dict[str, JSON]:
+    """Write down what something is called where it comes from, and what it said."""
+    return {**metadata, ours: {**to_fields(metadata.get(ours)), "id": key, "digest": digest}}
+
+
+async def bring_memories(errand: Errand, found: Sequence[FoundMemory]) -> None:
+    """Remember what is new among memories, scope by scope."""
+    sorted_out: dict[Scope, list[FoundMemory]] = {}
+    for each in found:
+        sorted_out.setdefault(errand.place(each.owner), []).append(each)
+    for scope, memories in sorted_out.items():
+        arrived = await errand.find_arrived(scope)
+        named = [((each.key, digest_memory(each.memory)), each) for each in memories]
+        fresh = choose(errand, MEMORIES, named, arrived)
+        errand.ledger.remarks[CHANGED] += sum(each.key in arrived.ids for each in fresh)
+        for batch in divide(fresh, lambda each: count_characters(each.memory)):
+            await write_memories(errand, scope, arrived, batch)
+            errand.ledger.imported[MEMORIES] += len(batch)
+            errand.show()
+
+
+def choose(errand: Errand, thing: str, named: Sequence[tuple[tuple[str, str], T]], arrived: Arrived) -> list[T]:
+    """Choose what is not here, once; count the rest."""
+    ledger = errand.ledger
+    new = [(name, each) for name, each in named if name not in arrived.digests]
+    fresh: dict[tuple[str, str], T] = {}
+    for name, each in new:
+        fresh.setdefault(name, each)
+    ledger.known[thing] += len(named) - len(new)
+    ledger.skipped[thing] += len(new) - len(fresh)
+    ledger.remarks[TWICE] += len(new) - len(fresh)
+    return list(fresh.values())
+
+
+async def write_memories(errand: Errand, scope: Scope, arrived: Arrived, batch: Sequence[FoundMemory]) -> None:
+    """Remember some memories in one transaction; one that was changed names the one that says what it said before."""
+    digests = [digest_memory(each.memory) for each in batch]
+    new: list[NewMemory] = []
+    for each, said in zip(batch, digests, strict=True):
+        noted = label(each.memory.metadata, errand.ours, each.key, said)
+        if each.key in arrived.ids:
+            # As evidence, the outdated words would take the present ones with them when they are forgotten.
+            noted[errand.ours] = {**to_fields(noted[errand.ours]), EARLIER: str(arrived.ids[each.key])}
+        new.append(replace(each.memory, metadata=noted))
+    ids = [LEGACY] * len(new)
+    if not errand.wanted.dry_run:
+        ids = [receipt.id for receipt in await remember(errand.parts, errand.caller, scope, new)]
+    for each, said, identity in zip(batch, digests, ids, strict=True):
+        arrived.ids[each.key] = identity
+        arrived.digests.add((each.key, said))
+
+
+async def bring_facts(errand: Errand, found: Sequence[FoundFact]) -> None:
+    """State what is new among facts, scope by scope."""
+    sorted_out: dict[Scope, list[FoundFact]] = {}
+    for each in found:
+        sorted_out.setdefault(errand.place(each.owner), []).append(each)
+    for scope, facts in sorted_out.items():
+        arrived = await errand.find_arrived(scope)
+        fresh = choose(errand, FACTS, [((each.key, digest_fact(each.fact)), each) for each in facts], arrived)
+        newest = arrived.newest
+        for batch in divide(fresh, lambda each: len(each.fact.text), MOST_FACTS):
+            newest = await bring_batch(errand, scope, batch, newest)
+            errand.show()
+
+
+async def bring_batch(errand: Errand, scope: Scope, batch: Sequence[FoundFact], newest: UUID) -> UUID:
+    """State some facts at once, or one by one where one of them is refused; return the newest version there is."""
+    new = [rest(errand, scope, each) for each in batch]
+    if errand.wanted.dry_run:
+        check_new_facts(new)
+        errand.ledger.imported[FACTS] += len(new)
+        return newest
+    noted = [label(each.spare.metadata, errand.ours, each.key, digest_fact(each.fact)) for each in batch]
+    try:
+        stated = await state(errand.parts, errand.caller, scope, new, noted=noted)
+    except InvalidInputError:
+        if len(batch) == 1:
+            await spare(errand, scope, batch[0])
+            return newest
+        for each in batch:
+            newest = await bring_batch(errand, scope, [each], newest)
+        return newest
+    for each, fact in zip(batch, stated, strict=True):
+        await settle(errand, scope, each, fact, newest)
+    return max([newest, *(fact.memory_id or fact.id for fact in stated)])
+
+
+def rest(errand: Errand, scope: Scope, found: FoundFact) -> NewFact:
+    """Let a fact rest on the memories and messages that it was learned from, as far as they are here."""
+    if errand.wanted.dry_run:
+        return found.fact
+    arrived, said = errand.arrived[scope].ids, errand.said.get(scope, {})
+    named = (arrived.get(key) or said.get(key) for key in found.sources)
+    return replace(found.fact, evidence=tuple(dict.fromkeys(filter(None, named)))[:MOST_EVIDENCE])
+
+
+async def settle(errand: Errand, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
+    """Count a fact that was stated; where another was taken for it, keep what it says beside that one."""
+    if fact.text != found.fact.text:
+        await spare(errand, scope, found)
+        return
+    written = (fact.memory_id or fact.id) > newest
+    (errand.ledger.imported if written else errand.ledger.known)[FACTS] += 1
+    if written:
+        errand.arrived[scope].ids[found.key] = fact.memory_id or fact.id
+        errand.arrived[scope].digests.add((found.key, digest_fact(found.fact)))
+
+
+async def spare(errand: Errand, scope: Scope, found: FoundFact) -> None:
+    """Remember what a fact says, where no fact can be made of it."""
+    errand.ledger.remarks[OTHERWISE] += 1
+    errand.ledger.imported[FACTS] += 1
+    noted = label(found.spare.metadata, errand.ours, found.key, digest_fact(found.fact))
+    await remember(errand.parts, errand.caller, scope, [replace(found.spare, metadata=noted)])

@@ -1,0 +1,118 @@
+"""What every import counts, reports and goes on with after a break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import UUID
+
+from recollect.core.imports.found import CONVERSATIONS, FACTS, MEMORIES, MESSAGES, Owner
+from recollect.core.imports.text import RENAMED, to_identifier
+from recollect.models.imports import FileImport
+from recollect.models.service import Caller, Scope
+from recollect.store.imports.progress import Arrived, read_arrived
+from recollect.verbs.parts import Parts
+
+SIDE_BY_SIDE = 4
+Progress = Callable[[str, int, int], None]
+"""Told the name of a step, how far it is, and how far it goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What was done so far."""
+
+    imported: Counter[str] = field(default_factory=Counter[str])
+    known: Counter[str] = field(default_factory=Counter[str])
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    remarks: Counter[str] = field(default_factory=Counter[str])
+
+    def passed(self, thing: str) -> int:
+        """Count what is done with, one way or another."""
+        return self.imported[thing] + self.known[thing] + self.skipped[thing]
+
+
+async def side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do some things at once, all of them to their end: while one is analysed, the database writes another."""
+    ended = await asyncio.gather(*work, return_exceptions=True)
+    for problem in ended:
+        if problem is not None:
+            raise problem
+
+
+T = TypeVar("T")
+MOST_AT_ONCE, MOST_CHARACTERS = 250, 250_000
+"""How much is written at once: far below what one call takes, so that none comes near its deadline."""
+OWNERLESS = "entries without what --user-by names: they are --user's"
+THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One import: whose, what was found so far, and what of it is done."""
+
+    parts: Parts
+    caller: Caller
+    wanted: FileImport
+    report: Progress
+    ledger: Ledger = field(default_factory=Ledger)
+    seen: Counter[str] = field(default_factory=Counter[str])
+    """How many of each thing were in the file so far, also of what is left out."""
+    arrived: dict[Scope, Arrived] = field(default_factory=dict[Scope, Arrived])
+    said: dict[Scope, dict[str, UUID]] = field(default_factory=dict[Scope, dict[str, UUID]])
+    """The messages of each scope by their external ids, as far as this import came across them."""
+    rehearsed: dict[tuple[Scope, str], dict[str, UUID]] = field(
+        default_factory=dict[tuple[Scope, str], dict[str, UUID]]
+    )
+    """What a dry run would have appended to each conversation: one that comes twice is not counted twice."""
+
+    @property
+    def ours(self) -> str:
+        """Give the name under which metadata keep what has no word here."""
+        return self.wanted.format.value
+
+    def place(self, owner: Owner) -> Scope:
+        """Find the scope of an entry, and remark where its owner is not named or does not fit."""
+        scope, remarks = self.find_scope(owner), self.ledger.remarks
+        named = self._name(owner)
+        remarks[OWNERLESS] += self.wanted.user_by is not None and not named
+        remarks[RENAMED] += bool(named) and scope.user != named
+        return scope
+
+    def find_scope(self, owner: Owner) -> Scope:
+        """Find the scope of an entry."""
+        named = self._name(owner)
+        return Scope(self.caller.tenant_id, self.wanted.agent, to_identifier(named) if named else self.wanted.user)
+
+    def _name(self, owner: Owner) -> str:
+        return owner.get(self.wanted.user_by, "") if self.wanted.user_by is not None else ""
+
+    async def find_arrived(self, scope: Scope) -> Arrived:
+        """See what of this system a scope holds, once."""
+        if scope not in self.arrived:
+            self.arrived[scope] = await read_arrived(self.parts.database, scope, self.ours)
+        return self.arrived[scope]
+
+    def show(self) -> None:
+        """Tell how far an import is."""
+        for thing in THINGS:
+            if self.seen[thing]:
+                self.report(thing, self.ledger.passed(thing), self.seen[thing])
+
+
+def divide(items: Sequence[T], measure: Callable[[T], int], most: int = MOST_AT_ONCE) -> Iterator[list[T]]:
+    """Divide things into what is written at once, by their number and their length."""
+    batch: list[T] = []
+    characters = 0
+    for item in items:
+        length = measure(item)
+        if batch and (len(batch) == most or characters + length > MOST_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(item)
+        characters += length
+    if batch:
+        yield batch

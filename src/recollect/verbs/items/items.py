@@ -1,0 +1,199 @@
+"""Items: read and write JSON values under names of the caller's own, a whole batch in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.conversations.appends import Heard
+from recollect.core.items.rules import check_operations, is_write, share_room
+from recollect.core.items.writes import (
+    Name,
+    choose_last,
+    conclude,
+    find_remembered,
+    fingerprint_operations,
+    read_back,
+    write_down,
+)
+from recollect.core.memories.vectors import unit_vector
+from recollect.core.text.checks import check_idempotency_key
+from recollect.models.items import FindItems, GetItem, ItemOperation, ItemResult, ListPaths, PutItem
+from recollect.models.memories import JSON, Embedding, NewMemory
+from recollect.models.recall import Cue
+from recollect.models.service import Caller, Scope
+from recollect.store.database.pool import Connection
+from recollect.store.items import items
+from recollect.store.memories.memories import Row
+from recollect.store.service.scopes import Place, locate
+from recollect.verbs.memories.remember import (
+    NOTHING_HEARD,
+    AskBeside,
+    StoreBeside,
+    Write,
+    embed_missing,
+    perform,
+    prepare_in_time,
+)
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall.recall import find_vectors
+
+Answer: TypeAlias = Callable[[], Awaitable[ItemResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Where texts are looked for, with the vectors that could be made of them, by the numbers of their finds."""
+
+    place: Place | None
+    vectors: Mapping[int, NDArray[np.float32] | None]
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch on its way: what it asks, and what it is answered, by the numbers of its operations."""
+
+    scope: Scope
+    operations: Sequence[ItemOperation]
+    sought: Sought
+    room: int
+    """How much each question may be answered with."""
+    key: str
+    answers: dict[int, Answer] = field(default_factory=dict[int, Answer])
+    results: dict[int, ItemResult] = field(default_factory=dict[int, ItemResult])
+    read_noted: Callable[[], Awaitable[list[JSON]]] | None = None
+    """What the same batch came to before, where it has a key."""
+
+
+def check_directions(operations: Sequence[ItemOperation]) -> None:
+    """Refuse vectors that point nowhere."""
+    for operation in operations:
+        if isinstance(operation, PutItem | FindItems) and operation.embedding is not None:
+            unit_vector(operation.embedding, len(operation.embedding))
+
+
+async def batch(
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    operations: Sequence[ItemOperation],
+    key: str = "",
+    place: Place | None = None,
+) -> list[ItemResult]:
+    """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
+    check_operations(operations)
+    check_directions(operations)
+    check_idempotency_key(key)
+    going = Batch(scope, operations, await seek(parts, scope, operations, place), share_room(operations), key)
+    if any(map(is_write, operations)):
+        await change(parts, caller, going)
+    else:
+        async with parts.database.reading(scope.tenant_id, one_snapshot=len(operations) > 1) as connection:
+            await ask_all(connection, going)
+    await read_all(going)
+    return [going.results[number] for number in range(len(operations))]
+
+
+async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], place: Place | None) -> Sought:
+    """Embed the texts that are looked for, before any connection is taken."""
+    finds = {number: each for number, each in enumerate(operations) if isinstance(each, FindItems)}
+    texts = {number: find.text for number, find in finds.items() if find.text.strip()}
+    if not texts:
+        return Sought(place, {})
+    found = place or await locate(parts.database, scope)
+    vectors = await find_vectors(parts, [Cue(text) for text in texts.values()], found)
+    return Sought(found, {number: vector for number, (vector, _) in zip(texts, vectors, strict=True)})
+
+
+async def ask_all(connection: Connection, going: Batch) -> None:
+    """Send every question of a batch; the answers are read when all is sent."""
+    gets = {number: each for number, each in enumerate(going.operations) if isinstance(each, GetItem)}
+    if gets:
+        wanted = {number: (tuple(get.path), get.key) for number, get in gets.items()}
+        vectors = any(get.vector for get in gets.values())
+        named = await items.ask_named(connection, going.scope, set(wanted.values()), going.room, vectors=vectors)
+        going.answers |= {
+            number: partial(named.read, name, vector=gets[number].vector) for number, name in wanted.items()
+        }
+    for number, each in enumerate(going.operations):
+        if isinstance(each, FindItems):
+            going.answers[number] = await ask_found(connection, going, number, each)
+        elif isinstance(each, ListPaths):
+            listed = await items.ask_paths(connection, going.scope, each)
+            going.answers[number] = partial(items.read_paths, listed)
+
+
+async def read_all(going: Batch) -> None:
+    """Read what was asked, as far as it was not read yet."""
+    for number, answer in going.answers.items():
+        if number not in going.results:
+            going.results[number] = await answer()
+
+
+async def ask_found(connection: Connection, going: Batch, number: int, find: FindItems) -> Answer:
+    """Ask for what a find looks for: by its vector, by its text, or the newest."""
+    if find.embedding is not None:
+        return partial(items.read_found, await items.ask_own(connection, going.scope, find, going.room, find.embedding))
+    place = going.sought.place
+    if number not in going.sought.vectors or place is None:
+        return partial(items.read_found, await items.ask_newest(connection, going.scope, find, going.room))
+    vector = going.sought.vectors[number]
+    if vector is None:
+        return partial(items.read_found, await items.ask_wording(connection, place, find, going.room))
+    return partial(items.read_found, await items.ask_nearest(connection, place, find, going.room, vector))
+
+
+async def change(parts: Parts, caller: Caller, going: Batch) -> None:
+    """Write what a batch asks for, with the memories of its texts; a key writes it once."""
+    remembered = find_remembered(going.operations)
+    new = [*remembered.values()]
+    prepared = await prepare_in_time(new)
+    vectors = await embed_missing(parts, new)
+    fingerprint = fingerprint_operations(going.operations) if going.key else b""
+    beside = store_beside(going, remembered)
+    write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, beside)
+    async with parts.database.transaction(going.scope.tenant_id) as connection:
+        receipts = await perform(parts, connection, write)
+    if not going.results and going.read_noted:
+        made = dict(zip(remembered, (receipt.id for receipt in receipts), strict=True))
+        going.results |= read_back(going.operations, await going.read_noted(), made)
+
+
+def store_beside(going: Batch, remembered: Mapping[int, NewMemory]) -> AskBeside:
+    """Prepare what is written beside the memories, on what stands under the names once the scope is locked."""
+    last = choose_last(going.operations)
+
+    async def ask(connection: Connection) -> StoreBeside:
+        await ask_all(connection, going)
+        asked = await items.ask_standing(connection, going.scope, last)
+        if going.key:
+            noted = await items.ask_outcome(connection, going.scope, going.key)
+            going.read_noted = partial(items.read_outcome, noted)
+
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> Heard:
+            # Before anything is written: what cannot be answered is refused as a whole.
+            await read_all(going)
+            written_at, standing = await items.read_standing(asked)
+            made: dict[int, UUID] = dict(zip(remembered, (row.id for row in rows), strict=True))
+            outcome = conclude(going.operations, standing, made, written_at)
+            await items.write(connection, going.scope, scope_id, outcome, own_vectors(going.operations, last))
+            if going.key:
+                await items.settle(connection, scope_id, going.key, write_down(outcome))
+            going.results |= outcome.results
+            return NOTHING_HEARD
+
+        return store
+
+    return ask
+
+
+def own_vectors(operations: Sequence[ItemOperation], last: Mapping[Name, int]) -> dict[Name, Embedding | None]:
+    """Find the vectors that came with the last put of every name."""
+    puts = {name: operations[number] for name, number in last.items()}
+    return {name: put.embedding for name, put in puts.items() if isinstance(put, PutItem)}

@@ -1,0 +1,1 @@
+"""State facts, and learn them from talk."""

@@ -1,0 +1,345 @@
+"""Enrich: cut a scope's talk into segments, and turn each that has closed into what is learned from it, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import monotonic, perf_counter
+from typing import TypeAlias
+from uuid import UUID
+
+from recollect.core.conversations.appends import check_conversation
+from recollect.core.text import phrases
+from recollect.core.topics.paths import choose_paths, parse_topic
+from recollect.core.topics.rating import steady
+from recollect.errors import NotFoundError, RecollectError, UnavailableError
+from recollect.models.knowledge import Ending, SegmentState, StoredSegment
+from recollect.models.memories import JSON, Kind, NewMemory, Role
+from recollect.models.service import Caller, Right, Scope
+from recollect.models.topics import Filing, Reach
+from recollect.store.agents import reflections
+from recollect.store.conversations import conversations
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import segments
+from recollect.store.knowledge.segments import Closed, Closing, Outcome, Spoken, Unsegmented
+from recollect.store.service import jobs, scopes
+from recollect.store.service.jobs import Lease
+from recollect.store.topics import topics
+from recollect.verbs.knowledge.steps.digest import DigestOnce
+from recollect.verbs.knowledge.steps.draft import RUNNING, Desk, Draft, Stage, Stretch
+from recollect.verbs.memories.remember import Write, embed_missing, perform, prepare_all
+from recollect.verbs.parts import Parts
+from recollect.verbs.service.costs import note_step
+
+ORIGIN = "enrich"
+FULL_TRUST = 100
+"""Cut down by the evidence: what is learned is trusted as the least of what it was made from."""
+MOST_ATTEMPTS = 3
+"""So often a segment is tried before it is left with what can be said of it without a model."""
+MOST_AT_ONCE, LONGEST_SECONDS = 20, 60.0
+"""After so many segments or seconds a job makes room for other scopes, and another one goes on."""
+PAGE, MOST_SEGMENTS = 50, 200
+CUTTING = "segment"
+"""The step without which no segment comes to be, and so nothing to learn from."""
+DONE = "done"
+LOG = logging.getLogger("recollect.enrich")
+Times: TypeAlias = list[tuple[str, float]]
+"""How many milliseconds each step took, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Whose talk is enriched, and for which run of a job."""
+
+    parts: Parts
+    scope: Scope
+    scope_id: int
+    lease: Lease | None = None
+    """None where somebody waits for it, and no job."""
+
+    async def open_desk(self) -> Desk:
+        """Lay out what the steps work with."""
+        caller = Caller(self.scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
+        place = await scopes.locate(self.parts.database, self.scope)
+        return Desk(self.parts, caller, self.scope, self.scope_id, place, datetime.now(UTC))
+
+
+async def enrich(
+    parts: Parts, scope_id: int, lease: Lease | None = None, report: Callable[[int], None] = lambda _: None
+) -> int:
+    """Close what has come to its end in a scope and enrich it, first come first served; return how many segments.
+
+    What is too much for once is left to another job.
+    """
+    scope = await reflections.find_scope(parts.database, scope_id)
+    if scope is None or CUTTING not in parts.steps:
+        return 0
+    work = Work(parts, scope, scope_id, lease)
+    for talk in await segments.list_running(parts.database, scope_id):
+        await cut_alone(work, talk)
+    began, done = monotonic(), 0
+    while closed := await segments.find_next(parts.database, scope_id):
+        if done >= MOST_AT_ONCE or monotonic() - began >= LONGEST_SECONDS:
+            await segments.put_off(parts.database, scope_id)
+            break
+        await learn(work, closed)
+        done += 1
+        report(done)
+    return done
+
+
+async def cut_alone(work: Work, talk: Unsegmented) -> None:
+    """Cut a conversation; one that cannot be keeps no other waiting, and is tried again when it falls silent."""
+    try:
+        await cut(work, talk)
+    except Exception as problem:
+        if is_elsewhere(problem):
+            raise
+        LOG.warning("A conversation could not be cut into segments: %s", type(problem).__name__)
+
+
+async def cut(work: Work, talk: Unsegmented, asked: Ending | None = None) -> int:
+    """Close the segments of a conversation that have come to their end; return how many.
+
+    A longer stretch is read piece by piece, and ends where a piece does if no topic does before. `asked` is why what
+    is left closes, too.
+    """
+    closed = 0
+    while talk.segmented_number < talk.last_number:
+        first = talk.segmented_number + 1
+        spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
+        if not spoken.messages:
+            await segments.pass_by(work.parts.database, work.scope_id, talk, spoken.last_number)
+            talk = replace(talk, segmented_number=spoken.last_number)
+            continue
+        closings, times = await find_closings(work, talk, spoken, asked)
+        if not closings:
+            break
+        if not await segments.close(work.parts.database, work.scope_id, talk, spoken, closings):
+            # What has changed is read anew.
+            await segments.put_off(work.parts.database, work.scope_id)
+            break
+        await note_steps(work, times, None)
+        closed += len(closings)
+        talk = replace(talk, segmented_number=closings[-1].last_number)
+        if spoken.whole:
+            break
+    return closed
+
+
+async def find_closings(
+    work: Work, talk: Unsegmented, spoken: Spoken, asked: Ending | None
+) -> tuple[list[Closing], Times]:
+    """Let the steps say where segments end, and see that a piece of a longer stretch ends in any case."""
+    desk = replace(await work.open_desk(), now=talk.now, since=talk.idle_since if spoken.whole else None)
+    stretch = Stretch(RUNNING, talk.id, talk.segmented_number + 1, spoken.last_number)
+    draft = Draft(stretch, spoken.messages)
+    space = desk.place.space
+    if space is not None:
+        turns = [message.id for message in spoken.messages if message.role is Role.USER]
+        read = await segments.read_vectors(work.parts.database, work.scope_id, space, turns)
+        draft = replace(draft, vectors=read)
+    draft, times = await take_steps(work, desk, draft, Stage.CONVERSATION)
+    closings = to_closings(draft, spoken.last_number)
+    reaches = bool(closings) and closings[-1].last_number == spoken.last_number
+    ending = asked if spoken.whole else (None if closings else Ending.LENGTH)
+    if ending and not reaches and CUTTING in work.parts.steps:
+        passed = sum(len(segment.turns) for segment in draft.closed)
+        closings.append(Closing(spoken.last_number, ending, label=name_topic(draft, passed)))
+    return closings, times
+
+
+def to_closings(draft: Draft, last_number: int) -> list[Closing]:
+    """Turn closed segments into numbers: each reaches up to the message before the next one's first turn."""
+    numbers = [message.number for message in draft.messages if message.role is Role.USER]
+    closings, passed = [], 0
+    for segment in draft.closed:
+        label = name_topic(draft, passed, passed + len(segment.turns))
+        passed += len(segment.turns)
+        last = numbers[passed] - 1 if passed < len(numbers) else last_number
+        closings.append(Closing(last, segment.ending, segment.similarity, label))
+    return closings
+
+
+def name_topic(draft: Draft, first: int, last: int | None = None) -> str:
+    """Name what a run of turns is about by what each of them is about."""
+    turns = [message.id for message in draft.messages if message.role is Role.USER][first:last]
+    return phrases.label([draft.labels[turn] for turn in turns if draft.labels.get(turn)])
+
+
+async def learn(work: Work, closed: Closed) -> None:
+    """Enrich one segment; one that cannot be is left with its own sentences, and keeps no other waiting."""
+    database = work.parts.database
+    failed = closed.attempts >= MOST_ATTEMPTS
+    reason = "Its workers died over it, one after the other." if failed else ""
+    if not failed:
+        await segments.count_attempt(database, work.scope_id, closed.id)
+        try:
+            await learn_by(work, closed, "")
+        except asyncio.CancelledError:
+            # A worker that is told to stop did not die over it.
+            await take_back(work, closed)
+            raise
+        except Exception as problem:
+            if is_elsewhere(problem):
+                await take_back(work, closed)
+                raise
+            if closed.attempts + 1 < MOST_ATTEMPTS:
+                raise
+            failed, reason = True, describe(problem)
+    if failed:
+        await give_up(work, closed, reason)
+
+
+async def take_back(work: Work, closed: Closed) -> None:
+    """Count an attempt out that says nothing of the segment; what ended it is to be seen, and not that this failed."""
+    with suppress(RecollectError):
+        await segments.count_attempt(work.parts.database, work.scope_id, closed.id, -1)
+
+
+async def give_up(work: Work, closed: Closed, reason: str) -> None:
+    """Leave a segment with what can be said of it without a model, or with nothing if that fails as well."""
+    try:
+        await learn_by(replace(work, parts=replace(work.parts, chat=None)), closed, reason)
+    except Exception as problem:
+        if is_elsewhere(problem):
+            raise
+        await learn_by(replace(work, parts=replace(work.parts, chat=None, steps={})), closed, reason)
+
+
+def is_elsewhere(problem: Exception) -> bool:
+    """Tell whether a failure says nothing of the talk; a database that gives up over it may do so because of it."""
+    return is_everywhere(problem) and not isinstance(problem, UnavailableError)
+
+
+def is_everywhere(problem: Exception) -> bool:
+    """Tell whether every other segment would fail as well: something is away, or set up wrongly."""
+    return isinstance(problem, RecollectError) and (problem.away or getattr(problem, "lasting", False))
+
+
+def describe(problem: Exception) -> str:
+    """Say why a segment failed, in words that quote nothing said."""
+    return str(problem).partition("\n")[0] if isinstance(problem, RecollectError) else type(problem).__name__
+
+
+async def learn_by(work: Work, closed: Closed, reason: str) -> None:
+    """Take every step for a segment, then write what came of it."""
+    stretch = Stretch(closed.id, closed.conversation, closed.first_number, closed.last_number)
+    database, numbers = work.parts.database, (closed.first_number, closed.last_number)
+    spoken = await segments.read_messages(database, work.scope_id, closed.conversation, *numbers)
+    desk = await work.open_desk()
+    draft = Draft(stretch, spoken.messages, label=closed.label)
+    times: Times = []
+    if draft.messages:
+        # What a model said of a segment that failed is what it may have failed by.
+        desk = desk if reason else replace(desk, digesting=DigestOnce(desk))
+        draft, times = await take_steps(work, desk, draft, Stage.SEGMENT)
+    await apply(work, desk, closed, draft, reason)
+    await note_steps(work, times, closed.id)
+
+
+async def take_steps(work: Work, desk: Desk, draft: Draft, stage: Stage) -> tuple[Draft, Times]:
+    """Take the steps of a stage one after the other; tell how long each took that asked no model for a digest."""
+    times: Times = []
+    digesting = desk.digesting
+    for step in work.parts.steps.values():
+        if step.stage is stage:
+            asked, began = count_asked(digesting), perf_counter()
+            draft = await step.run(desk, draft)
+            if count_asked(digesting) == asked:
+                times.append((step.name, (perf_counter() - began) * 1000))
+    return draft, times
+
+
+def count_asked(digesting: object) -> int:
+    """Count how often the model was asked, which the ledger knows already."""
+    return digesting.asked if isinstance(digesting, DigestOnce) else 0
+
+
+async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:
+    """Enter the steps that were taken in the ledger."""
+    for name, milliseconds in times:
+        await note_step(work.parts, work.scope_id, name, milliseconds, outcome=DONE, source_id=source_id)
+
+
+async def apply(work: Work, desk: Desk, closed: Closed, draft: Draft, reason: str) -> None:
+    """Write everything that was learned from a segment in one transaction.
+
+    Nothing is written if another run did before, or if some of what was read is gone: then it is read anew.
+    """
+    new = [to_summary(draft)] if draft.summary else []
+    write = Write(desk.caller, desk.scope, prepare_all(new), await embed_missing(work.parts, new), "", b"")
+    state = SegmentState.FAILED if reason else SegmentState.ENRICHED
+    async with work.parts.database.transaction(work.scope.tenant_id) as connection:
+        # The scope comes first, as in every write, and the lease before anything is written.
+        await segments.hold_scope(connection, work.scope_id)
+        if work.lease is not None:
+            await jobs.hold_lease(connection, work.lease)
+        if not await segments.hold_closed(connection, work.scope_id, closed, draft.messages):
+            return
+        summary_id = None
+        if new:
+            summary_id = (await perform(work.parts, connection, write))[0].id
+            await segments.believe(connection, work.scope_id, closed.id, summary_id)
+        else:
+            await file_messages(connection, work.scope_id, draft)
+        for each in draft.writes:
+            await each(connection, work.scope_id)
+        outcome = Outcome(state, draft.label, reason, summary_id)
+        await segments.settle(connection, work.scope_id, closed, outcome)
+
+
+def to_summary(draft: Draft) -> NewMemory:
+    """Make the memory that sums a segment up."""
+    paths: list[JSON] = [list(path) for path in draft.paths]
+    topic, related = choose_paths(draft.paths, draft.label)
+    return NewMemory(
+        draft.summary,
+        kind=Kind.SUMMARY,
+        keywords=draft.keywords,
+        importance=draft.importance,
+        evidence=tuple(message.id for message in draft.messages),
+        occurred_at=max(message.occurred_at for message in draft.messages),
+        metadata={"conversation": draft.segment.conversation, "label": draft.label, "paths": paths},
+        topic=topic,
+        related_topics=related,
+        reach=steady(Reach(), len(related), len(draft.messages)),
+    )
+
+
+async def file_messages(connection: Connection, scope_id: int, draft: Draft) -> None:
+    """File the messages of a segment under its topic where there is no summary to be filed."""
+    topic, related = choose_paths(draft.paths, draft.label)
+    if topic and draft.messages:
+        reach = steady(Reach(), len(related), len(draft.messages))
+        filings = [Filing(message.id, reach, related) for message in draft.messages]
+        await topics.file(connection, scope_id, [topics.file_as(parse_topic(topic), each) for each in filings])
+
+
+async def list_segments(
+    parts: Parts, scope: Scope, conversation: str, after: int = 0, limit: int = PAGE
+) -> list[StoredSegment]:
+    """List the segments of a conversation in order, from behind a message."""
+    check_conversation(conversation)
+    if await conversations.find(parts.database, scope, conversation) is None:
+        raise NotFoundError("There is no such conversation in this scope.")
+    return await segments.page(parts.database, scope, conversation, after, limit)
+
+
+async def close_segment(parts: Parts, scope: Scope, conversation: str) -> list[StoredSegment]:
+    """Close what is still running in a conversation, because somebody says that it is over; list all its segments."""
+    await list_segments(parts, scope, conversation, limit=1)
+    place = await scopes.locate(parts.database, scope)
+    scope_id = place.scope_id or 0
+    for _ in range(MOST_ATTEMPTS):
+        talk = await segments.find_running(parts.database, scope_id, conversation)
+        # Whoever appends meanwhile makes another end of it.
+        if talk is None or await cut(Work(parts, scope, scope_id), talk, Ending.ASKED):
+            break
+    if CUTTING in parts.steps:
+        await segments.put_off(parts.database, scope_id)
+    return await list_segments(parts, scope, conversation, limit=MOST_SEGMENTS)

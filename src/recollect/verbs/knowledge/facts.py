@@ -1,0 +1,220 @@
+"""Knowledge: state facts without a model, read them as believed and true at a moment, and read whom they speak of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+from uuid import UUID, uuid4
+
+from recollect.core.knowledge.entities import choose_end
+from recollect.core.knowledge.fact_plan import Change, Plan
+from recollect.core.knowledge.facts import check_span
+from recollect.core.knowledge.new_facts import UNKNOWN_END, check_new_facts, fingerprint_facts, to_memory
+from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.text.checks import check_idempotency_key, check_limit, check_line, check_moment
+from recollect.core.text.names import normalise_name
+from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models.knowledge import Entities, Entity, EntityType, Fact, FactEnd, Facts, NewFact, Span
+from recollect.models.memories import JSON, NewMemory
+from recollect.models.service import Caller, Scope
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import entities, facts
+from recollect.store.knowledge.entities import Naming, NewEntity
+from recollect.store.knowledge.facts import Bounds, Wanted
+from recollect.store.memories import memories
+from recollect.verbs.knowledge.write_facts import Batch, Believing, Taken, believe, open_believing, write
+from recollect.verbs.memories.remember import embed_missing
+from recollect.verbs.parts import Parts
+
+MOST_VERSIONS = 1_000
+NO_FACT = "There is no such fact in this scope."
+Ends: TypeAlias = Mapping[tuple[FactEnd, EntityType | None], UUID]
+
+
+async def state(
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    new: Sequence[NewFact],
+    key: str = "",
+    noted: Sequence[Mapping[str, JSON]] = (),
+) -> list[Fact]:
+    """State facts in one transaction; return the version of each that is believed now, the same for the same key.
+
+    What is noted of each becomes its memory's metadata.
+    """
+    check_new_facts(new)
+    check_idempotency_key(key)
+    named = await name_ends(parts, scope, new)
+    notes = noted or [{}] * len(new)
+    wording = [replace(to_memory(fact, named), metadata=each) for fact, each in zip(new, notes, strict=True)]
+    vectors = await embed_missing(parts, wording)
+    async with parts.database.transaction(scope.tenant_id) as connection:
+        believing = await open_believing(connection, caller, scope)
+        repeated = await claim(connection, scope, new, key) if key else None
+        if repeated is None:
+            ends = await resolve_ends(connection, believing, new)
+            rows = list(vectors) if vectors is not None else [None] * len(new)
+            taken = [
+                replace(take(fact, memory, ends), vector=row)
+                for fact, memory, row in zip(new, wording, rows, strict=True)
+            ]
+            believed = await believe(parts, connection, believing, taken)
+            await mention_ends(connection, believing, taken, believed)
+            if key:
+                ids = [fact.memory_id or fact.id for fact in believed]
+                done = [row is not None for row in rows]
+                await memories.settle_claim(connection, believing.opening.scope_id, key, ids, done)
+            return believed
+    # Not before the connection is given back: whoever waits for another one while holding it can wait for each other.
+    return await replay(parts, scope, repeated)
+
+
+async def claim(connection: Connection, scope: Scope, new: Sequence[NewFact], key: str) -> Sequence[UUID] | None:
+    """Claim an idempotency key; give what was stated under it before, None if nothing was."""
+    asked = fingerprint_facts(new)
+    found = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
+    if found.fresh:
+        return None
+    if found.fingerprint != asked:
+        raise ConflictError("This Idempotency-Key was used before with another body.")
+    return found.memory_ids
+
+
+async def replay(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[Fact]:
+    """Answer a repeated key with the same versions; what was forgotten meanwhile is left out."""
+    found = await facts.fetch_by_version(parts.database, scope, ids)
+    return [found[each] for each in ids if each in found]
+
+
+async def name_ends(parts: Parts, scope: Scope, new: Sequence[NewFact]) -> dict[UUID, str]:
+    """Find what the entities are called that facts name by id, or say that they are not there."""
+    ids = {end for fact in new for end in (fact.subject, fact.object) if isinstance(end, UUID)}
+    if not ids:
+        return {}
+    found = await entities.fetch(parts.database, scope, sorted(ids))
+    if len(found) < len(ids):
+        raise InvalidInputError(UNKNOWN_END)
+    return {entity.id: entity.name for entity in found.values()}
+
+
+def take(fact: NewFact, memory: NewMemory, ends: Ends) -> Taken:
+    """Take up what a caller states, its ends found."""
+    subject, object_ = ends[(fact.subject, fact.subject_type)], ends[(fact.object, fact.object_type)]
+    if subject == object_:
+        raise InvalidInputError("subject and object must not be the same entity")
+    return Taken(uuid4(), memory, subject, object_, Span(fact.valid_at, fact.invalid_at), fact.replaces)
+
+
+async def resolve_ends(connection: Connection, believing: Believing, new: Sequence[NewFact]) -> Ends:
+    """Find the entities that facts name, all at once, and make those that are new."""
+    scope_id = believing.opening.scope_id
+    asked = [end for fact in new for end in ((fact.subject, fact.subject_type), (fact.object, fact.object_type))]
+    given = [end for end, _ in asked if isinstance(end, UUID)]
+    if len(await entities.fetch_known(connection, scope_id, given)) < len(set(given)):
+        raise InvalidInputError(UNKNOWN_END)
+    names = list(dict.fromkeys(end for end, _ in asked if isinstance(end, str)))
+    candidates = await entities.find_candidates(connection, scope_id, names)
+    ends: dict[tuple[FactEnd, EntityType | None], UUID] = {}
+    unknown: dict[tuple[FactEnd, EntityType | None], tuple[str, EntityType]] = {}
+    for end, kind in asked:
+        if isinstance(end, UUID):
+            ends[(end, kind)] = end
+            continue
+        found = choose_end(kind, [each for each in candidates if names[each.number] == end])
+        if found is None:
+            unknown[(end, kind)] = (end, find_type(end, kind, asked))
+        else:
+            ends[(end, kind)] = found.id
+    wanted = [
+        NewEntity(each, *named) for each, named in zip(new_ids(believing, len(unknown)), unknown.values(), strict=True)
+    ]
+    made = await entities.ensure(connection, scope_id, wanted)
+    return ends | {end: made[(normalise_name(name), kind)] for end, (name, kind) in unknown.items()}
+
+
+def find_type(name: str, kind: EntityType | None, asked: Sequence[tuple[FactEnd, EntityType | None]]) -> EntityType:
+    """Give a new entity its type; one that is left open here may be said elsewhere in the same call."""
+    if kind is not None:
+        return kind
+    key = normalise_name(name)
+    said = [other for end, other in asked if other and isinstance(end, str) and normalise_name(end) == key]
+    return said[0] if said else EntityType.OTHER
+
+
+def new_ids(believing: Believing, number: int) -> list[UUID]:
+    """Make ids that sort in the order in which entities were first spoken of."""
+    return [memory_id(believing.moment, position, os.urandom(RANDOM_BYTES)) for position in range(number)]
+
+
+async def mention_ends(
+    connection: Connection, believing: Believing, taken: Sequence[Taken], believed: Sequence[Fact]
+) -> None:
+    """Note what the facts call their ends; the fact itself is the source."""
+    namings = []
+    for each, fact in zip(taken, believed, strict=True):
+        moment = each.memory.occurred_at or believing.moment
+        triple, source = each.memory.triple, fact.memory_id or fact.id
+        namings += [Naming(source, each.subject, triple.subject, moment)]
+        namings += [Naming(source, each.object, triple.object, moment)]
+    await entities.mention(connection, believing.opening.scope_id, namings)
+
+
+async def end(parts: Parts, caller: Caller, scope: Scope, name: UUID, at: datetime) -> Fact:
+    """End a fact at a moment by a further version; it is named by its id, or by that of any version."""
+    check_moment("at", at)
+    async with parts.database.transaction(scope.tenant_id) as connection:
+        believing = await open_believing(connection, caller, scope)
+        known = await facts.fetch_versions(connection, believing.opening.scope_id, Wanted(lineages=[name]))
+        version = next((each for each in known if not each.hidden), None)
+        if version is None:
+            raise NotFoundError(NO_FACT)
+        span = replace(version.fact.span, invalid_at=at)
+        check_span(span)
+        if span == version.fact.span:
+            return version.fact
+        change = Change(replace(version.fact, span=span, version=version.fact.version + 1), version.fact, ())
+        batch = Batch((), Plan((change,), ()), {version.fact.id: version}, {})
+        written = await write(parts, connection, believing, batch)
+    return written[version.fact.id]
+
+
+async def list_facts(parts: Parts, scope: Scope, bounds: Bounds, cursor: UUID | None = None, limit: int = 50) -> Facts:
+    """Fetch one page of facts that were believed as of a moment and true at one: now, where nothing is said."""
+    check_limit(limit)
+    check_line("predicate", bounds.predicate)
+    for field, moment in (("as_of", bounds.as_of), ("at", bounds.at)):
+        if moment is not None:
+            check_moment(field, moment)
+    at = bounds.at or bounds.as_of or datetime.now(UTC)
+    found = await facts.page(parts.database, scope, replace(bounds, at=at), cursor, limit + 1)
+    return Facts(tuple(found[:limit]), found[limit - 1].memory_id if len(found) > limit else None)
+
+
+async def list_versions(parts: Parts, scope: Scope, name: UUID) -> list[Fact]:
+    """Fetch every version of a fact, oldest first; it is named by its id, or by that of any version."""
+    found = await facts.fetch_lineage(parts.database, scope, name, MOST_VERSIONS)
+    if not found:
+        raise NotFoundError(NO_FACT)
+    return found
+
+
+async def list_entities(
+    parts: Parts, scope: Scope, search: str, kind: EntityType | None, cursor: UUID | None, limit: int
+) -> Entities:
+    """Fetch one page of entities, in the order in which they were first spoken of."""
+    check_limit(limit)
+    check_line("search", search)
+    found = await entities.page(parts.database, scope, search, kind, cursor, limit + 1)
+    return Entities(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
+
+
+async def get_entity(parts: Parts, scope: Scope, entity_id: UUID) -> Entity:
+    """Fetch one entity with all that it is called, and the newest that was said of it."""
+    found = await entities.fetch(parts.database, scope, [entity_id])
+    if entity_id not in found:
+        raise NotFoundError("There is no such entity in this scope.")
+    return found[entity_id]

@@ -1,0 +1,277 @@
+"""Re-run: read history anew with another model or prompt, beside what stands, and switch to it when all is read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from recollect.core.knowledge.digests import AnyDigest
+from recollect.core.knowledge.rerun import Past, expect, tell
+from recollect.core.knowledge.transcripts import fit_facts
+from recollect.core.service.costs import reckon
+from recollect.core.text.checks import check_line, check_moment
+from recollect.core.text.tokens import estimate, find_tokenizer
+from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
+from recollect.llm.chat import ChatModel
+from recollect.llm.prompts import version_of
+from recollect.models.knowledge import Ending, Reread, Rerun, RerunPlan, Salvaged
+from recollect.models.service import Scope
+from recollect.store.database import ownership
+from recollect.store.knowledge import reruns, segments
+from recollect.store.knowledge.reruns import Listed, Terms
+from recollect.store.knowledge.segments import Closed, Unsegmented
+from recollect.verbs.knowledge.enrich import (
+    MOST_ATTEMPTS,
+    Work,
+    describe,
+    find_closings,
+    is_everywhere,
+    note_steps,
+    take_steps,
+    to_summary,
+)
+from recollect.verbs.knowledge.steps.digest import MOST_SHOWN, PROMPT, DigestOnce, find_shown, write_prompt
+from recollect.verbs.knowledge.steps.draft import RUNNING, Desk, Draft, Stage, Stretch
+from recollect.verbs.knowledge.steps.link import find_moment
+from recollect.verbs.knowledge.steps.staged import Beside
+from recollect.verbs.knowledge.switch import Built, Switched, switch
+from recollect.verbs.memories.remember import embed_missing, prepare
+from recollect.verbs.parts import Parts, require_chat_model
+
+LOG = logging.getLogger("recollect.rerun")
+NO_TENANT = "There is no tenant of this name."
+GO_ON = "Give the same command again then: what was answered is kept and not asked again, and nothing else has changed."
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told whose history is read, how many segments are done, and of how many."""
+
+
+def say_nothing(_: str, __: int, ___: int) -> None:
+    """Leave progress unreported."""
+
+
+@dataclass(frozen=True, slots=True)
+class RerunDesk:
+    """Where an operator sees what it would cost to read history anew, and has it done."""
+
+    parts: Parts
+    owner: str
+    """Where the owner of the tables logs in: tenants' names are the operator's alone."""
+    build: Callable[[str], ChatModel | None]
+    """Gives the configured endpoint with another model."""
+
+    async def plan(self, wanted: Rerun) -> list[RerunPlan]:
+        """Reckon for every scope what a re-run would take; change nothing."""
+        async with self._opened(wanted) as works:
+            past = Past()
+            if works:
+                past = await reruns.read_past(self.parts.database, works[0].scope.tenant_id)
+            planned = [await plan_scope(work, wanted, past) for work in works]
+        return [each for each in planned if each.segments]
+
+    async def run(self, wanted: Rerun, report: Progress = say_nothing) -> list[Reread]:
+        """Read history anew scope by scope, and switch each when all of it is read; go on where a run has stopped."""
+        done = []
+        async with self._opened(wanted) as works:
+            for work in works:
+                try:
+                    reread = await rerun_scope(work, wanted, report)
+                except BudgetError as problem:
+                    raise BudgetError(f"{problem} {GO_ON}", problem.until) from None
+                if reread is not None:
+                    done.append(reread)
+        return done
+
+    @asynccontextmanager
+    async def _opened(self, wanted: Rerun) -> AsyncIterator[list[Work]]:
+        """Find the scopes that are meant, and the model that is to read them."""
+        check_wanted(wanted)
+        if not self.owner:
+            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
+        tenant_id = await ownership.find_tenant(self.owner, wanted.tenant)
+        if tenant_id is None:
+            raise NotFoundError(NO_TENANT)
+        own = self.parts.chat
+        is_own = not wanted.model or (own is not None and own.model == wanted.model)
+        other = None if is_own else self.build(wanted.model)
+        parts = replace(self.parts, chat=own if is_own else other)
+        require_chat_model(parts)
+        try:
+            named = await reruns.list_scopes(parts.database, tenant_id, wanted.agent, wanted.user)
+            yield [Work(parts, Scope(tenant_id, each.agent, each.user), each.id) for each in named]
+        finally:
+            if other is not None:
+                await other.close()
+
+
+def check_wanted(wanted: Rerun) -> None:
+    """Refuse what names no history."""
+    check_line("agent", wanted.agent)
+    if wanted.user is not None:
+        check_line("user", wanted.user)
+        if not wanted.agent:
+            raise InvalidInputError("name the agent, too: a user alone is no scope")
+    check_line("model", wanted.model)
+    if wanted.since is not None:
+        check_moment("since", wanted.since)
+
+
+async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
+    """Count what a scope's history holds and write every prompt, as far as it can be known, without asking it."""
+    terms, desk = find_terms(work, wanted), await work.open_desk()
+    run_id = await reruns.find(work.parts.database, work.scope_id, terms)
+    listed = await reruns.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
+    stretches = [(to_stretch(each.closed), each.kept) for each in listed]
+    for talk in await reruns.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
+        stretches += [(stretch, False) for stretch in await cut_early(work, talk, wanted.since, keep=False)]
+    prompts: list[int] = []
+    counted = messages = 0
+    for stretch, kept in stretches:
+        draft = await read_draft(work, stretch)
+        if draft.messages:
+            counted, messages = counted + 1, messages + len(draft.messages)
+            if not kept:
+                prompts.append(await count_prompt(desk, draft))
+    cost = expect(past, prompts)
+    price = reckon(work.parts.prices, terms.model, cost.prompt_tokens, cost.completion_tokens)
+    return RerunPlan(work.scope.agent, work.scope.user, counted, messages, replace(cost, price=price))
+
+
+def find_terms(work: Work, wanted: Rerun) -> Terms:
+    """Say by what the run is known again."""
+    return Terms(require_chat_model(work.parts).model, version_of(PROMPT), wanted.since)
+
+
+def to_stretch(closed: Closed) -> Stretch:
+    """Say which messages a segment holds."""
+    return Stretch(closed.id, closed.conversation, closed.first_number, closed.last_number)
+
+
+async def read_draft(work: Work, stretch: Stretch, label: str = "") -> Draft:
+    """Read the messages of a stretch."""
+    numbers = (stretch.first_number, stretch.last_number)
+    spoken = await segments.read_messages(work.parts.database, work.scope_id, stretch.conversation, *numbers)
+    return Draft(stretch, spoken.messages, label=label)
+
+
+async def count_prompt(desk: Desk, draft: Draft) -> int:
+    """Count the tokens of a prompt that shows what is believed now, in place of what the run itself will say."""
+    chat = require_chat_model(desk.parts)
+    shown = fit_facts(await find_shown(desk, draft), chat.characters, MOST_SHOWN)
+    prompt = write_prompt(desk, draft, shown, chat.characters)
+    schema = json.dumps(AnyDigest.model_json_schema(), ensure_ascii=False)
+    return await asyncio.to_thread(find_counter(desk.parts, chat.model), prompt + schema)
+
+
+def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
+    """Choose what counts as the model does, if there is such a thing, else what never counts too few."""
+    try:
+        name = find_tokenizer(model, [each.name for each in parts.tokenizers])
+    except InvalidInputError:
+        return estimate
+    return next((each.count for each in parts.tokenizers if each.name == name), estimate)
+
+
+async def cut_early(work: Work, talk: Unsegmented, since: datetime | None, *, keep: bool) -> list[Stretch]:
+    """Cut what was said before there were segments, by the usual steps; list what lies after a moment."""
+    found: list[Stretch] = []
+    while talk.segmented_number < talk.last_number:
+        first = talk.segmented_number + 1
+        spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
+        closings, times = await find_closings(work, talk, spoken, Ending.ASKED) if spoken.messages else ([], [])
+        if keep and closings:
+            if not await reruns.cut(work.parts.database, work.scope_id, talk, spoken, closings):
+                break
+            await note_steps(work, times, None)
+        for closing in closings:
+            said = [each for each in spoken.messages if first <= each.number <= closing.last_number]
+            if since is None or any(each.occurred_at >= since for each in said):
+                found.append(Stretch(RUNNING, talk.id, first, closing.last_number))
+            first = closing.last_number + 1
+        if spoken.messages and not closings:
+            break
+        talk = replace(talk, segmented_number=closings[-1].last_number if closings else spoken.last_number)
+    return found
+
+
+async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | None:
+    """Read one scope's history anew and switch to it; None where there is none."""
+    database, scope_id, begun = work.parts.database, work.scope_id, await reruns.read_clock(work.parts.database)
+    for talk in await reruns.list_unsegmented(database, scope_id, wanted.since):
+        await cut_early(work, talk, wanted.since, keep=True)
+    terms = find_terms(work, wanted)
+    run_id = await reruns.find(database, scope_id, terms)
+    listed = await reruns.list_segments(database, scope_id, wanted.since, run_id)
+    if not listed:
+        return None
+    ids = [each.closed.id for each in listed]
+    beside = await open_beside(work, run_id or await reruns.begin(database, scope_id, terms), ids)
+    desk = replace(await work.open_desk(), beside=beside, budgeted=not wanted.ignore_budget)
+    built = await build(work, desk, listed, report)
+    switched = await switch(work, desk, beside, built) if built else Switched(0, 0)
+    cost = await reruns.read_spent(database, scope_id, terms.model, begun, ids)
+    left = len(listed) - switched.segments
+    return Reread(work.scope.agent, work.scope.user, switched.segments, left, switched.replaced, cost)
+
+
+async def open_beside(work: Work, run_id: UUID, ids: Sequence[UUID]) -> Beside:
+    """Begin to build beside what stands, knowing what of it will not stand beside the run."""
+    async with work.parts.database.reading(work.scope.tenant_id) as connection:
+        found = await reruns.find_replaced(connection, work.scope_id, ids)
+    return Beside(run_id, ids, {each.lineage: each.span for each in found})
+
+
+async def build(work: Work, desk: Desk, listed: Sequence[Listed], report: Progress) -> list[Built]:
+    """Take the steps for every segment in order; what the run was answered before is not asked again."""
+    label = " and ".join(filter(None, (work.scope.agent, work.scope.user)))
+    built: list[Built] = []
+    report(label, 0, len(listed))
+    for number, each in enumerate(listed, 1):
+        one = await build_patiently(work, replace(desk, now=datetime.now(UTC)), each.closed)
+        if one is not None:
+            built.append(one)
+        report(label, number, len(listed))
+    return built
+
+
+async def build_patiently(work: Work, desk: Desk, closed: Closed) -> Built | None:
+    """Build a segment; None if nothing can be made of it, however often it is tried."""
+    for _ in range(MOST_ATTEMPTS):
+        try:
+            return await build_one(work, desk, closed)
+        except Exception as problem:
+            if is_everywhere(problem):
+                raise
+            LOG.warning("A segment could not be read anew: %s", describe(problem))
+    return None
+
+
+async def build_one(work: Work, desk: Desk, closed: Closed) -> Built | None:
+    """Take the steps for one segment and prepare what they want written; None if it has no messages any more."""
+    draft = await read_draft(work, to_stretch(closed), closed.label)
+    beside = desk.beside
+    if not draft.messages or beside is None:
+        return None
+    digesting = DigestOnce(desk)
+    desk = replace(desk, digesting=digesting)
+    draft, times = await take_steps(work, desk, draft, Stage.SEGMENT)
+    digested = await desk.digest(draft)
+    salvaged, shown = (digested.salvaged, digested.shown) if digested else (Salvaged(), ())
+    beside.add(tell(closed.id, salvaged, shown, find_moment(draft)), draft.mentions, draft.resolved)
+    if digesting.asked:
+        await note_steps(work, times, closed.id)
+    new = [to_summary(draft)] if draft.summary else []
+    vectors = await embed_missing(work.parts, new)
+    return Built(
+        closed,
+        draft.label,
+        prepare(new[0]) if new else None,
+        vectors[0] if vectors is not None else None,
+        draft.writes,
+    )

@@ -1,0 +1,142 @@
+"""Ask the model about a segment, once for all steps, and keep what it said before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from recollect.core.conversations.messages import said
+from recollect.core.knowledge.digests import AnyDigest, salvage
+from recollect.core.knowledge.transcripts import find_names, fit_facts, write_facts, write_transcript
+from recollect.core.text.names import normalise_name
+from recollect.errors import ChatModelError
+from recollect.llm.chat import ChatModel
+from recollect.llm.prompts import fill_prompt, version_of
+from recollect.models.knowledge import Fact, Salvaged, Statement
+from recollect.store.knowledge import facts, segments
+from recollect.store.knowledge.segments import NewDigest
+from recollect.verbs.knowledge.steps.draft import Desk, Digested, Draft
+from recollect.verbs.service.costs import metered
+
+PROMPT = "digest"
+STEP = "summarise"
+MOST_KNOWN, MOST_SHOWN = 60, 40
+LONGEST_KEPT = 200_000
+"""More of an answer is no digest but a repetition."""
+USER = "User"
+PLAIN_PROMPT = "Between the tags lies a conversation of which nothing is known.\n\n<conversation>\n</conversation>"
+
+
+class DigestOnce:
+    """Give what a model made of one segment: from before, or asked for now, and the same for every step."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.asked = 0
+        self._digested: Digested | None = None
+
+    async def __call__(self, draft: Draft) -> Digested | None:
+        """Find the digest of a draft, or ask for it; None where there is no model and was none before."""
+        if self._digested is None:
+            desk, segment_id = self.desk, draft.segment.id
+            kept = await segments.find_digest(desk.parts.database, desk.scope_id, segment_id, desk.run_id)
+            if kept.get("said"):
+                self._digested = await reopen(self.desk, kept)
+            elif desk.parts.chat is not None:
+                self.asked += 1
+                self._digested = await ask(self.desk, draft)
+        return self._digested
+
+
+async def ask(desk: Desk, draft: Draft) -> Digested:
+    """Ask for a digest and keep it; raise ChatModelError if nothing in the answer can be used."""
+    segment_id, version = draft.segment.id, version_of(PROMPT)
+    heed = desk.budgeted
+    chat = metered(desk.parts, desk.scope_id, STEP, prompt_version=version, source_id=segment_id, budgeted=heed)
+    shown = fit_facts(await find_shown(desk, draft), chat.characters, MOST_SHOWN)
+    answer = await say(chat, write_prompt(desk, draft, shown, chat.characters))
+    salvaged = salvage(answer, len(shown), desk.zone)
+    if not is_usable(salvaged):
+        raise ChatModelError("the chat model said nothing of the segment that can be used", answered=True)
+    content = {"said": storable(answer), "shown": [str(fact.id) for fact in shown]}
+    sources = [message.id for message in draft.messages]
+    digest = NewDigest(segment_id, content, chat.model, version, sources, desk.run_id)
+    await segments.keep_digest(desk.parts.database, desk.scope_id, digest)
+    return Digested(salvaged, shown)
+
+
+async def say(chat: ChatModel, prompt: str) -> str:
+    """Ask once; tell a model that refuses this prompt from one that refuses every prompt."""
+    try:
+        return (await chat.say(prompt, AnyDigest)).text
+    except ChatModelError as problem:
+        if not problem.lasting:
+            raise
+        # Refused by a model that takes another: it is the talk that it cannot take, and trying again will not help.
+        await chat.say(PLAIN_PROMPT, AnyDigest)
+        raise ChatModelError("the chat model refuses this segment, and no other", answered=True) from None
+
+
+async def reopen(desk: Desk, kept: Mapping[str, Any]) -> Digested:
+    """Read a digest that was kept; a fact that was shown and is gone can no longer be replaced."""
+    ids = [UUID(each) for each in kept["shown"]]
+    found: dict[UUID, Fact] = {}
+    if ids:
+        async with desk.parts.database.reading(desk.scope.tenant_id) as connection:
+            read = await facts.fetch_facts(connection, desk.scope_id, lineages=ids)
+        found = {fact.id: fact for fact in read if fact.superseded_at is None}
+    if desk.beside is not None:
+        found |= {each: fact for each in ids if (fact := desk.beside.telling.find(each))}
+    salvaged = salvage(kept["said"], len(ids), desk.zone)
+    numbers = {number: fact for number, each in enumerate(ids, 1) if (fact := found.get(each))}
+    places = {number: place for place, number in enumerate(numbers, 1)}
+    statements = tuple(renumber(statement, places) for statement in salvaged.statements)
+    return Digested(replace(salvaged, statements=statements), tuple(numbers.values()))
+
+
+def renumber(statement: Statement, places: Mapping[int, int]) -> Statement:
+    """Let a statement name facts by where they stand now."""
+    return replace(statement, replaces=tuple(places[number] for number in statement.replaces if number in places))
+
+
+async def find_shown(desk: Desk, draft: Draft) -> Sequence[Fact]:
+    """Find what is believed now of the entities that the segment may speak of, the newest first."""
+    texts = [desk.scope.user or USER, desk.scope.agent]
+    for message in draft.messages:
+        texts += [message.name, said(message)]
+    called = list(dict.fromkeys([*map(normalise_name, texts[:2]), *find_names(texts)]))
+    known = await segments.find_known(desk.parts.database, desk.scope_id, called, MOST_KNOWN)
+    found: Sequence[Fact] = ()
+    if known:
+        async with desk.parts.database.reading(desk.scope.tenant_id) as connection:
+            found = await facts.fetch_facts(connection, desk.scope_id, subjects=known, newest=MOST_SHOWN)
+    believed = [fact for fact in found if fact.superseded_at is None]
+    shown = sorted(believed, key=lambda fact: fact.created_at, reverse=True)
+    if desk.beside is not None:
+        shown = desk.beside.show(called, shown)
+    return [fact for fact in shown if not is_over(fact, desk)]
+
+
+def is_over(fact: Fact, desk: Desk) -> bool:
+    """Tell whether a fact is no longer true."""
+    return fact.span.invalid_at is not None and fact.span.invalid_at <= desk.now
+
+
+def write_prompt(desk: Desk, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
+    """Write the question: the talk, what is known already, and what is wanted."""
+    names = (desk.scope.user or USER, desk.scope.agent)
+    known = write_facts(shown)
+    talk = write_transcript(draft.messages, names, characters - len(known))
+    return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=talk, facts=known)
+
+
+def is_usable(salvaged: Salvaged) -> bool:
+    """Tell whether an answer says anything of what was asked."""
+    return bool(salvaged.summary or salvaged.label or salvaged.mentions or salvaged.statements)
+
+
+def storable(answer: str) -> str:
+    """Give what JSON in the database can hold of an answer."""
+    return answer[:LONGEST_KEPT].replace("\0", "").encode(errors="replace").decode()

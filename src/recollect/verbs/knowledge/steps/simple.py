@@ -1,0 +1,50 @@
+"""The steps that need no more than the model or the text: label, summarise, extract."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recollect.core.conversations.messages import said
+from recollect.core.text import phrases
+from recollect.models.conversations import Message, MessageStatus
+from recollect.models.knowledge import Salvaged
+from recollect.models.memories import Role
+from recollect.verbs.knowledge.steps.draft import Desk, Draft
+
+
+async def label(_: Desk, draft: Draft) -> Draft:
+    """Name the topic of each user's message."""
+    labels = {message.id: phrases.label([said(message)]) for message in draft.messages if message.role is Role.USER}
+    return replace(draft, labels=labels)
+
+
+SPEAKING = frozenset({Role.USER, Role.ASSISTANT})
+
+
+async def summarise(desk: Desk, draft: Draft) -> Draft:
+    """Fill in summary, label, keywords, importance and paths; what the model left out comes from the text itself."""
+    digested = await desk.digest(draft)
+    found = digested.salvaged if digested else Salvaged()
+    texts = [said(message) for message in draft.messages if speaks(message)]
+    return replace(
+        draft,
+        summary=found.summary or phrases.summarise(texts),
+        label=found.label or draft.label or phrases.label(texts),
+        keywords=found.keywords or phrases.find_keywords(texts),
+        importance=found.importance or draft.importance,
+        paths=found.paths,
+    )
+
+
+def speaks(message: Message) -> bool:
+    """Tell whether a message is part of what people say: no tool's result, nothing that failed."""
+    return message.role in SPEAKING and message.status is MessageStatus.DONE
+
+
+async def extract(desk: Desk, draft: Draft) -> Draft:
+    """Fill in mentions and statements, and the facts that the statements may replace."""
+    digested = await desk.digest(draft)
+    if digested is None:
+        return draft
+    found = digested.salvaged
+    return replace(draft, mentions=found.mentions, statements=found.statements, shown=digested.shown)

@@ -1,0 +1,85 @@
+"""What a run over history has made so far, held beside what stands until all of it takes over at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+from recollect.core.knowledge.entities import Candidate, Way
+from recollect.core.knowledge.rerun import Telling, Told
+from recollect.core.text.names import normalise_name
+from recollect.models.knowledge import Entity, EntityType, Fact, Mention, Span
+from recollect.verbs.knowledge.write_facts import Believing, Taken
+
+
+class Beside:
+    """The statements and entities of a run's segments, in the order in which they were read."""
+
+    def __init__(self, run_id: UUID, segment_ids: Sequence[UUID], replaced: Mapping[UUID, Span | None]) -> None:
+        self.run_id = run_id
+        self.segment_ids = segment_ids
+        """What is read anew: whatever it called anybody so far is not to be gone by."""
+        self.telling = Telling()
+        self.believing: Believing | None = None
+        """Set when the run takes over."""
+        self.waiting: list[Taken] = []
+        """What segments have stated and is not believed yet: together it takes much less time."""
+        self.lineages: dict[UUID, UUID] = {}
+        """Which facts the run's statements turned out to be, by their names."""
+        self.made: dict[UUID, UUID] = {}
+        """Which entities those have become that the run met first, since they were written."""
+        self._replaced = replaced
+        self._introduced: dict[tuple[str, EntityType], UUID] = {}
+        self._met: dict[UUID, Entity] = {}
+        self._called: dict[str, dict[UUID, Way]] = {}
+
+    def show(self, called: Sequence[str], known: Sequence[Fact]) -> list[Fact]:
+        """Choose what a prompt shows: what the run said itself, and what is known and will stand beside it."""
+        return [*self.telling.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
+
+    def add(self, told: Sequence[Told], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]) -> None:
+        """Take note of what a segment states and of whom it speaks."""
+        self.telling.add(told)
+        for mention in mentions:
+            entity = resolved.get(normalise_name(mention.name)) or self._introduce(mention)
+            self._met.setdefault(entity.id, entity)
+            self._call(entity.name, entity, Way.EXACT)
+            for each in (mention.name, *mention.aliases):
+                self._call(each, entity, Way.ALIAS)
+
+    def believe(self, believed: Sequence[Fact]) -> None:
+        """Take note of which facts the statements that waited turned out to be."""
+        self.lineages |= {each.id: fact.id for each, fact in zip(self.waiting, believed, strict=True)}
+        self.waiting.clear()
+
+    def make(self, made: Mapping[tuple[str, EntityType], UUID]) -> None:
+        """Take note of which entities those have become whom a segment introduced."""
+        for key, entity_id in made.items():
+            if key in self._introduced:
+                self.made[self._introduced[key]] = entity_id
+
+    def meet(self, names: Sequence[str]) -> list[Candidate]:
+        """Find for all names at once whom the run itself called so."""
+        found = []
+        for number, name in enumerate(names):
+            ways = self._called.get(normalise_name(name), {})
+            found += [Candidate(number, self._met[entity_id], way) for entity_id, way in ways.items()]
+        return found
+
+    def find_met(self, ids: Sequence[UUID]) -> dict[UUID, Entity]:
+        """Find entities that the run has met."""
+        return {each: self._met[each] for each in ids if each in self._met}
+
+    def _introduce(self, mention: Mention) -> Entity:
+        key = normalise_name(mention.name), mention.type
+        return Entity(self._introduced.setdefault(key, uuid4()), mention.name, mention.type)
+
+    def _keep(self, fact: Fact) -> Fact | None:
+        if fact.id not in self._replaced:
+            return fact
+        span = self._replaced[fact.id]
+        return None if span is None else replace(fact, span=span)
+
+    def _call(self, name: str, entity: Entity, way: Way) -> None:
+        self._called.setdefault(normalise_name(name), {}).setdefault(entity.id, way)

@@ -1,0 +1,194 @@
+"""Believe: take facts up in the current transaction, known or new, each in its place among those it contradicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.knowledge.fact_plan import Change, Plan, Stated, find_clashes, plan
+from recollect.core.knowledge.facts import assume_start, check_span
+from recollect.errors import InvalidInputError
+from recollect.models.knowledge import Fact, FactEnd, Span
+from recollect.models.memories import NewMemory
+from recollect.models.service import Caller, EmbeddingSpace, Scope
+from recollect.store.database.pool import Connection
+from recollect.store.knowledge import facts
+from recollect.store.knowledge.facts import FADED, Version, Wanted
+from recollect.store.memories import memories
+from recollect.store.service import scopes
+from recollect.verbs.memories.remember import Write, assign, count, find_source, place_vectors, prepare, store_vectors
+from recollect.verbs.parts import Parts
+
+Sources = dict[UUID | int, memories.Source]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A fact to be taken up: its memory, the entities that it joins, and what it contradicts."""
+
+    id: UUID
+    """Of use within the call only."""
+    memory: NewMemory
+    subject: UUID
+    object: UUID
+    span: Span
+    contradicted: tuple[UUID, ...] = ()
+    vector: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Believing:
+    """Who states what, where; the scope is open for writing."""
+
+    caller: Caller
+    scope: Scope
+    opening: scopes.Opening
+    space: EmbeddingSpace | None
+
+    @property
+    def moment(self) -> datetime:
+        """Give the moment from which on it is believed."""
+        return self.opening.written_at
+
+
+async def open_believing(connection: Connection, caller: Caller, scope: Scope) -> Believing:
+    """Lock the scope: whoever states anything in it comes before or after, and sees what the other did."""
+    opened = await scopes.ask_opening(connection, scope)
+    located = await scopes.ask_place(connection, scope.agent, scope.user)
+    opening = await scopes.read_opening(opened)
+    return Believing(caller, scope, opening, (await scopes.read_place(located)).space)
+
+
+async def believe(parts: Parts, connection: Connection, believing: Believing, taken: Sequence[Taken]) -> list[Fact]:
+    """Write what several statements change; return, for each of them, the version that is believed from now on."""
+    scope_id = believing.opening.scope_id
+    named = await memories.ask_sources(connection, believing.scope, [each.memory for each in taken])
+    wanted = Wanted(
+        pairs=[(each.subject, each.object) for each in taken],
+        lineages=[lineage for each in taken for lineage in each.contradicted],
+    )
+    known = await facts.fetch_versions(connection, scope_id, wanted)
+    sources = await memories.read_sources(named)
+    visible = {version.fact.id: version for version in known if not version.hidden}
+    stated = [to_stated(each, visible, believing.moment) for each in taken]
+    faded = {version.fact.id for version in visible.values() if version.withheld == FADED}
+    planned = plan(stated, [version.fact for version in visible.values()], believing.moment, faded)
+    clashes = find_clashes(
+        [change.fact for change in planned.changes], [version.fact for version in known if version.hidden]
+    )
+    over = [version.id for version in known if version.fact in clashes]
+    written = await write(parts, connection, believing, Batch(taken, planned, visible, sources, over))
+    await note_evidence(connection, scope_id, Batch(taken, planned, visible, sources), written)
+    return [written.get(lineage) or visible[lineage].fact for lineage in planned.outcomes]
+
+
+def to_stated(each: Taken, visible: Mapping[UUID, Version], moment: datetime) -> Stated:
+    """Date a statement, and find what it contradicts."""
+    check_span(each.span)
+    span = assume_start(each.span, each.memory.occurred_at or moment)
+    ends: tuple[FactEnd, FactEnd] = (each.subject, each.object)
+    predicate = each.memory.triple.predicate
+    fact = Fact(each.id, ends[0], predicate, ends[1], each.memory.content, span, created_at=moment)
+    contradicted = tuple(find_named(visible, name) for name in each.contradicted)
+    return Stated(fact, contradicted)
+
+
+def find_named(visible: Mapping[UUID, Version], name: UUID) -> UUID:
+    """Find the fact that an id names, or say that there is none."""
+    for lineage, version in visible.items():
+        if version.is_named(name):
+            return lineage
+    raise InvalidInputError("replaces must name facts of the same scope, by the id of the fact or of a version of it")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What was planned, and what it rests on."""
+
+    taken: Sequence[Taken]
+    plan: Plan
+    visible: Mapping[UUID, Version]
+    sources: Sources
+    over: Sequence[UUID] = ()
+    """Hidden versions that nobody may believe any more, because what they say is said anew."""
+
+
+async def write(parts: Parts, connection: Connection, believing: Believing, batch: Batch) -> dict[UUID, Fact]:
+    """Write the planned versions, and close and withhold those whose place they take; return them by lineage."""
+    scope_id, moment = believing.opening.scope_id, believing.moment
+    changes = batch.plan.changes
+    if not changes:
+        return {}
+    new = [change for change in changes if change.before is None]
+    positions = {change.fact.id: position for position, change in enumerate(new)}
+    wording = [word(change, batch, positions) for change in changes]
+    sources = batch.sources | {version.id: version.source for version in batch.visible.values()}
+    vectors = gather_vectors(batch.taken, new)
+    work = Write(believing.caller, believing.scope, [prepare(memory) for memory in wording], vectors, "", b"")
+    rows = assign(work, believing.opening, sources)
+    elders = [batch.visible[change.fact.id].id for change in changes if change.before is not None]
+    await facts.supersede(connection, scope_id, [*elders, *batch.over], moment)
+    await memories.store(connection, scope_id, believing.caller.origin, moment, rows)
+    written = [number(change, row, moment) for change, row in zip(changes, rows, strict=True)]
+    await facts.store(connection, scope_id, [(row.id, fact) for row, fact in zip(rows, written, strict=True)], moment)
+    await scopes.close_writing(connection, scope_id, count(work.prepared), moment)
+    first = rows[: len(new)]
+    chosen = place_vectors(parts, replace(work, prepared=work.prepared[: len(new)]), believing.space)
+    await store_vectors(connection, scope_id, believing.space, first, chosen)
+    heirs = [(row.id, elder) for row, elder in zip(rows[len(new) :], elders, strict=True)]
+    await facts.inherit_vectors(connection, scope_id, heirs)
+    past = [fact.memory_id for fact in written if is_over(fact.span, moment) and fact.memory_id is not None]
+    await facts.withhold(connection, scope_id, [*elders, *past])
+    return {change.fact.id: fact for change, fact in zip(changes, written, strict=True)}
+
+
+def word(change: Change, batch: Batch, positions: Mapping[UUID, int]) -> NewMemory:
+    """Give the memory of a version: a further one says what the one before it did, and rests on it and its cause."""
+    if change.before is None:
+        return batch.taken[change.causes[0]].memory
+    before = batch.visible[change.fact.id]
+    causes: list[UUID | int] = [before.id]
+    for position in change.causes:
+        outcome = batch.plan.outcomes[position]
+        if outcome == change.fact.id:
+            causes += batch.taken[position].memory.evidence
+        else:
+            causes.append(positions[outcome] if outcome in positions else batch.visible[outcome].id)
+    return replace(before.memory, evidence=tuple(dict.fromkeys(causes)))
+
+
+def gather_vectors(taken: Sequence[Taken], new: Sequence[Change]) -> NDArray[np.float32] | None:
+    """Stack the vectors of new facts; none at all if one is missing, and a job gives them theirs."""
+    rows = [taken[change.causes[0]].vector for change in new]
+    present = [row for row in rows if row is not None]
+    return np.stack(present) if present and len(present) == len(rows) else None
+
+
+def number(change: Change, row: memories.Row, moment: datetime) -> Fact:
+    """Give a version the id of its memory; a new fact is called by the id of its first version."""
+    lineage = row.id if change.before is None else change.fact.id
+    triple = row.memory.triple
+    named = replace(change.fact, subject_name=triple.subject, object_name=triple.object)
+    return replace(named, id=lineage, memory_id=row.id, created_at=moment)
+
+
+def is_over(span: Span, moment: datetime) -> bool:
+    """Tell whether something is true no more."""
+    return span.invalid_at is not None and span.invalid_at <= moment
+
+
+async def note_evidence(connection: Connection, scope_id: int, batch: Batch, written: Mapping[UUID, Fact]) -> None:
+    """Note what else says a fact that was recognised and did not change."""
+    pairs = []
+    for each, lineage in zip(batch.taken, batch.plan.outcomes, strict=True):
+        named = [find_source(batch.sources, source).id for source in each.memory.evidence]
+        if lineage not in written:
+            pairs += [(batch.visible[lineage].id, source) for source in named]
+        elif lineage not in batch.visible and written[lineage].memory_id is not None:
+            pairs += [(written[lineage].memory_id or lineage, source) for source in named]
+    await facts.add_evidence(connection, scope_id, pairs)

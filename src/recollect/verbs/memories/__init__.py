@@ -1,0 +1,1 @@
+"""Remember, read and forget."""

@@ -1,0 +1,179 @@
+"""Load any number of memories in one transaction, and put a whole saved mind into an empty scope."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from recollect.core.agents.profiles import check_profile
+from recollect.core.memories.checks import check_new_memory
+from recollect.core.memories.ids import MILLISECOND, fingerprint
+from recollect.core.text.checks import check_idempotency_key
+from recollect.errors import InvalidInputError
+from recollect.models.agents import Overview, SavedMind
+from recollect.models.memories import NewMemory
+from recollect.models.service import Caller, EmbeddingSpace, Scope
+from recollect.store.agents import agents, overview
+from recollect.store.database.pool import Connection
+from recollect.store.memories import bulk, embeddings, memories
+from recollect.store.service import scopes
+from recollect.store.service.jobs import defer
+from recollect.store.service.scopes import Opening
+from recollect.store.topics import topics
+from recollect.verbs.memories.remember import Write, assign, count, place_vectors, prepare_all, replay
+from recollect.verbs.parts import Parts
+
+CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a load, ready to be sent, and how the scope stands after it."""
+
+    rows: list[memories.Row]
+    encoded: bulk.Encoded
+    waiting: list[UUID]
+    counts: scopes.Counts
+    opening: Opening
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One load under way: for whom, into which space, which one recall reads, and what evidence there is."""
+
+    parts: Parts
+    caller: Caller
+    scope: Scope
+    space: EmbeddingSpace | None
+    active: EmbeddingSpace | None
+    sources: dict[UUID | int, memories.Source]
+
+    def make_ready(self, first: int, new: Sequence[NewMemory], opening: Opening) -> Chunk:
+        """Check, analyse and encode one chunk that begins at a position of the whole load."""
+        for position, memory in enumerate(new, start=first):
+            check_one(position, memory)
+        write = Write(self.caller, self.scope, prepare_all(new), None, "", b"")
+        rows = assign(write, opening, self.sources, first)
+        given = zip(rows, place_vectors(self.parts, write, self.space), strict=True)
+        vectors = {row.id: vector for row, vector in given if vector is not None}
+        heading = bulk.Heading(opening.scope_id, self.caller.origin, opening.written_at, self.space)
+        have = vectors if self.space == self.active else {}
+        waiting = [row.id for row in rows if row.id not in have] if self.active else []
+        counts = count(write.prepared)
+        after = replace(
+            opening,
+            memory_count=opening.memory_count + counts.memories,
+            term_count=opening.term_count + counts.terms,
+            written_at=opening.written_at + MILLISECOND,
+        )
+        return Chunk(rows, bulk.encode(heading, rows, vectors), waiting, counts, after)
+
+
+async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "") -> list[UUID]:
+    """Store memories in order and return their ids; what came without a vector gets it from a job."""
+    check_idempotency_key(key)
+    if not new:
+        return []
+    asked = await asyncio.to_thread(recognise, new) if key else b""
+    async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
+        if not key:
+            return await load_within(connection, parts, caller, scope, new)
+        # As a write by `remember`: the lock of the scope comes first, the claim after it.
+        opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
+        claim = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
+        if not claim.fresh:
+            return [receipt.id for receipt in replay(claim, asked)]
+        ids = await load_within(connection, parts, caller, scope, new)
+        # By the key of a load nobody asks which vectors there were: they follow by a job.
+        await memories.settle_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
+        return ids
+
+
+async def load_within(
+    connection: Connection,
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    new: Sequence[NewMemory],
+    space: EmbeddingSpace | None = None,
+) -> list[UUID]:
+    """Load within a transaction; the vectors that come along belong to a space, the active one if none is named."""
+    opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
+    place = await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
+    sources = await memories.read_sources(await memories.ask_sources(connection, scope, new))
+    work = Load(parts, caller, scope, space or place.space, place.space, sources)
+    return await send_chunks(connection, work, opening, new)
+
+
+def recognise(new: Sequence[NewMemory]) -> bytes:
+    """Give what a load sent again is recognised by; only what passes the checks has it."""
+    for position, memory in enumerate(new):
+        check_one(position, memory)
+    return fingerprint(new)
+
+
+def check_one(position: int, memory: NewMemory) -> None:
+    """Check one of many, and say which it is."""
+    try:
+        check_new_memory(memory)
+    except InvalidInputError as problem:
+        raise InvalidInputError(f"memory {position + 1}: {problem}") from None
+
+
+async def send_chunks(connection: Connection, work: Load, opening: Opening, new: Sequence[NewMemory]) -> list[UUID]:
+    """Send chunk after chunk; the next one is made ready in a thread while the database stores the one before."""
+    stored: list[UUID] = []
+    await bulk.stage(connection, work.space.id if work.space else None)
+    chunks = split(new)
+    chunk = await asyncio.to_thread(work.make_ready, *next(chunks), opening)
+    while chunk.rows:
+        following = asyncio.create_task(asyncio.to_thread(work.make_ready, *next(chunks, (0, ())), chunk.opening))
+        await store_chunk(connection, work.space, opening.scope_id, chunk)
+        stored += [row.id for row in chunk.rows]
+        chunk = await following
+    return stored
+
+
+def split(new: Sequence[NewMemory]) -> Iterator[tuple[int, Sequence[NewMemory]]]:
+    """Cut a load into chunks of bounded number and length, each with the position it begins at."""
+    start = characters = 0
+    for position, memory in enumerate(new):
+        if position - start == CHUNK or characters > CHUNK_CHARACTERS:
+            yield start, new[start:position]
+            start, characters = position, 0
+        characters += len(memory.content)
+    yield start, new[start:]
+
+
+async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scope_id: int, chunk: Chunk) -> None:
+    """Store one chunk, and put off what still needs a vector."""
+    await bulk.store(connection, space.id if space else None, chunk.encoded)
+    await memories.store_links(connection, scope_id, chunk.rows)
+    await topics.file_new(connection, scope_id, ((row.id, row.memory) for row in chunk.rows))
+    await scopes.close_writing(connection, scope_id, chunk.counts, chunk.opening.written_at)
+    if chunk.waiting:
+        await embeddings.add_pending(connection, scope_id, chunk.waiting)
+        await defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+
+
+async def restore(parts: Parts, caller: Caller, scope: Scope, saved: SavedMind) -> list[UUID]:
+    """Store a saved mind, all of it or nothing, and return the ids of its memories."""
+    check_profile(saved.profile)
+    async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
+        opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
+        if opening.memory_count:
+            raise InvalidInputError(
+                f"{scope.agent} has {opening.memory_count} memories already: give an agent or a user of its own"
+            )
+        ids = await load_within(connection, parts, caller, scope, saved.memories, saved.space)
+        await agents.write(connection, scope, agents.Agent(saved.profile, saved.metadata))
+        gathered = (saved.unreflected_importance, saved.unreflected_events)
+        await scopes.set_unreflected(connection, opening.scope_id, *gathered)
+        return ids
+
+
+async def take_stock(parts: Parts, scope: Scope) -> tuple[Overview, dict[str, int]]:
+    """Read a scope's numbers, with the strength of every keyword, and count by name what it holds beside memories."""
+    return await overview.read(parts.database, scope, None), await overview.count_beside(parts.database, scope)

@@ -1,0 +1,40 @@
+"""Read memories one by one or in pages, and forget them with all that was derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from recollect.core.memories.checks import MOST_MEMORIES
+from recollect.core.recall.checks import check_times
+from recollect.core.text.checks import check_limit
+from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.memories import Memory, Page
+from recollect.models.recall import Times
+from recollect.models.service import Scope
+from recollect.store.memories import memories
+from recollect.store.service import scopes
+from recollect.verbs.parts import Parts
+
+
+async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
+    """Fetch one memory, in any of its versions; a foreign id is as unknown as a made-up one."""
+    found = await memories.fetch_one(parts.database, scope, memory_id)
+    if found is None:
+        raise NotFoundError("There is no such memory in this scope.")
+    return found
+
+
+async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, times: Times) -> Page:
+    """Fetch one page as it stood at these times, oldest first."""
+    check_limit(limit)
+    check_times(times)
+    rows = await memories.page(parts.database, scope, cursor or scopes.BEGINNING, limit + 1, times)
+    return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
+
+
+async def forget(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete memories and what was derived from them; return all ids that went, none if there were none."""
+    if not 1 <= len(ids) <= MOST_MEMORIES:
+        raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
+    return await memories.forget(parts.database, scope, ids)

@@ -1,0 +1,137 @@
+"""Judging: ask the chat model of every hit, all at once, whether it is of use; what is not judged in time is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from uuid import UUID
+
+from recollect.channels.channel import SKIPPED
+from recollect.core.text.answers import Shape
+from recollect.core.text.similar import Quote, excerpt
+from recollect.errors import RecollectError
+from recollect.llm.chat import ChatModel
+from recollect.llm.prompts import fill_prompt, version_of
+from recollect.models.memories import Kind, Memory
+from recollect.models.recall import Cue, Hit
+from recollect.store.memories.evidence import fetch_quotes
+from recollect.verbs.parts import Parts
+from recollect.verbs.service.costs import metered
+
+STEP = PROMPT = "judge"
+MOST_AT_ONCE = 32
+"""So many questions are under way together; the others wait for their turn, and for no longer than the time box."""
+DEADLINE_SHARE = 0.8
+"""So much of a request's time judging may take at most, whatever it is set to."""
+LAST_WORDS_SECONDS = 0.5
+"""So long questions that were called off may take to enter what they cost; then they do so behind the answer's back."""
+LONGEST_CUE, LONGEST_NOTE, LONGEST_QUOTE = 2_000, 4_000, 600
+NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
+
+
+class Verdict(Shape):
+    """Whether a note is of use."""
+
+    useful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The hits that are left, in their order, and how they came to be."""
+
+    hits: tuple[Hit, ...]
+    method: str
+
+
+async def judge(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Drop the hits that the chat model finds of no use; all others stay, in their order."""
+    return (await look_over(parts, scope_id, cue, hits)).hits
+
+
+async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> Judged:
+    """Judge hits, and say how many were judged and dropped; a model that fails or is late drops nothing."""
+    if parts.chat is None:
+        return Judged(tuple(hits), NO_CHAT_MODEL)
+    if not hits or not cue.text.strip():
+        return Judged(tuple(hits), f"{SKIPPED}there is nothing to judge")
+    chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
+    # A model that was asked to read the cue before has had half of its time.
+    share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
+    seconds = min(parts.judge_seconds, share * parts.database.deadline_seconds)
+    verdicts = await ask_all(parts, scope_id, cue, hits, chat, seconds)
+    kept = tuple(hit for hit in hits if verdicts.get(hit.memory.id, True))
+    unjudged = len(hits) - len(verdicts)
+    late = f", {unjudged} not judged" if unjudged else ""
+    return Judged(kept, f"judged {len(verdicts)}, dropped {len(hits) - len(kept)}{late}")
+
+
+async def ask_all(
+    parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit], chat: ChatModel, seconds: float
+) -> dict[UUID, bool]:
+    """Ask about every hit in parallel; give the verdicts that came in time."""
+    verdicts: dict[UUID, bool] = {}
+    turns = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def ask(hit: Hit, quotes: Mapping[UUID, Quote]) -> None:
+        with suppress(RecollectError):
+            async with turns:
+                verdicts[hit.memory.id] = (await chat.ask(write_question(cue, hit.memory, quotes), Verdict)).useful
+
+    tasks: list[asyncio.Task[None]] = []
+    with suppress(RecollectError, TimeoutError):
+        try:
+            async with asyncio.timeout(seconds):
+                quotes = await quote(parts, scope_id, [hit.memory for hit in hits])
+                tasks = [asyncio.create_task(ask(hit, quotes)) for hit in hits]
+                await asyncio.wait(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+    in_time = dict(verdicts)
+    if late := [task for task in tasks if not task.done()]:
+        await asyncio.wait(late, timeout=LAST_WORDS_SECONDS)
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            task.result()
+    return in_time
+
+
+async def quote(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, Quote]:
+    """Read some of what the summaries among memories were made from; where there are none, nothing is asked."""
+    return await fetch_quotes(parts.database, scope_id, choose_sources(memories))
+
+
+def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
+    """List the sources that are shown with summaries: not all of a long talk, and none of other kinds."""
+    return [
+        source
+        for memory in memories
+        if memory.kind is Kind.SUMMARY
+        for source in excerpt(memory.evidence)
+        if isinstance(source, UUID)
+    ]
+
+
+def write_question(cue: Cue, memory: Memory, quotes: Mapping[UUID, Quote]) -> str:
+    """Write the question about one memory; as JSON, nothing in it can pass for the question itself."""
+    note: dict[str, object] = {
+        "kind": memory.kind.value,
+        "date": memory.occurred_at.date().isoformat(),
+        "speaker": memory.speaker,
+        "content": memory.content[:LONGEST_NOTE],
+    }
+    if memory.kind is Kind.SUMMARY and memory.evidence:
+        note["sources"] = [write_source(each, quotes) for each in excerpt(memory.evidence)]
+    material = json.dumps({"cue": cue.text.strip()[-LONGEST_CUE:], "memory": note}, ensure_ascii=False, indent=1)
+    return fill_prompt(PROMPT, material=material)
+
+
+def write_source(source: UUID | int, quotes: Mapping[UUID, Quote]) -> str:
+    """Write what one source says, or how many are left out."""
+    if isinstance(source, int):
+        return f"({source} left out)"
+    quote = quotes.get(source)
+    return f"{quote.speaker}: {quote.content[:LONGEST_QUOTE]}" if quote else "(out of sight)"

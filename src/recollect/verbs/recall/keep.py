@@ -1,0 +1,87 @@
+"""Keep a recall after its answer is made, and list what was kept; no failure to keep one spoils its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.recall.kept import Kept, to_hits
+from recollect.core.text.checks import check_limit
+from recollect.models.kept import KeptRecalls
+from recollect.models.recall import Cue, Lineup, Recollection
+from recollect.models.service import Scope
+from recollect.store.recall import kept_recalls
+from recollect.store.service.scopes import Place
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall.rank import USUAL_LIMIT
+
+KEEPING_SHARE = 0.1
+"""So much of the deadline may be spent on keeping a recall; an answer that was not kept is better than a late one."""
+LOG = logging.getLogger("recollect.recalls")
+
+
+async def keep(
+    parts: Parts,
+    place: Place,
+    cue: Cue,
+    vector: NDArray[np.float32] | None,
+    lineup: Lineup,
+    recollection: Recollection,
+) -> Recollection:
+    """Keep a recall if the cue says so, or the service where it says nothing; give the answer the id it is kept by."""
+    if place.scope_id is None or not is_kept(parts, cue):
+        return recollection
+    try:
+        async with asyncio.timeout(KEEPING_SHARE * parts.database.deadline_seconds):
+            kept = gather(place, cue, vector, lineup, recollection)
+            stored = await kept_recalls.keep(parts.database, place.scope_id, kept)
+    except Exception as problem:
+        # Whatever it is, the answer is there already; only the sort of error is sure to quote nothing.
+        LOG.warning(json.dumps({"event": "recall_not_kept", "problem": type(problem).__name__}))
+        return recollection
+    return replace(recollection, recall_id=kept.recall_id) if stored else recollection
+
+
+def is_kept(parts: Parts, cue: Cue) -> bool:
+    """Tell whether a recall is to be kept: as its cue says, or else by lot, as often as the service is set to."""
+    return random.random() < parts.keep_share if cue.keep is None else cue.keep  # noqa: S311 - a sample
+
+
+def gather(
+    place: Place, cue: Cue, vector: NDArray[np.float32] | None, lineup: Lineup, recollection: Recollection
+) -> Kept:
+    """Put together what is kept of a recall."""
+    now = datetime.now(UTC)
+    return Kept(
+        recall_id=memory_id(now, 0, secrets.token_bytes(RANDOM_BYTES)),
+        asked_at=now,
+        cue=replace(cue, embedding=None),
+        vector=vector,
+        space_id=place.space.id if place.space and vector is not None else None,
+        lineup=lineup,
+        hits=to_hits(recollection),
+        # More are ranked than are asked for, to take the place of what says the same.
+        limit=min(lineup.limit, cue.limit or place.profile.limit or USUAL_LIMIT),
+        status=recollection.status,
+        message=recollection.message,
+        methods=recollection.methods,
+        tallies=recollection.tallies,
+        milliseconds=recollection.milliseconds,
+    )
+
+
+async def list_recalls(parts: Parts, scope: Scope, cursor: UUID | None, limit: int) -> KeptRecalls:
+    """Give one page of kept recalls, the latest first."""
+    check_limit(limit)
+    rows = await kept_recalls.page(parts.database, scope, cursor, limit + 1)
+    return KeptRecalls(tuple(rows[:limit]), rows[limit - 1].recall_id if len(rows) > limit else None)

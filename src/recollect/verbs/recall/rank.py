@@ -1,0 +1,124 @@
+"""Line up what the channels propose, with all that ranking knows of it, and rank it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
+from uuid import UUID
+
+from recollect.channels.channel import Proposal
+from recollect.core.knowledge.graph import spot_names
+from recollect.core.recall.fusion import fuse, join
+from recollect.core.recall.weights import usual_weights
+from recollect.core.text.similar import collapse
+from recollect.core.text.terms import analyse_cue
+from recollect.errors import UnavailableError
+from recollect.models.recall import Candidate, Lineup, Ranked, Trait
+from recollect.store.recall.features import Survey, survey
+from recollect.store.service.scopes import Place
+from recollect.verbs.parts import Parts, spare_loop
+from recollect.verbs.recall.channels import Asked
+
+USUAL_LIMIT = 10
+SPARE = 10
+"""So many more than are asked for are ranked, to take the place of what says the same as another."""
+MOST_SURVEYED = 500
+"""So many candidates are looked over at most: two channels propose 400."""
+HEAVY_LIMIT = 50
+"""Where more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
+PAST = "past"
+"""What it finds stands among the candidates of others."""
+PLUGGED_IN = 1.0
+"""What a channel weighs that is not one of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A lineup and what came of it: the winners, each with the memories that it stands for."""
+
+    lineup: Lineup
+    winners: Sequence[tuple[Ranked, tuple[UUID, ...]]]
+
+    @property
+    def ids(self) -> list[UUID]:
+        """List the winners."""
+        return [hit.id for hit, _ in self.winners]
+
+
+async def rank(parts: Parts, place: Place, asked: Asked, proposals: Mapping[str, Proposal]) -> Ranking:
+    """Rank what the channels propose; one that is asked alone ranks by itself."""
+    own = {name: proposal.candidates for name, proposal in proposals.items()}
+    lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
+    candidates = join(own, lent, asked.depth)
+    weights = {**dict.fromkeys(candidates, PLUGGED_IN), **usual_weights(asked.reading.script), **asked.cue.weights}
+    if len(own.keys() - {PAST}) == 1:
+        return rank_plainly(asked, candidates, {**weights, **dict.fromkeys(own, 1.0)})
+    found = await look_over(parts, place, asked, candidates)
+    if found is None:
+        # A plainer answer is better than a late one.
+        return rank_plainly(asked, candidates, weights)
+    rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
+
+    def choose() -> Ranking:
+        lineup = line_up(asked, candidates, found, weights, rarities)
+        return Ranking(lineup, collapse(fuse(lineup), found.beginnings, asked.limit))
+
+    return await spare_loop(asked.limit > HEAVY_LIMIT, choose)
+
+
+def rank_plainly(asked: Asked, candidates: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float]) -> Ranking:
+    """Rank by the channels' own scores, with nothing known of the candidates."""
+    proposed = {name: tuple(some) for name, some in candidates.items()}
+    lineup = Lineup(proposed, {}, asked.reading.facets, weights, asked.limit)
+    return Ranking(lineup, [(hit, ()) for hit in fuse(lineup)])
+
+
+async def look_over(
+    parts: Parts, place: Place, asked: Asked, candidates: Mapping[str, Sequence[Candidate]]
+) -> Survey | None:
+    """Read what the candidates are like: of very many, the first of each channel in turn; None if late."""
+    turns = zip_longest(*candidates.values())
+    ids = {each.id: None for turn in turns for each in turn if each is not None}
+    if not ids:
+        return Survey({}, {})
+    chosen = list(islice(ids, MOST_SURVEYED))
+    try:
+        return await survey(parts.database, place, chosen, asked.reading, parts.channel_seconds)
+    except UnavailableError:
+        return None
+
+
+def line_up(
+    asked: Asked,
+    candidates: Mapping[str, Sequence[Candidate]],
+    found: Survey,
+    weights: Mapping[str, float],
+    rarities: tuple[float, ...],
+) -> Lineup:
+    """Put together what is ranked; what was forgotten since it was proposed is not."""
+    spoken = {trait.speaker for trait in found.traits.values()} - {""}
+    named = {each.name for each in spot_names(asked.reading.text)} & spoken if spoken else set[str]()
+    traits = mark_named(found.traits, named, asked.reading.terms) if named else found.traits
+    present = {channel: tuple(each for each in some if each.id in found.traits) for channel, some in candidates.items()}
+    return Lineup(
+        candidates=present,
+        traits=traits,
+        facets=replace(asked.reading.facets, names=tuple(sorted(named))),
+        weights=weights,
+        limit=asked.limit + SPARE,
+        rarities=rarities,
+    )
+
+
+def mark_named(traits: Mapping[UUID, Trait], named: Collection[str], terms: Sequence[str]) -> dict[UUID, Trait]:
+    """Mark what was said by those whom the cue names; what nobody said, if it speaks of them."""
+    places = {term: place for place, term in enumerate(terms)}
+    spoken_of = [{places[term] for term in analyse_cue(name) if term in places} for name in named]
+    return {
+        memory_id: replace(trait, named=True)
+        if trait.speaker in named
+        or (not trait.speaker and any(some and some <= set(trait.terms) for some in spoken_of))
+        else trait
+        for memory_id, trait in traits.items()
+    }

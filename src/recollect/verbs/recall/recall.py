@@ -1,0 +1,225 @@
+"""Recall: read the cues, ask every channel at once, fuse what they propose, fetch the winners and note their access."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.channels.channel import Channel, Proposal
+from recollect.core.memories.vectors import unit_vector
+from recollect.core.recall.checks import check_cue
+from recollect.core.recall.cues import Reading, find_asked, find_question, read
+from recollect.core.recall.weights import USUAL_CHANNELS
+from recollect.core.text.terms import script_of
+from recollect.errors import InvalidInputError
+from recollect.llm.embedder import serves
+from recollect.models.memories import Embedding, Memory
+from recollect.models.recall import Asks, Cue, Hit, Recollection, Status, Times
+from recollect.models.service import Scope
+from recollect.store.memories import memories
+from recollect.store.service.scopes import Place
+from recollect.verbs.parts import Parts, spare_loop
+from recollect.verbs.recall.channels import Asked, ask_channels
+from recollect.verbs.recall.judge import look_over
+from recollect.verbs.recall.keep import keep
+from recollect.verbs.recall.rank import PAST, USUAL_LIMIT, Ranking, rank
+from recollect.verbs.recall.read_cue import consult_each
+
+MOST_CUES = 64
+MOST_CHARACTERS = 32_000
+"""So long cues may be together: each of them is a recall of its own."""
+HEAVY_CHARACTERS = 1_000
+"""Longer cues are read in a thread, so that the event loop stays free."""
+RECORDING_SHARE = 0.25
+"""So much of the deadline may be spent on noting accesses; an answer without them is better than none."""
+LENT = frozenset({"text", "vector"})
+"""Where a cue names a time, the channel `past` is asked beside these two; they know of no versions."""
+RECENT = "recent"
+"""Asked beside the usual channels where a cue asks for what is newest."""
+JUDGE, READ = "judge", "read"
+LOG = logging.getLogger("recollect.recall")
+
+
+async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
+    """Give back what a cue reminds of, best first, with each channel's part in every hit."""
+    return (await recall_each(parts, scope, [cue], place))[0]
+
+
+async def recall_each(
+    parts: Parts, scope: Scope, cues: Sequence[Cue], place: Place, *, isolated: bool = False
+) -> list[Recollection]:
+    """Recall by several cues: each after the access of the one before is on record, or all on one snapshot."""
+    if not 1 <= len(cues) <= MOST_CUES:
+        raise InvalidInputError(f"cues must hold 1 to {MOST_CUES} items")
+    characters = sum(len(cue.text) for cue in cues)
+    if characters > MOST_CHARACTERS:
+        raise InvalidInputError(f"cues must hold at most {MOST_CHARACTERS} characters together")
+    for cue in cues:
+        check_cue(cue, [channel.name for channel in parts.channels])
+    chosen = [choose_channels(parts, cue) for cue in cues]
+    vectors = await find_vectors(parts, cues, place)
+    if place.scope_id is None:
+        return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
+    profile = place.profile
+
+    def read_cues() -> list[Asked]:
+        return [
+            Asked(cue, read_cue(cue, profile.names, *vector), channels, cue.limit or profile.limit or USUAL_LIMIT)
+            for cue, vector, channels in zip(cues, vectors, chosen, strict=True)
+        ]
+
+    asked = await spare_loop(characters > HEAVY_CHARACTERS, read_cues)
+    asked = await consult_each(parts, place, asked)
+    steps = [asked] if isolated else [[each] for each in asked]
+    return [recollection for step in steps for recollection in await answer(parts, scope, place, step)]
+
+
+def read_cue(cue: Cue, own: Sequence[str], vector: NDArray[np.float32] | None, without_vector: str) -> Reading:
+    """Take a cue apart, as it was asked at its moment of those whose memory it is."""
+    return read(cue, vector, without_vector, now=cue.now or datetime.now(UTC), own=own)
+
+
+def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
+    """Find the channels that a cue names, or the usual ones."""
+    known = {channel.name: channel for channel in parts.channels}
+    if unknown := sorted(set(cue.channels) - known.keys()):
+        raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    named = [*(cue.channels or USUAL_CHANNELS)]
+    if not cue.channels and Asks.LATEST in find_asked(find_question(cue.text)):
+        named.append(RECENT)
+    if cue.times.past and not LENT.isdisjoint(named):
+        named.append(PAST)
+    return [known[name] for name in dict.fromkeys(named) if name in known]
+
+
+async def find_vectors(parts: Parts, cues: Sequence[Cue], place: Place) -> list[tuple[NDArray[np.float32] | None, str]]:
+    """Take the callers' vectors, or the embedder's for the cues it reads if it answers in time; else say why not."""
+    missing = [cue for cue in cues if cue.embedding is None and not explain_absence(parts, cue, place)]
+    rows = await parts.embed_in_time([cue.text for cue in missing]) if missing else None
+    made = iter(rows if rows is not None else ())
+    found: list[tuple[NDArray[np.float32] | None, str]] = []
+    for cue in cues:
+        if cue.embedding is not None:
+            found.append((take_vector(cue.embedding, place), ""))
+        elif reason := explain_absence(parts, cue, place):
+            found.append((None, reason))
+        else:
+            vector = next(made, None)
+            found.append((vector, "" if vector is not None else "the embedder did not answer in time"))
+    return found
+
+
+def take_vector(embedding: Embedding, place: Place) -> NDArray[np.float32]:
+    """Check a caller's vector against the active space."""
+    if place.space is None:
+        raise InvalidInputError("embedding is not accepted: no embedding space is active")
+    return unit_vector(embedding, place.space.dimensions)
+
+
+def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
+    """Say why no embedder can give a cue its vector; nothing if one can."""
+    if place.scope_id is None or parts.embedder is None:
+        return "no embedder is configured"
+    if not serves(parts.embedder, place.space):
+        return "the configured model is not the active space's"
+    if script_of(cue.text) not in parts.embedder.scripts:
+        return "the embedder does not read this script"
+    return ""
+
+
+async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[Asked]) -> list[Recollection]:
+    """Answer cues that see the same memories: one round trip to ask, one to look closer, one to fetch and to note."""
+    started = time.perf_counter()
+    proposals = await ask_channels(parts, place, step)
+    rankings = [await rank(parts, place, asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
+    found, accessed = await fetch(parts, scope, place, step, rankings)
+    milliseconds = (time.perf_counter() - started) * 1000
+    answers: list[Recollection] = []
+    for asked, ranking, proposed in zip(step, rankings, proposals, strict=True):
+        touched = accessed if asked.cue.touch else frozenset[UUID]()
+        made = conclude(ranking, proposed, found.get(asked.cue.times, {}), touched, milliseconds)
+        if asked.consulted:
+            made = replace(made, methods={**made.methods, READ: asked.consulted})
+        if asked.cue.judge:
+            made = await let_judge(parts, scope, place, asked.cue, made)
+        answers.append(await keep(parts, place, asked.cue, asked.reading.vector, ranking.lineup, made))
+    return answers
+
+
+async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Recollection) -> Recollection:
+    """Let the chat model drop what is of no use; only what stays counts as accessed."""
+    judged = await look_over(parts, place.scope_id or 0, cue, made.hits)
+    accessed: frozenset[UUID] = frozenset()
+    ids = [hit.memory.id for hit in judged.hits]
+    if cue.touch and ids:
+        _, accessed = await note_access(parts, scope, place, {cue.times: ids}, {cue.now: ids})
+    methods = {**made.methods, JUDGE: judged.method}
+    kept = tuple(memory_id for memory_id in ids if memory_id in accessed)
+    return replace(made, hits=judged.hits, methods=methods, accessed=kept)
+
+
+async def fetch(
+    parts: Parts, scope: Scope, place: Place, step: Sequence[Asked], rankings: Sequence[Ranking]
+) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+    """Fetch the winners and note their access, unless they are still to be judged."""
+    ids: dict[Times, list[UUID]] = {}
+    touched: dict[datetime | None, list[UUID]] = {}
+    for asked, ranking in zip(step, rankings, strict=True):
+        if ranking.ids:
+            ids.setdefault(asked.cue.times, []).extend(ranking.ids)
+        if asked.cue.touch and not asked.cue.judge and ranking.ids:
+            touched.setdefault(asked.cue.now, []).extend(ranking.ids)
+    return await note_access(parts, scope, place, ids, touched)
+
+
+async def note_access(
+    parts: Parts,
+    scope: Scope,
+    place: Place,
+    ids: Mapping[Times, Sequence[UUID]],
+    touched: Mapping[datetime | None, Sequence[UUID]],
+) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+    """Fetch memories and note the access of some; where it cannot be written, an answer is still an answer."""
+    if touched:
+        try:
+            async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
+                return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
+        except Exception as problem:
+            LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
+    return await memories.fetch_each(parts.database, scope, ids) if ids else {}, frozenset()
+
+
+def conclude(
+    ranking: Ranking,
+    proposals: Mapping[str, Proposal],
+    found: Mapping[UUID, Memory],
+    accessed: frozenset[UUID],
+    milliseconds: float,
+) -> Recollection:
+    """Put one answer together; a recall is in error only if no channel could look at all."""
+    hits = tuple(
+        Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences)
+        for hit, duplicates in ranking.winners
+        if hit.id in found
+    )
+    reasons = [f"{name}: {proposal.method}" for name, proposal in proposals.items() if not proposal.answered]
+    silent = len(reasons) == len(proposals)
+    return Recollection(
+        hits=hits,
+        methods={name: proposal.method for name, proposal in proposals.items()},
+        status=Status.ERROR if silent else Status.OK if hits else Status.NO_CANDIDATES,
+        message="; ".join(reasons) if silent else "",
+        accessed=tuple(hit.memory.id for hit in hits if hit.memory.id in accessed),
+        tallies={name: proposal.tally for name, proposal in proposals.items() if proposal.tally},
+        milliseconds=round(milliseconds, 3),
+        facets=ranking.lineup.facets,
+    )

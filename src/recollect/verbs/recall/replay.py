@@ -1,0 +1,118 @@
+"""Look back at a kept recall: explain why each candidate stood where it did, and rank or ask it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from recollect.core.recall.checks import check_times, check_weights
+from recollect.core.recall.kept import Kept, from_cue, is_same, rank_anew
+from recollect.errors import NotFoundError
+from recollect.models.kept import Explanation, Fate, Placing, Replay
+from recollect.models.recall import Cue, Recollection, Times
+from recollect.models.service import Scope
+from recollect.store.memories import memories
+from recollect.store.recall import kept_recalls
+from recollect.store.service.scopes import locate
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall.recall import recall
+
+
+async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
+    """Say what a recall's ranking was made from, and where each candidate came to stand."""
+    kept = await find(parts, scope, recall_id)
+    placings = rank_anew(kept, whole=True)
+    return Explanation(
+        recall_id=kept.recall_id,
+        asked_at=kept.asked_at,
+        cue=from_cue(kept.cue),
+        facets=kept.lineup.facets,
+        weights=kept.lineup.weights,
+        limit=kept.limit,
+        status=kept.status,
+        message=kept.message,
+        methods=kept.methods,
+        tallies=kept.tallies,
+        milliseconds=kept.milliseconds,
+        proposals=kept.lineup.candidates,
+        placings=await show(parts, scope, placings),
+        same=is_same(kept, placings),
+    )
+
+
+async def replay(
+    parts: Parts,
+    scope: Scope,
+    recall_id: UUID,
+    weights: Mapping[str, float] | None = None,
+    as_of: datetime | None = None,
+) -> Replay:
+    """Rank what a recall found by other weights; or ask it anew, as of a moment, leaving no trace of the access."""
+    check_times(Times(as_of))
+    kept = await find(parts, scope, recall_id)
+    check_weights(weights or {}, kept.lineup.candidates.keys())
+    used = {**kept.lineup.weights, **(weights or {})}
+    if as_of is None:
+        placings = await show(parts, scope, rank_anew(kept, weights))
+    else:
+        place = await locate(parts.database, scope)
+        space = place.space.id if place.space else None
+        answer = await recall(parts, scope, ask_anew(kept, weights, as_of, space), place)
+        placings = to_placings(kept, answer)
+    return Replay(kept.recall_id, kept.asked_at, used, as_of, placings, is_same(kept, placings))
+
+
+def ask_anew(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
+    """Make the cue of a replay: as of a moment, by the same vector where recall still reads its space."""
+    vector = kept.vector if kept.space_id == space_id else None
+    return replace(
+        kept.cue,
+        embedding=None if vector is None else [float(number) for number in vector],
+        limit=kept.limit,
+        as_of=as_of,
+        # What "yesterday" meant then is still meant.
+        now=kept.cue.now or kept.asked_at,
+        weights={**kept.cue.weights, **(weights or {})},
+        touch=False,
+        consult=False,
+        judge=False,
+        keep=False,
+    )
+
+
+def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
+    """Set the hits of an answer beside those of the recall."""
+    before = {hit.id: rank for rank, hit in enumerate(kept.hits, 1)}
+    return tuple(
+        Placing(
+            id=hit.memory.id,
+            fate=Fate.HIT,
+            rank=rank,
+            score=hit.score,
+            channels=hit.channels,
+            preferences=hit.preferences,
+            duplicates=hit.duplicates,
+            before=before.get(hit.memory.id),
+            memory=hit.memory,
+        )
+        for rank, hit in enumerate(answer.hits, 1)
+    )
+
+
+async def show(parts: Parts, scope: Scope, placings: Sequence[Placing]) -> tuple[Placing, ...]:
+    """Fetch what the hits say, as far as it is in sight, in whichever version was found."""
+    ids = [each.id for each in placings if each.fate is Fate.HIT]
+    found = await memories.fetch_every(parts.database, scope, ids) if ids else {}
+    return tuple(replace(each, memory=found.get(each.id)) for each in placings)
+
+
+async def find(parts: Parts, scope: Scope, recall_id: UUID) -> Kept:
+    """Find a kept recall, or say why there may be none."""
+    kept = await kept_recalls.fetch(parts.database, scope, recall_id)
+    if kept is None:
+        raise NotFoundError(
+            "There is no such recall in this scope: it was not kept, its time is over, or what it found was forgotten."
+        )
+    return kept

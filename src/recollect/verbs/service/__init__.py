@@ -1,0 +1,1 @@
+"""Look after jobs, costs and readers."""

@@ -1,0 +1,224 @@
+"""Ledger: enter what every call of a model cost, and stop enrichment where a tenant's tokens of the day are used up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC
+from time import perf_counter
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from recollect.core.service.costs import choose_limit, reckon
+from recollect.core.text.checks import check_scope
+from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
+from recollect.llm.chat import Answer, ChatModel, Said, Spent, Usage, spend_unseen
+from recollect.llm.openai.chat import UnusableError, read_value
+from recollect.models.service import Caller, DailyBudget, Ledger, Right
+from recollect.store.database import ownership
+from recollect.store.service import ledger
+from recollect.store.service.ledger import Entry
+from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.service.jobs import require
+
+ANSWERED, SALVAGED, UNUSABLE = "answered", "salvaged", "failed: UnusableError"
+LAST_WORDS_SECONDS = 5.0
+"""So long may it take to enter a call that failed or was called off: its error matters more."""
+MOST_DAYS = 366
+MOST_TOKENS = 1_000_000_000_000
+NO_TENANT = "There is no tenant of this name."
+
+
+def metered(
+    parts: Parts,
+    scope_id: int,
+    step: str,
+    *,
+    prompt_version: str = "",
+    source_id: UUID | None = None,
+    budgeted: bool = False,
+) -> ChatModel:
+    """Give the chat model in a guise that enters every question in the ledger, and heeds the budget if it has to."""
+    chat = require_chat_model(parts)
+    entry = Entry(scope_id, step, 0.0, "", chat.model, prompt_version, source_id=source_id)
+    return Metered(parts, chat, entry, budgeted)
+
+
+async def note_step(
+    parts: Parts, scope_id: int, step: str, milliseconds: float, *, outcome: str, source_id: UUID | None = None
+) -> None:
+    """Enter a step that asked no model."""
+    await ledger.enter(parts.database, [Entry(scope_id, step, milliseconds, outcome, source_id=source_id)])
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """A chat model whose every question stands in the ledger, a second one to the same purpose on a line of its own."""
+
+    parts: Parts
+    chat: ChatModel
+    entry: Entry
+    budgeted: bool
+
+    @property
+    def model(self) -> str:
+        """Name the model."""
+        return self.chat.model
+
+    @property
+    def characters(self) -> int:
+        """Say how many characters of notes a prompt may carry."""
+        return self.chat.characters
+
+    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
+        """Return the model's answer as a valid value of the asked type."""
+        await self._allow()
+        meter = Meter(self.entry)
+
+        def note(usage: Usage) -> None:
+            meter.note(usage)
+            spent(usage)
+
+        try:
+            value = await self.chat.ask(prompt, answer, note)
+        except BaseException as problem:
+            # An answer of no use is the last one that was noted; whatever else failed was not answered.
+            answered = isinstance(problem, ChatModelError) and problem.answered
+            await self._enter_failure(meter.finish(tell(problem), answered=answered))
+            raise
+        await self._enter(meter.finish(ANSWERED, answered=True))
+        return value
+
+    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+        """Return what the model said when asked for such a value, once."""
+        await self._allow()
+        meter = Meter(self.entry)
+        try:
+            said = await self.chat.say(prompt, answer)
+        except BaseException as problem:
+            await self._enter_failure(meter.finish(tell(problem), answered=False))
+            raise
+        meter.note(said.usage)
+        await self._enter(meter.finish(judge(said, answer), answered=True))
+        return said
+
+    async def close(self) -> None:
+        """Do nothing: the model is its owner's to close."""
+
+    async def _allow(self) -> None:
+        if self.budgeted:
+            await heed_budget(self.parts, self.entry.scope_id >> 40)
+
+    async def _enter(self, entries: list[Entry]) -> None:
+        """Enter what was spent; an answer that cannot be entered is not given out either."""
+        priced = [
+            replace(entry, price=reckon(self.parts.prices, entry.model, entry.prompt_tokens, entry.completion_tokens))
+            for entry in entries
+        ]
+        await ledger.enter(self.parts.database, priced)
+
+    async def _enter_failure(self, entries: list[Entry]) -> None:
+        with suppress(RecollectError, TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_SECONDS):
+                await self._enter(entries)
+
+
+class Meter:
+    """The questions of one call, as they are answered."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._began = perf_counter()
+        self._answers: list[Entry] = []
+
+    def note(self, usage: Usage) -> None:
+        """Note an answer; until a later one comes or the call ends well, it counts as one of no use."""
+        self._answers.append(self._line(UNUSABLE, usage))
+
+    def finish(self, outcome: str, *, answered: bool) -> list[Entry]:
+        """Tell how the last question ended, whether or not it was answered; give a line for each."""
+        if not answered or not self._answers:
+            return [*self._answers, self._line(outcome, Usage())]
+        *earlier, last = self._answers
+        return [*earlier, replace(last, outcome=outcome)]
+
+    def _line(self, outcome: str, usage: Usage) -> Entry:
+        now = perf_counter()
+        milliseconds, self._began = (now - self._began) * 1000, now
+        line = replace(self._entry, outcome=outcome, milliseconds=milliseconds)
+        return replace(line, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
+
+
+def tell(problem: BaseException) -> str:
+    """Say of what sort a failure was, and not what it says."""
+    return f"failed: {type(problem).__name__}"
+
+
+def judge(said: Said, answer: type[BaseModel]) -> str:
+    """Tell whether all of what was said fits, or some of it at best."""
+    try:
+        read_value(said, answer)
+    except UnusableError:
+        return SALVAGED if said.text.strip() else UNUSABLE
+    return ANSWERED
+
+
+async def heed_budget(parts: Parts, tenant_id: int) -> None:
+    """Raise BudgetError where a tenant's tokens of the day are used up; what runs at the same time may exceed them."""
+    budget = await read_budget(parts, tenant_id)
+    if budget.waits_until is not None:
+        used_up = f"All {budget.limit} tokens of today are used up;"
+        message = f"{used_up} enrichment goes on at {budget.waits_until.astimezone(UTC):%F %R} UTC."
+        raise BudgetError(message, budget.waits_until)
+
+
+async def read_budget(parts: Parts, tenant_id: int) -> DailyBudget:
+    """Read what a tenant may use on a day, what it has used of today's, and until when that makes it wait."""
+    today = await ledger.read_today(parts.database, tenant_id)
+    limit = choose_limit(parts.tokens_per_day, today.own_limit)
+    waits = limit is not None and today.used >= limit
+    return DailyBudget(limit, today.used, today.ends_at if waits else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerDesk:
+    """Where a tenant sees what its models cost, and an operator says how much that may be."""
+
+    parts: Parts
+    owner: str
+    """Where the owner of the tables logs in: budgets are the operator's to set."""
+
+    async def read(self, caller: Caller, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
+        """Add up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named."""
+        require(caller, Right.READ)
+        if not 1 <= days <= MOST_DAYS:
+            raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}")
+        if agent:
+            check_scope(agent, user)
+        elif user:
+            raise InvalidInputError("name the agent, too: a user alone is no scope")
+        sums = await ledger.read_sums(self.parts.database, caller.tenant_id, days, agent or None, user)
+        return Ledger(tuple(sums), await read_budget(self.parts, caller.tenant_id))
+
+    async def __call__(self, agent: str = "", user: str = "", *, days: int = 30, tenant: str = "default") -> Ledger:
+        """Add up the last days of any tenant, as an operator."""
+        tenant_id = await ownership.find_tenant(self._owner(), tenant)
+        if tenant_id is None:
+            raise NotFoundError(NO_TENANT)
+        return await self.read(Caller(tenant_id, frozenset({Right.READ}), "operator", 0), agent, user, days=days)
+
+    async def allow(self, tenant: str, tokens: int | None) -> DailyBudget:
+        """Set a tenant's tokens a day, 0 for no limit, None for the usual number; what waits for more is tried now."""
+        if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
+            raise InvalidInputError(f"tokens must be between 0 and {MOST_TOKENS}")
+        tenant_id = await ownership.set_budget(self._owner(), tenant, tokens)
+        if tenant_id is None:
+            raise NotFoundError(NO_TENANT)
+        return await read_budget(self.parts, tenant_id)
+
+    def _owner(self) -> str:
+        if not self.owner:
+            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
+        return self.owner

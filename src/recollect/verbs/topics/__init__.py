@@ -1,0 +1,1 @@
+"""Put topics in order."""
