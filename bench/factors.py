@@ -26,7 +26,7 @@ from rich.console import Console
 from ground import open_folder
 from recollect import Cue, Hit, Mode, Settings, Weighing
 from recollect.core.agents.scoring import settle
-from recollect.doors.importers.generative_agents.journey import import_folder
+from recollect.doors.imports.generative_agents.journey import import_folder
 from recollect.llm.build import has_minilm
 from recollect.wiring import open_recollect
 

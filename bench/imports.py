@@ -20,7 +20,7 @@ from rich.table import Table
 
 from ground import OUT, open_folder, running
 from recollect import Recollect
-from recollect.doors.importers.files import read_documents
+from recollect.doors.imports.files import read_documents
 from recollect.models.conversations import NewMessage
 from recollect.models.imports import FileImport, Format
 from recollect.models.memories import Role

@@ -115,7 +115,7 @@ def serving(dsn: str) -> Iterator[int]:
     environment = os.environ | {
         "RECOLLECT_DATABASE_URL": dsn, "RECOLLECT_EMBEDDER": "none", "RECOLLECT_PORT": str(port),
     }  # fmt: skip
-    command = [sys.executable, "-c", "from recollect.doors.cli import main; main()", "serve"]
+    command = [sys.executable, "-c", "from recollect.doors.cli.main import main; main()", "serve"]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         while True:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 from programs import plain_environment
-from recollect.doors.cli import main
+from recollect.doors.cli.main import main
 from recollect.mind.service import Addresses
 
 # Wide enough for every table; what a terminal's width changes is tested with a width of its own.

@@ -15,9 +15,9 @@ from fastapi import FastAPI
 from clones import Clones
 from folders import MEMORY, find_memory, open_folder
 from recollect import wiring
-from recollect.doors import terminal
+from recollect.doors.cli import terminal
 from recollect.doors.http.app import create_app
-from recollect.doors.http.door import KnownKeys
+from recollect.doors.http.auth import KnownKeys
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right

@@ -9,8 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
+
+from recollect.errors import SetupError
 
 LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
@@ -131,6 +133,16 @@ class Settings(BaseSettings):
         description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is.",
     )
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
+
+
+def check_settings() -> list[str]:
+    """Refuse a setting that cannot be used, in one sentence; say what looks like a setting and is none."""
+    try:
+        Settings()
+    except ValidationError as problem:
+        first = problem.errors(include_input=False)[0]
+        raise SetupError(f"{PREFIX}{'_'.join(map(str, first['loc'])).upper()}: {first['msg']}") from None
+    return find_misspelt()
 
 
 def find_misspelt() -> list[str]:

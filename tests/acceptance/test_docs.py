@@ -14,7 +14,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import typer
 import yaml
 from pydantic import SecretStr, TypeAdapter
 
@@ -23,11 +22,11 @@ from folders import find_memory, open_folder
 from programs import plain_environment
 from recollect import errors, sync
 from recollect.client import Client
-from recollect.doors.cli import app as command_line
+from recollect.doors.cli.jsonl import Line
+from recollect.doors.cli.main import HELP, load_command
 from recollect.doors.http.app import create_app
-from recollect.doors.http.bodies import RecallBody, Receipts, RememberBody
-from recollect.doors.http.conversation_bodies import AppendBody, AppendedMessages, ContextBody, HistoryBody
-from recollect.doors.jsonl import Line
+from recollect.doors.http.bodies.conversations import AppendBody, AppendedMessages, ContextBody, HistoryBody
+from recollect.doors.http.bodies.memories import RecallBody, Receipts, RememberBody
 from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
@@ -45,6 +44,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 SHORT_ID = re.compile(r"\[m[0-9a-f]{4,}\]")
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+COMMANDS = {name: load_command(name) for name in HELP}
 
 
 def read(name: str) -> str:
@@ -198,19 +198,23 @@ def test_cli_reference_names_every_command_and_option():
     for cells in rows("docs/reference/cli.md"):
         if found := re.match(r"`recollect ([a-z0-9 -]+?)(?: [A-Z-].*)?`", cells[0]):
             described[found[1]] = " ".join(cells)
-    offered = commands_of(typer.main.get_command(command_line))
+    offered = commands_of(COMMANDS)
     assert set(described) == set(offered)
     missing = [(name, option) for name in offered for option in offered[name] if option not in described[name]]
     assert missing == []
 
 
-def commands_of(group, prefix="") -> dict[str, list[str]]:
+def test_the_help_says_of_every_command_what_the_command_says_itself():
+    assert {name: command.help.split("\n\n")[0] for name, command in COMMANDS.items()} == HELP
+
+
+def commands_of(commands, prefix="") -> dict[str, list[str]]:
     """List commands with their own options; --tenant is explained once for all."""
     found: dict[str, list[str]] = {}
-    for name, command in group.commands.items():
+    for name, command in commands.items():
         if hasattr(command, "commands"):
             found |= {prefix + name: []} if command.invoke_without_command else {}
-            found |= commands_of(command, f"{prefix}{name} ")
+            found |= commands_of(command.commands, f"{prefix}{name} ")
         else:
             options = [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
             found[prefix + name] = [option for option in options if option not in {"--tenant", "--help"}]
@@ -311,7 +315,7 @@ def test_compose_runs_the_four_parts_in_order(services):
     assert set(services) == {"db", "migrate", "api", "worker"}
     assert services["db"]["image"] == "pgvector/pgvector:pg18"
     assert services["migrate"]["depends_on"] == {"db": {"condition": "service_healthy"}}
-    commands = commands_of(typer.main.get_command(command_line))
+    commands = commands_of(COMMANDS)
     for name in ("migrate", "api", "worker"):
         assert services[name]["command"][0] in commands
         assert (ROOT / services[name]["build"]["dockerfile"]).is_file()
@@ -344,7 +348,7 @@ def test_unit_starts_commands_that_exist():
     assert unit["Service"]["ExecStart"].endswith("/recollect %i")
     named = re.findall(r"recollect@(\w+)", read("docs/howto/deploy.md"))
     assert {name for name in named if name != "service"} == {"serve", "worker"}
-    assert {"serve", "worker"} <= set(commands_of(typer.main.get_command(command_line)))
+    assert {"serve", "worker"} <= set(commands_of(COMMANDS))
 
 
 async def test_roles_file_lets_an_owner_without_superuser_rights_run_it_all(folder):

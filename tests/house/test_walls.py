@@ -28,7 +28,7 @@ IMPORTS = {
     "core imports the driver": ("core/planted_driver.py", "import psycopg", PURE, "core.planted_driver -> psycopg"),
     "core reads the clock": ("core/planted_clock.py", "from time import time", PURE, "core.planted_clock -> time"),
     "core knows a verb": (
-        *("core/planted_verb.py", "from recollect.verbs import recall", WAYS),
+        *("core/planted_verb.py", "from recollect.verbs.recall import recall", WAYS),
         "core.planted_verb -> recollect.verbs.recall.recall",
     ),
     "the store knows a channel": (

@@ -12,7 +12,7 @@ from psycopg import errors as refusals
 from typer.testing import CliRunner
 
 from conftest import http_client
-from recollect.doors.cli import app as command_line
+from recollect.doors.cli.main import app as command_line
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, UnauthenticatedError
 from recollect.models.conversations import NewMessage

@@ -16,7 +16,7 @@ from recollect import sync
 from recollect.client import Client
 from recollect.client.bodies import to_message_body, to_window_body
 from recollect.doors.http.app import create_app
-from recollect.doors.http.conversation_bodies import ContextBody, HistoryBody, MessageBody
+from recollect.doors.http.bodies.conversations import ContextBody, HistoryBody, MessageBody
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.conversations import (
     LEGACY,

@@ -12,8 +12,8 @@ from accesses import with_access
 from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.client.bodies import to_cue_body
-from recollect.doors import cli, terminal
-from recollect.doors.http.bodies import CueBody
+from recollect.doors.cli import main, terminal
+from recollect.doors.http.bodies.memories import CueBody
 from recollect.errors import ForbiddenError
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue, Mode, Weighing
@@ -103,7 +103,7 @@ async def test_a_moment_of_its_own_needs_the_right_to_write_only_where_it_is_not
 def run(addresses, embedder, monkeypatch):
     monkeypatch.setattr(terminal, "open_recollect", lambda _: connected(Settings(embedder="fake"), addresses, embedder))
     monkeypatch.setenv("COLUMNS", "200")
-    return lambda *arguments: CliRunner().invoke(cli.app, [*arguments, "--agent", "ada"])
+    return lambda *arguments: CliRunner().invoke(main.app, [*arguments, "--agent", "ada"])
 
 
 def test_the_command_line_has_an_option_for_all_of_it(run):

@@ -10,8 +10,8 @@ import pytest
 import dify_rules
 from conftest import http_client, new_key
 from dify_tools import MissingParameterError, build, read_answer, read_tools
+from recollect.doors.dify.document import OFFERED, write_dify_document
 from recollect.doors.http.app import create_app
-from recollect.doors.http.dify_document import OFFERED, write_dify_document
 from recollect.models.service import Bounds, Right
 from recollect.settings import Settings
 

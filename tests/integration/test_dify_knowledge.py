@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from conftest import http_client, new_key
-from recollect.doors.http.dify_conditions import Condition, MetadataCondition
-from recollect.doors.http.dify_knowledge import score_hits
+from recollect.doors.dify.conditions import Condition, MetadataCondition
+from recollect.doors.dify.knowledge import score_hits
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import ChannelScore, Cue, Hit

@@ -17,8 +17,8 @@ from integration.test_client import serving
 from integration.test_fading import MONTH, age
 from recollect import FadingRules, Kind, NewMemory, Profile, sync
 from recollect.client import Client
+from recollect.doors.cli.jsonl import export_lines, import_lines
 from recollect.doors.http.app import create_app
-from recollect.doors.jsonl import export_lines, import_lines
 from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from generative_agents import MINDS, read_mind
-from recollect.doors.importers.generative_agents.folder import read_folder
-from recollect.doors.importers.generative_agents.journey import MODEL, export_folder, import_folder
+from recollect.doors.imports.generative_agents.folder import read_folder
+from recollect.doors.imports.generative_agents.journey import MODEL, export_folder, import_folder
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory

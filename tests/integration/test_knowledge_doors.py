@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from conftest import http_client, new_key
 from recollect import sync
 from recollect.client import Client
-from recollect.doors import cli, terminal
+from recollect.doors.cli import main, terminal
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.models.service import Right
@@ -124,17 +124,17 @@ def test_the_command_line(addresses, embedder, monkeypatch):
     monkeypatch.setattr(terminal, "open_recollect", lambda _: connected(Settings(embedder="fake"), addresses, embedder))
     monkeypatch.setenv("COLUMNS", "200")
     run = CliRunner()
-    assert "nothing known" in run.invoke(cli.app, ["facts", "--agent", "ada"]).output
-    assert "nobody known" in run.invoke(cli.app, ["entities", "--agent", "ada"]).output
+    assert "nothing known" in run.invoke(main.app, ["facts", "--agent", "ada"]).output
+    assert "nobody known" in run.invoke(main.app, ["entities", "--agent", "ada"]).output
     with sync.using(connected(Settings(embedder="fake"), addresses, embedder)) as recollect:
         known = recollect.mind("ada").knowledge
         [fact] = known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
         known.end(fact.id, UNTIL)
         known.state(NewFact("Ann", "likes", "tea"))
-    shown = run.invoke(cli.app, ["facts", "--agent", "ada", "--limit", "1", "--at", "2021-01-01"]).output
+    shown = run.invoke(main.app, ["facts", "--agent", "ada", "--limit", "1", "--at", "2021-01-01"]).output
     assert "Ann lives in Oslo" in shown
     assert "2020-01-01 00:00 - 2024-01-01 00:00" in shown
-    versions = run.invoke(cli.app, ["facts", "--agent", "ada", "--versions", str(fact.id)]).output
+    versions = run.invoke(main.app, ["facts", "--agent", "ada", "--versions", str(fact.id)]).output
     assert versions.count(str(fact.id)) == 2
-    assert "Oslo" in run.invoke(cli.app, ["entities", "osl", "--agent", "ada", "--type", "place"]).output
-    assert "There are more than 1." in run.invoke(cli.app, ["entities", "--agent", "ada", "--limit", "1"]).output
+    assert "Oslo" in run.invoke(main.app, ["entities", "osl", "--agent", "ada", "--type", "place"]).output
+    assert "There are more than 1." in run.invoke(main.app, ["entities", "--agent", "ada", "--limit", "1"]).output

@@ -20,7 +20,7 @@ from command_line import settings_of
 from conftest import execute, http_client, new_key
 from recollect.client import Client, RemoteMind
 from recollect.core.text.terms import analyse
-from recollect.doors import jsonl
+from recollect.doors.cli import jsonl
 from recollect.errors import RecollectError, UnavailableError
 from recollect.jobs import worker
 from recollect.jobs.worker import build_app

@@ -21,7 +21,7 @@ from conftest import QUICK
 from folders import open_folder
 from ports import free_port
 from programs import COMMAND, plain_environment
-from recollect.doors import service
+from recollect.doors.cli import server
 from recollect.errors import RecollectError, SetupError
 from recollect.jobs.lease import FencedJobManager
 from recollect.llm.fake import FakeEmbedder
@@ -74,10 +74,10 @@ def test_a_taken_port_ends_the_start_before_anything_is_started(command, tmp_pat
 
 async def test_of_two_that_start_at_once_the_second_says_that_the_port_is_taken(recollect):
     settings = Settings(port=free_port())
-    with service.bound_sockets(settings) as first, service.bound_sockets(settings) as second:
+    with server.bound_sockets(settings) as first, server.bound_sockets(settings) as second:
         first[0].listen()
         with pytest.raises(SetupError, match="is taken"):
-            await service.listen(service.build_server(settings, recollect), second, settings)
+            await server.listen(server.build_server(settings, recollect), second, settings)
 
 
 def test_an_address_that_is_not_ours_is_named():
@@ -127,7 +127,7 @@ async def test_up_ends_with_a_message_when_its_worker_fails(addresses, monkeypat
     monkeypatch.setattr(Recollect, "work", fail)
     settings = Settings(database_url=addresses.service, owner_database_url=addresses.owner, embedder="none", port=0)
     with pytest.raises(RecollectError, match=r"worker has failed.*ZeroDivisionError"):
-        await service.up(settings, "default", Console(file=io.StringIO()))
+        await server.up(settings, "default", Console(file=io.StringIO()))
     assert '"event": "worker_failed", "error": "ZeroDivisionError"' in caplog.text
     assert "canary" not in caplog.text
 

@@ -11,7 +11,7 @@ from conftest import http_client, new_key
 from integration.test_client import serving
 from recollect import sync
 from recollect.client import Client
-from recollect.doors.cli import app
+from recollect.doors.cli.main import app
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, NotFoundError
 from recollect.models.memories import NewMemory

@@ -14,15 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.doors.importers.generative_agents.folder import Node, find_name, read_folder, write_folder
-from recollect.doors.importers.generative_agents.nodes import (
-    OURS,
-    count_strengths,
-    find_sources,
-    to_memories,
-    to_nodes,
-)
-from recollect.doors.importers.generative_agents.scratch import to_profile, to_scratch
+from recollect.doors.imports.generative_agents.folder import Node, find_name, read_folder, write_folder
+from recollect.doors.imports.generative_agents.nodes import OURS, count_strengths, find_sources, to_memories, to_nodes
+from recollect.doors.imports.generative_agents.scratch import to_profile, to_scratch
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, Profile
 from recollect.models.memories import Kind, Memory, Triple

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreign_exports import chatgpt_line, zip_up
-from recollect.doors.importers import files
-from recollect.doors.importers.files import read_documents
+from recollect.doors.imports import files
+from recollect.doors.imports.files import read_documents
 from recollect.errors import InvalidInputError
 from recollect.models.imports import Format
 

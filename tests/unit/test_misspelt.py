@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.doors.http.bodies import RecallBody, RecallEachBody, RememberBody
-from recollect.doors.http.items import ItemsBody
+from recollect.doors.http.bodies.memories import RecallBody, RecallEachBody, RememberBody
+from recollect.doors.http.routes.items import ItemsBody
 from recollect.doors.misspelt import LONGEST_NAME, explain_name, find_nearest, known_fields, show_name
 
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.doors.recalled import SMALLEST_SHARE, share_out, to_table
+from recollect.doors.cli.recall import SMALLEST_SHARE, share_out, to_table
 from recollect.models.memories import Memory
 from recollect.models.recall import ChannelScore, Hit, Recollection
 

@@ -9,32 +9,14 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 
-from recollect.doors.http import (
-    agents,
-    associations,
-    blocks,
-    conversations,
-    dify_document,
-    dify_knowledge,
-    facts,
-    fading,
-    graph,
-    health,
-    items,
-    jobs,
-    keys,
-    ledger,
-    memories,
-    problems,
-    recalls,
-    reflections,
-    segments,
-    topics,
-)
-from recollect.doors.http.dify_door import DifyDoor
-from recollect.doors.http.door import KnownKeys
+from recollect.doors.dify import document
+from recollect.doors.dify import knowledge as dify_knowledge
+from recollect.doors.dify.middleware import DifyDoor
+from recollect.doors.http import problems
+from recollect.doors.http.auth import KnownKeys
 from recollect.doors.http.gate import Gate
 from recollect.doors.http.middleware import Observed
+from recollect.doors.http.routes import agents, conversations, items, knowledge, memories, recall, service, topics
 from recollect.doors.mcp import http as mcp
 from recollect.mind.service import Recollect
 from recollect.settings import Settings, read_settings
@@ -68,12 +50,12 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys = KnownKeys()
-    for routes in (
-        *(memories, conversations, segments, associations, reflections, facts, graph, fading, items),
-        *(topics, blocks, recalls, agents, jobs, ledger, keys, health),
-        *(dify_document, dify_knowledge),
+    for router in (
+        *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
+        *(items.router, topics.router, recall.router, recall.recalls, agents.router),
+        *(service.jobs, service.ledger, service.keys, service.health, document.router, dify_knowledge.router),
     ):
-        app.include_router(routes.router)
+        app.include_router(router)
     app.router.routes.extend(mcp.ROUTES)
     problems.install(app)
     app.add_middleware(DifyDoor)

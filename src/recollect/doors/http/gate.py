@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.doors.http.dify_problems import RETRIEVAL, refuse
-from recollect.doors.http.door import DOOR, SHOW_KEY
+from recollect.doors.dify.problems import RETRIEVAL, refuse
+from recollect.doors.http.auth import DOOR, SHOW_KEY
 from recollect.doors.http.middleware import has_body
 from recollect.doors.http.problems import answer_error, respond
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError

@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
-from recollect.doors.terminal import Tenant
+from recollect.doors.cli.terminal import Tenant
 from recollect.errors import SetupError
 from recollect.loading import load
 from recollect.models.service import Bounds
 from recollect.settings import Settings
 
+commands = typer.Typer()
 
+
+@commands.command()
 def mcp(
     agent: Annotated[str | None, typer.Option(help="The only agent that calls may name.", show_default="any")] = None,
     user: Annotated[str | None, typer.Option(help="The only user of it; '' for none.", show_default="any")] = None,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from recollect.doors.http.door import SHOW_KEY
+from recollect.doors.http.auth import SHOW_KEY
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.doors.http.problems import answer_error, respond
 from recollect.doors.http.reading import read_body, replay

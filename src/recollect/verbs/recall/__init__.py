@@ -1,1 +1,1 @@
-"""Recall."""
+"""Recall by a cue, and say why."""

@@ -1,0 +1,157 @@
+"""Commands for what an agent goes by, what its minds hold, what they are reminded of, and what feedback teaches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.mind.mind import Mind
+from recollect.models.agents import Fit, Profile
+from recollect.models.memories import Triple
+from recollect.models.recall import Mode, Weighing
+
+commands = typer.Typer()
+
+Perceived = Annotated[
+    tuple[str, str, str],
+    typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="What is perceived; '' for a part that is missing."),
+]
+WEIGHINGS = tuple(field.name for field in fields(Weighing))
+FADING = ("fading_days", "fading_threshold", "fading_fact_days")
+RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
+TOPICS = ("topic_threshold", "idle_minutes")
+NAMES = "names"
+
+
+@commands.command()
+@with_options(
+    mode=Annotated[Mode | None, typer.Option(help="newest, original or paper.")],
+    recency=Annotated[float | None, typer.Option(help="Weight of recency.")],
+    relevance=Annotated[float | None, typer.Option(help="Weight of relevance.")],
+    importance=Annotated[float | None, typer.Option(help="Weight of importance.")],
+    decay=Annotated[float | None, typer.Option(help="What recency keeps from one rank to the next.")],
+    limit=Annotated[int | None, typer.Option(help="Most hits to return.")],
+    threshold=Annotated[float | None, typer.Option(help="Importance that sets off a reflection; 0 for never.")],
+    archive_after_days=Annotated[float | None, typer.Option(help="Days without use before archiving; 0 for never.")],
+    delete_after_days=Annotated[float | None, typer.Option(help="Days without use before deleting; 0 for never.")],
+    purge_after_days=Annotated[float | None, typer.Option(help="Days from deleting to purging; 0 for never.")],
+    fading_days=Annotated[float | None, typer.Option(help="Days over which what is unused fades; 0 for never.")],
+    fading_threshold=Annotated[float | None, typer.Option(help="What scores above it fades.")],
+    fading_fact_days=Annotated[float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.")],
+    topic_threshold=Annotated[float | None, typer.Option(help="Cosine below which a topic changes.")],
+    idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
+    names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],
+)
+def profile(
+    agent: Agent,
+    reset: Annotated[bool, typer.Option("--reset", help="Begin with a profile where all is as usual.")] = False,
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Show what an agent goes by in all its scopes, and change what is given."""
+
+    async def work(mind: Mind) -> Profile:
+        before = Profile() if reset else await mind.profile()
+        after = change(before, {name: value for name, value in chosen.items() if value is not None})
+        if reset or after != before:
+            await mind.set_profile(after)
+        return after
+
+    out.print(tabulate(with_mind(agent, "", tenant, work)))
+
+
+def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
+    """Put what was given in place of what was there."""
+    weighing = {name: value for name, value in chosen.items() if name in WEIGHINGS}
+    return replace(
+        before,
+        weighing=replace(before.weighing, **weighing),
+        limit=chosen.get("limit", before.limit),
+        reflection_threshold=chosen.get("threshold", before.reflection_threshold),
+        names=tuple(chosen.get(NAMES, before.names)),
+        **{name: value for name, value in chosen.items() if name in (*RETENTION, *FADING, *TOPICS)},
+    )
+
+
+def tabulate(profile: Profile) -> Table:
+    """Show a profile; what it leaves open is as usual."""
+    values = asdict(profile.weighing) | asdict(profile)
+    table = Table("profile", "")
+    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS, NAMES):
+        value = values[name]
+        table.add_row(name, "usual" if value in {None, ()} else str(value))
+    return table
+
+
+@commands.command()
+def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Show what a scope holds in numbers, its strongest keywords, and what its agent goes by."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.overview())
+    counts = Table("memories", "")
+    for name in ("memories", "events", "thoughts", "chats", "unreflected_importance", "unreflected_events", "stale"):
+        counts.add_row(name, f"{getattr(found, name):g}")
+    strengths = Table("keyword", "kind", "strength")
+    for each in found.strengths:
+        strengths.add_row(escape(each.keyword), each.kind, str(each.strength))
+    for table in (counts, strengths, tabulate(found.profile)):
+        out.print(table)
+
+
+@commands.command()
+def associate(
+    triple: Perceived,
+    agent: Agent,
+    user: User = "",
+    limit: Annotated[int, typer.Option(help="Most events, and most thoughts, to show.")] = 30,
+    original: Annotated[bool, typer.Option("--original", help="As the code of Generative Agents does.")] = False,
+    tenant: Tenant = "default",
+) -> None:
+    """Show which events and thoughts something perceived reminds of, by the keywords they share."""
+    perceived = Triple(*triple)
+    [found] = with_mind(agent, user, tenant, lambda mind: mind.associate(perceived, limit=limit, original=original))
+    table = Table("kind", "keywords", "when", "memory")
+    for memory in (*found.events, *found.thoughts):
+        table.add_row(
+            memory.kind, escape(", ".join(memory.keywords)), f"{memory.occurred_at:%F %R}", escape(memory.content)
+        )
+    out.print(table if table.row_count else "nothing found")
+
+
+@commands.command()
+def tune(
+    agent: Agent,
+    apply: Annotated[bool, typer.Option("--apply", help="Change the agent's profile, if it is recommended.")] = False,
+    tenant: Tenant = "default",
+) -> None:
+    """Learn an agent's weights from feedback, and show before and after on feedback that was held out."""
+    with err.status("learning"):
+        tuning = with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
+    table = Table("", "before", "after")
+    for name in ("recency", "relevance", "importance", "decay"):
+        table.add_row(name, f"{getattr(tuning.before, name):g}", f"{getattr(tuning.after, name):g}")
+    learned, held_out = tuning.recalls
+    add_fits(table, f"learned from {learned} recalls", tuning.training)
+    add_fits(table, f"held out: {held_out} recalls", tuning.held_out)
+    table.add_row("explained by chance", "", f"± {tuning.margin:.3f}")
+    out.print(table)
+    if tuning.applied:
+        out.print("Applied to the agent's profile.")
+    elif tuning.recommended:
+        out.print("Recommended: `--apply` puts it into the agent's profile.")
+    else:
+        out.print("Not recommended: on the feedback held out it is worse, or no better than chance explains.")
+
+
+def add_fits(table: Table, title: str, fits: tuple[Fit, Fit]) -> None:
+    """Add how well marked hits are ordered before and after."""
+    before, after = fits
+    table.add_section()
+    table.add_row(title, "", "")
+    table.add_row("pairs in the right order", f"{before.accuracy:.3f}", f"{after.accuracy:.3f}")
+    table.add_row("reciprocal rank", f"{before.reciprocal_rank:.3f}", f"{after.reciprocal_rank:.3f}")

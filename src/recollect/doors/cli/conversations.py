@@ -1,0 +1,352 @@
+"""Commands for conversations: list them, move them on, and talk with the memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from recollect.doors.cli import recall
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind
+from recollect.errors import ConflictError, NotFoundError, RecollectError, UnavailableError
+from recollect.mind.conversations import ConversationView
+from recollect.mind.mind import Mind
+from recollect.mind.service import Recollect
+from recollect.models.conversations import Context, Conversation, ConversationState, NewMessage, PurgeReceipt, Window
+from recollect.models.knowledge import StoredSegment
+from recollect.models.memories import Role
+from recollect.models.recall import Recollection
+from recollect.settings import Settings
+from recollect.wiring import open_recollect
+
+commands = typer.Typer()
+
+app = typer.Typer(help="Look after conversations, from the first word to the last.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="The conversation's id.")]
+State = Annotated[
+    ConversationState | None,
+    typer.Option(help="active, archived, deleted or purging.", show_default="active, archived"),
+]
+Limit = Annotated[int, typer.Option(help="Most to show.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+
+
+@app.command("list")
+def list_conversations(
+    agent: Agent, user: User = "", state: State = None, limit: Limit = 50, tenant: Tenant = "default"
+) -> None:
+    """List a scope's conversations, the latest first."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.conversations(state, limit=limit))
+    table = Table("conversation", "name", "state", "messages", "last message", "in this state since")
+    for each in found.conversations:
+        times = (f"{each.updated_at:%F %R}", f"{each.changed_at:%F %R}")
+        table.add_row(each.id, escape(each.name), each.state, str(each.message_count), *times)
+    out.print(table if table.row_count else "nothing found")
+
+
+@app.command()
+def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Show what is known of one conversation, whatever its state."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
+    table = Table("conversation", escape(found.id))
+    table.add_row("name", escape(found.name))
+    table.add_row("state", f"{found.state} since {found.changed_at:%F %T}")
+    table.add_row("messages", str(found.message_count))
+    table.add_row("begun", f"{found.created_at:%F %T}")
+    table.add_row("last message", f"{found.updated_at:%F %T}")
+    table.add_row("metadata", escape(json.dumps(dict(found.metadata), ensure_ascii=False)))
+    out.print(table)
+
+
+@app.command()
+def segments(
+    conversation: Name,
+    agent: Agent,
+    user: User = "",
+    close: Annotated[bool, typer.Option("--close", help="End the topic that is still running.")] = False,
+    tenant: Tenant = "default",
+) -> None:
+    """Show where a conversation's topics ended, and what became of each."""
+
+    async def work(mind: Mind) -> list[StoredSegment]:
+        talk = mind.conversation(conversation)
+        return await (talk.close_segment() if close else talk.segments())
+
+    table = Table("messages", "label", "ended by", "state", "closed")
+    for each in with_mind(agent, user, tenant, work):
+        state = f"{each.state}: {each.reason}" if each.reason else each.state
+        numbers = f"{each.first_number}-{each.last_number}"
+        table.add_row(numbers, escape(each.label), each.ending, escape(state), f"{each.closed_at:%F %R}")
+    out.print(table if table.row_count else "No topic has ended yet.")
+
+
+@app.command()
+def archive(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Take a conversation out of recall; it stays readable, and the next message brings it back."""
+    tell(move(agent, user, tenant, conversation, ConversationView.archive))
+
+
+@app.command()
+def restore(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Bring an archived or deleted conversation back as it was."""
+    tell(move(agent, user, tenant, conversation, ConversationView.restore))
+
+
+@app.command()
+def delete(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Make a conversation invisible, with all that was derived from it; it can be restored until it is purged."""
+    tell(move(agent, user, tenant, conversation, ConversationView.delete))
+
+
+@app.command()
+def purge(
+    conversation: Name,
+    agent: Agent,
+    user: User = "",
+    yes: Yes = False,
+    tenant: Tenant = "default",
+) -> None:
+    """Erase a conversation for good and show the receipt; nothing brings it back."""
+    if not yes:
+        typer.confirm(f"Erase {conversation} for good?", abort=True, err=True)
+
+    async def finish(talk: ConversationView) -> Conversation:
+        before = await talk.read()
+        await talk.purge()
+        return before
+
+    move(agent, user, tenant, conversation, finish)
+    receipts(agent, user, conversation, 1, tenant)
+
+
+@app.command()
+def receipts(
+    agent: Agent,
+    user: User = "",
+    conversation: Annotated[str, typer.Option(help="Only of this conversation.", show_default="all")] = "",
+    limit: Limit = 50,
+    tenant: Tenant = "default",
+) -> None:
+    """List what purges removed, the latest first."""
+    found: list[PurgeReceipt] = with_mind(
+        agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(limit)
+    )
+    table = Table("conversation", "asked by", "begun", "finished", "removed")
+    for each in found:
+        finished = f"{each.finished_at:%F %T}" if each.finished_at else "under way"
+        removed = ", ".join(f"{count} {what}" for what, count in sorted(each.removed.items()) if count)
+        table.add_row(each.conversation, escape(each.asked_by), f"{each.begun_at:%F %T}", finished, removed)
+    out.print(table if table.row_count else "nothing was purged")
+
+
+@app.command()
+def retain(dry_run: DryRun = False) -> None:
+    """Move on, in every tenant, what nobody used for as long as the rules say, now and not by a worker."""
+
+    async def work(recollect: Recollect) -> None:
+        due = await recollect.operator.retain(dry_run=True)
+        table = Table("agent", "user", "conversation", "is", "becomes", "messages", "idle since")
+        for each in due:
+            place = (escape(each.agent), escape(each.user), each.conversation)
+            numbers = (str(each.message_count), f"{each.idle_since:%F %R}")
+            table.add_row(*place, each.state, each.becomes, *numbers)
+        out.print(table if due else "Nothing is due.")
+        if due and not dry_run:
+            with Progress(console=err) as progress:
+                task = progress.add_task("moving on", total=len(due))
+                await recollect.operator.retain(lambda done: progress.update(task, completed=done))
+
+    run(work)
+
+
+@commands.command()
+def scrub(dry_run: DryRun = False) -> None:
+    """Rewrite every table that can hold content, so that no erased byte is left in the data files.
+
+    Each table is locked while it is rewritten: whoever reads or writes it waits. A plain vacuum would not do: it only
+    marks the place of erased rows as free, and their bytes stay there until something else is written over them.
+    """
+
+    async def work(recollect: Recollect) -> None:
+        listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
+        table = Table("table", "size")
+        for each in listed.tables:
+            table.add_row(each.name, decimal(each.bytes))
+        out.print(table)
+        if dry_run:
+            return
+        with Progress(console=err) as progress:
+            task = progress.add_task("rewriting", total=len(listed.tables))
+            done = await recollect.operator.scrub(lambda _: progress.advance(task))
+        for name, problem in done.left:
+            err.print(f"{name}: {problem}", highlight=False, soft_wrap=True)
+        if done.left:
+            raise UnavailableError("Erased content may be left in the data files; mend the above and scrub again.")
+        out.print("Scrubbed. The write-ahead log, backups and replicas are yours to see to.")
+
+    run(work)
+
+
+def move(
+    agent: str,
+    user: str,
+    tenant: str,
+    conversation: str,
+    verb: Callable[[ConversationView], Awaitable[Conversation]],
+) -> Conversation:
+    """Change a conversation's state, and stay until its memories have followed."""
+
+    async def work(recollect: Recollect) -> Conversation:
+        mind = await recollect.mind(agent, user, tenant=tenant)
+        found = await verb(mind.conversation(conversation))
+        with Progress(console=err, transient=True) as progress:
+            task = progress.add_task("moving memories", total=None)
+            await recollect.operator.settle(mind, lambda messages: progress.advance(task, messages))
+        return found
+
+    return run(work)
+
+
+def tell(found: Conversation) -> None:
+    """Say where a conversation stands."""
+    out.print(f"{found.id} is {found.state}", highlight=False)
+
+
+T = TypeVar("T")
+Run = Callable[[Coroutine[Any, Any, T]], T]
+BAR = 40
+MOST_SHOWN = 10
+HELP = "/history shows the thread, /leaves where its branches end, /quit ends; everything else is said."
+SILENT = "No chat model is configured (RECOLLECT_CHAT_URL): type the answer yourself, or leave the line empty."
+
+
+@commands.command()
+def chat(
+    agent: Agent,
+    user: User = "",
+    conversation: Annotated[str, typer.Option(help="Your name for the conversation.")] = "chat",
+    budget: Annotated[int, typer.Option(help="Most tokens in a prompt.")] = 4_000,
+    tenant: Tenant = "default",
+) -> None:
+    """Talk, and see how each prompt is assembled: what is recalled, how much history, and what each costs."""
+    settings = Settings()
+    # Lines are awaited outside of the event loop, where Ctrl-C ends the program at once.
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        try:
+            recollect = runner.run(stack.enter_async_context(open_recollect(settings)))
+            view = runner.run(recollect.mind(agent, user, tenant=tenant)).conversation(conversation)
+            runner.run(check(view))
+            out.print(HELP if settings.chat_url else f"{HELP}\n{SILENT}", highlight=False)
+            while (line := hear("you")) not in {None, "/quit"}:
+                respond(runner.run, view, line or "", budget, answering=bool(settings.chat_url))
+        except KeyboardInterrupt:
+            out.print()
+        finally:
+            runner.run(stack.aclose())
+
+
+async def check(view: ConversationView) -> None:
+    """Find out before the first word whether there can be one."""
+    with suppress(NotFoundError):
+        state = (await view.read()).state
+        if state in {ConversationState.DELETED, ConversationState.PURGING}:
+            raise ConflictError(f"This conversation is {state}: restore it with `recollect conversations restore`.")
+
+
+def hear(who: str) -> str | None:
+    """Read one line; None at the end of the input."""
+    try:
+        line = out.input(f"[bold]{who}>[/bold] ")
+    except EOFError:
+        out.print()
+        return None
+    if not sys.stdin.isatty():
+        out.print(escape(line), highlight=False)
+    return line.strip()
+
+
+def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
+    """Do what a line asks for; an error of ours does not end the talk, unless nobody sits there to read it."""
+    try:
+        obey(run, view, line, budget, answering=answering)
+    except NotFoundError:
+        out.print("nothing was said yet")
+    except RecollectError as problem:
+        if not sys.stdin.isatty():
+            raise
+        err.print(f"[red]{problem.code}[/red]: {escape(str(problem))}", highlight=False, soft_wrap=True)
+
+
+def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
+    """Show what a command asks for; all else is said, and answered by the chat model or by hand."""
+    if line == "/history":
+        run(show_history(view, budget))
+    elif line == "/leaves":
+        run(show_leaves(view))
+    elif line.startswith("/"):
+        out.print(HELP, highlight=False)
+    elif line and answering:
+        reply = run(view.converse(line, budget, report=show_prompt))
+        out.print(f"[bold]assistant>[/bold] {escape(reply.answer)}", highlight=False)
+    elif line:
+        answer_by_hand(run, view, line, budget)
+
+
+def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int) -> None:
+    """Show the prompt, and append what was said with the answer that is typed, if there is one."""
+    context: Context = run(view.context(line, budget))
+    show_prompt(context)
+    answer = hear("assistant")
+    said = [] if context.asked else [NewMessage(Role.USER, line)]
+    said += [NewMessage(Role.ASSISTANT, answer, parent=None if said else context.asked)] if answer else []
+    if said:
+        run(view.append(said))
+
+
+def show_prompt(context: Context) -> None:
+    """Show what a prompt was put together from."""
+    spending = asdict(context.spending)
+    budget, total = spending.pop("budget"), spending.pop("total")
+    table = Table("part", "tokens", "", caption=f"{total} of {budget} tokens, {context.history.tokenizer}")
+    for part, tokens in spending.items():
+        table.add_row(part, str(tokens), "█" * round(BAR * tokens / budget))
+    table.add_row("unused", str(budget - total), "░" * round(BAR * (budget - total) / budget))
+    out.print(table)
+    if context.hits:
+        out.print(recall.to_table(Recollection(context.hits[:MOST_SHOWN], context.methods)))
+    turns = len({message.turn for message in context.history.messages})
+    whole = "all of the thread" if context.history.complete else "the newest ones"
+    history = f"{turns} turn{'s' * (turns > 1)} of history, {whole}" if turns else "no history"
+    summary = "a summary" if context.summary else "no summary"
+    best = f", the best {MOST_SHOWN} above" if len(context.hits) > MOST_SHOWN else ""
+    out.print(f"{history}; {len(context.hits)} memories{best}; {summary}", highlight=False)
+
+
+async def show_history(view: ConversationView, budget: int) -> None:
+    """Show as much of the thread as fits the budget."""
+    history = await view.history(Window(budget, unanswered=True, prefixes=("you", "assistant")))
+    out.print(escape(history.text), highlight=False, soft_wrap=True)
+    out.print(f"{history.tokens} tokens", highlight=False)
+
+
+async def show_leaves(view: ConversationView) -> None:
+    """Show where the threads end."""
+    table = Table("number", "who", "when", "how it begins")
+    for leaf in await view.leaves():
+        table.add_row(str(leaf.number), leaf.role.value, f"{leaf.occurred_at:%F %R}", escape(leaf.content))
+    out.print(table)
+
+
+commands.add_typer(app, name="conversations")

@@ -1,0 +1,169 @@
+"""Commands that look back at kept recalls: list them, say why one answered as it did, and replay it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from recollect.doors.cli.recall import read_weight
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.models.kept import Explanation, Fate, KeptRecalls, Placing, Replay
+from recollect.models.recall import ChannelScore, Period
+
+commands = typer.Typer()
+
+LONGEST_LINE = 80
+RecallId = Annotated[UUID, typer.Argument(metavar="RECALL_ID", help="The id that the recall was kept by.")]
+
+
+@commands.command()
+def recalls(
+    agent: Agent,
+    user: User = "",
+    limit: Annotated[int, typer.Option(help="Most recalls to show.", min=1, max=200)] = 20,
+    tenant: Tenant = "default",
+) -> None:
+    """List the recalls that were kept, the latest first."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.list(limit=limit))
+    out.print(tabulate_recalls(found))
+    if found.next_cursor:
+        out.print(f"There are more than {limit}.")
+
+
+@commands.command()
+def why(
+    recall_id: RecallId,
+    agent: Agent,
+    user: User = "",
+    whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not the hits alone.")] = False,
+    tenant: Tenant = "default",
+) -> None:
+    """Say why a recall answered as it did: what each channel proposed, what it added, and what came of it."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
+    for line in describe(found):
+        out.print(line, highlight=False, soft_wrap=True)
+    out.print(tabulate_channels(found))
+    shown = [each for each in found.placings if whole or each.fate is Fate.HIT]
+    out.print(tabulate_placings(shown, fates=whole) if shown else "nothing found")
+    rest = len(found.placings) - len(shown)
+    if rest:
+        out.print(f"{rest} other candidates: --all shows them.", highlight=False)
+    if not found.same:
+        err.print("This version of Recollect ranks the same candidates otherwise: the recall was kept by another.")
+
+
+@commands.command()
+@with_options(
+    as_of=Annotated[datetime | None, typer.Option(help="Ask anew, by what was believed then, in UTC.")],
+    weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
+)
+def replay(
+    recall_id: RecallId,
+    agent: Agent,
+    user: User = "",
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment."""
+    weights = dict(map(read_weight, chosen["weight"] or ()))
+    as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
+    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
+    out.print(tabulate_placings(found.placings, moved=True) if found.placings else "nothing found")
+    out.print(conclude(found))
+
+
+def conclude(found: Replay) -> str:
+    """Say in one line how a replay compares with the recall."""
+    if found.same:
+        return "The hits and scores are those of the recall."
+    new = sum(each.before is None for each in found.placings)
+    moved = sum(each.before not in (None, each.rank) for each in found.placings)
+    return f"{new} of the {len(found.placings)} hits are new, {moved} stand elsewhere."
+
+
+def describe(found: Explanation) -> list[str]:
+    """Say what was asked and read, a line each; what is as usual is left out."""
+    facets = found.facets
+    lines = {
+        "asked": escape(str(found.cue.get("text", ""))),
+        "when": f"{found.asked_at:%F %T} UTC, {found.milliseconds:.1f} ms, {found.status}",
+        "as of": str(found.cue.get("as_of", "")),
+        "keywords": escape(", ".join(facets.keywords)),
+        "names": escape(", ".join(facets.names)),
+        "topics": escape(", ".join(facets.topics)),
+        "periods": escape(", ".join(map(tell, facets.periods))),
+        "asks about": ", ".join(sorted(facets.asks)),
+        "message": escape(found.message),
+    }
+    return [f"[bold]{name}[/bold]: {line}" for name, line in lines.items() if line]
+
+
+def tell(period: Period) -> str:
+    """Write a period with the words that name it."""
+    span = f"{period.start:%F %R} to {period.end:%F %R}"
+    return f"{period.phrase} ({span})" if period.phrase else span
+
+
+def tabulate_recalls(found: KeptRecalls) -> Table:
+    """Lay kept recalls out."""
+    table = Table(Column("recall", no_wrap=True, min_width=36), "asked", "status", "hits", "ms", "cue")
+    for each in found.recalls:
+        numbers = (str(each.hits), f"{each.milliseconds:.1f}")
+        table.add_row(str(each.recall_id), f"{each.asked_at:%F %T}", each.status, *numbers, escape(shorten(each.text)))
+    return table
+
+
+def tabulate_channels(found: Explanation) -> Table:
+    """Lay out how each channel looked, what it proposed, and what it weighs; then what the preferences weigh."""
+    table = Table("channel", "weight", "proposed", "from", "to", "how")
+    told = sorted({name for each in found.placings for name in each.preferences})
+    for name in dict.fromkeys([*found.methods, *found.proposals, *told]):
+        scores = [each.score for each in found.proposals.get(name, ())]
+        span = (f"{min(scores):.4g}", f"{max(scores):.4g}") if scores else ("", "")
+        weight = f"{found.weights[name]:.3g}" if name in found.weights else ""
+        method = found.methods.get(name, "preference" if name in told else "")
+        table.add_row(escape(name), weight, str(len(scores) or ""), *span, escape(method))
+    return table
+
+
+def tabulate_placings(placings: Sequence[Placing], *, fates: bool = False, moved: bool = False) -> Table:
+    """Lay candidates out, best first: for each channel its own score and its share, then what preferences add."""
+    names = sorted({name for each in placings for name in each.channels})
+    extra = (["fate"] if fates else []) + (["before"] if moved else [])
+    table = Table("rank", *extra, "score", *map(escape, names), "preferences", "when", "memory")
+    for each in placings:
+        rank = str(each.rank or "")
+        more = ([each.fate.value] if fates else []) + ([str(each.before or "new")] if moved else [])
+        parts = [write_part(each.channels.get(name)) for name in names]
+        preferences = "\n".join(f"{name} {share:+.4f}" for name, share in each.preferences.items())
+        table.add_row(rank, *more, f"{each.score:.4f}", *parts, preferences, moment(each), escape(words(each)))
+    return table
+
+
+def write_part(part: ChannelScore | None) -> str:
+    """Write a channel's own score and the share it added, or nothing."""
+    return f"{part.score:.4g}\n{part.share:+.4f}" if part else ""
+
+
+def moment(placing: Placing) -> str:
+    """Write when a memory happened, as far as it is known."""
+    known = placing.memory or placing.trait
+    return f"{known.occurred_at:%F %R}" if known else ""
+
+
+def words(placing: Placing) -> str:
+    """Write what a memory says, or its id where it is no hit or out of sight."""
+    more = f" (and {len(placing.duplicates)} like it)" if placing.duplicates else ""
+    return (shorten(placing.memory.content) if placing.memory else str(placing.id)) + more
+
+
+def shorten(text: str) -> str:
+    """Cut a text to a line."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"

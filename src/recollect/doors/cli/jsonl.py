@@ -1,0 +1,138 @@
+"""Carry memories in and out as JSON Lines: one memory a line, evidence kept by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from recollect.doors.http.bodies.memories import MemoryBody
+from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
+from recollect.errors import InvalidInputError
+from recollect.mind.mind import Mind
+from recollect.models.memories import Memory, NewMemory, Triple
+
+CHUNK = 20_000
+LEFT_OUT = {
+    "entities": ("entity of facts", "entities of facts"),
+    "topic_links": ("topic link", "topic links"),
+    "conversations": ("conversation", "conversations"),
+    "items": ("item", "items"),
+    "past_versions": ("past version", "past versions"),
+}
+"""What has no place in a line, of one and of several."""
+
+
+class Line(MemoryBody):
+    """One line of a file."""
+
+    id: UUID | None = Field(default=None, description="The id it had where it came from; evidence may name it.")
+
+    @field_validator("evidence")
+    @classmethod
+    def check_evidence(cls, evidence: list[UUID | int]) -> list[UUID | int]:
+        """Take ids only: a position would mean another line after every edit of the file."""
+        if not all(isinstance(source, UUID) for source in evidence):
+            raise ValueError("must name memories by their ids")
+        return evidence
+
+
+async def import_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
+    """Load a file chunk by chunk; every chunk is one transaction, and evidence follows the new ids."""
+    renamed: dict[UUID, UUID] = {}
+    waiting: list[Line] = []
+    total = 0
+
+    async def flush() -> None:
+        nonlocal total
+        if waiting:
+            ids = await mind.load([to_value(line, renamed) for line in waiting])
+            renamed.update({line.id: new for line, new in zip(waiting, ids, strict=True) if line.id})
+            total += len(waiting)
+            waiting.clear()
+
+    for line, size in read_lines(path):
+        if len(waiting) == CHUNK or any(source not in renamed for source in line.evidence):
+            await flush()
+        waiting.append(line)
+        report(size)
+    await flush()
+    return total
+
+
+def read_lines(path: Path) -> Iterator[tuple[Line, int]]:
+    """Read and check the lines of a file, each with its size in bytes."""
+    with path.open("rb") as file:
+        for number, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            try:
+                yield Line.model_validate_json(text), len(text)
+            except ValidationError as problem:
+                # A misspelt name is also one that is missing: it is told first.
+                first = min(problem.errors(include_input=False), key=lambda error: error["type"] != UNKNOWN)
+                raise InvalidInputError(f"{path.name}, line {number}: {explain(first)}") from None
+
+
+def explain(error: ErrorDetails) -> str:
+    """Say what is wrong with a line."""
+    place = error["loc"]
+    if error["type"] == UNKNOWN:
+        return explain_name(str(place[-1]), known_fields(Line, place))
+    return f"{'.'.join(map(str, place))} {error['msg']}"
+
+
+def to_value(line: Line, renamed: dict[UUID, UUID]) -> NewMemory:
+    """Turn a line into a value whose evidence names memories as they are called here."""
+    sources = [renamed.get(source, source) for source in line.evidence if isinstance(source, UUID)]
+    return line.model_copy(update={"evidence": sources}).to_value()
+
+
+async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
+    """Write every memory of a scope to a file that `import_lines` reads."""
+    written: set[UUID] = set()
+    cursor = None
+    with path.open("w", encoding="utf-8") as file:
+        while True:
+            page = await mind.browse(cursor, 200)
+            for memory in page.memories:
+                file.write(to_line(memory, written) + "\n")
+                written.add(memory.id)
+            report(len(page.memories))
+            cursor = page.next_cursor
+            if cursor is None:
+                return len(written)
+
+
+def tell_left_out(counted: Mapping[str, int]) -> str:
+    """Say what a scope holds and no line does; empty where that is nothing."""
+    found = [f"{count} {LEFT_OUT[name][count != 1]}" for name, count in counted.items() if count]
+    return f"Left out: {', '.join(found)}." if found else ""
+
+
+def to_line(memory: Memory, written: Collection[UUID]) -> str:
+    """Write one memory as a line that names as evidence only what the lines before it hold.
+
+    Past versions stay out of the file, and no import could find them.
+    """
+    line = Line(
+        id=memory.id,
+        content=memory.content,
+        kind=memory.kind,
+        speaker=memory.speaker,
+        importance=memory.importance,
+        subject=memory.triple.subject,
+        predicate=memory.triple.predicate,
+        object=memory.triple.object,
+        idle=memory.idle if memory.triple != Triple() else memory.idle or None,
+        keywords=list(memory.keywords),
+        occurred_at=memory.occurred_at,
+        expires_at=memory.expires_at,
+        evidence=[source for source in memory.evidence if source in written],
+        embedding_text=memory.embedding_text,
+        metadata=dict(memory.metadata),
+    )
+    return line.model_dump_json(exclude_defaults=True)

@@ -1,0 +1,134 @@
+"""The command line: which commands there are, and where; each is loaded when it is run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.markup import escape
+    from typer.core import TyperCommand, TyperGroup
+except ImportError:  # the extra is not installed
+    sys.exit("The command line needs `pip install '.[server]'` in a checkout of Recollect.")
+
+from recollect.errors import RecollectError
+from recollect.loading import load
+
+MCP = "recollect.doors.mcp.command"
+ROOMS: Mapping[str, Mapping[str, str]] = {
+    "server": {
+        "up": "Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key.",
+        "serve": "Serve the HTTP API; run `recollect worker` beside it.",
+        "worker": "Run background jobs until stopped.",
+        "migrate": "Bring the database to the newest schema.",
+    },
+    "memories": {
+        "remember": "Remember one thing.",
+        "fade": "Let what has decayed or expired leave recall, and show why; all of it can be restored.",
+    },
+    "recall": {
+        "recall": "Show what a cue reminds of, best first, and why.",
+        "block": "Show what a cue reminds of as text for a prompt, within a budget in tokens.",
+        "resolve": "Show the memory that a short id of a block stands for, and what it was made from.",
+        "bench": "Time this installation: writes and recalls in a scope of its own, which is emptied afterwards.",
+    },
+    "explain": {
+        "recalls": "List the recalls that were kept, the latest first.",
+        "why": "Say why a recall answered as it did: what each channel proposed, what it added, and what came of it.",
+        "replay": "Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment.",
+    },
+    "conversations": {
+        "chat": "Talk, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
+        "conversations": "Look after conversations, from the first word to the last.",
+        "scrub": "Rewrite every table that can hold content, so that no erased byte is left in the data files.",
+    },
+    "agents": {
+        "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",
+        "overview": "Show what a scope holds in numbers, its strongest keywords, and what its agent goes by.",
+        "profile": "Show what an agent goes by in all its scopes, and change what is given.",
+        "tune": "Learn an agent's weights from feedback, and show before and after on feedback that was held out.",
+    },
+    "knowledge": {
+        "facts": "Show facts, each with when it is true and since when it is believed.",
+        "entities": "Show whom and what facts speak of, with what else they are called.",
+        "graph": "Follow facts from entity to entity.",
+        "enrich": "Read history anew with another model or prompt, beside what stands, and switch to it at once.",
+    },
+    "topics": {
+        "topics": "Show what memories are about, and put it in order.",
+    },
+    "imports": {
+        "import": "Load memories into a scope.",
+        "export": "Write a scope's memories to files.",
+    },
+    MCP: {
+        "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
+    },
+    "service": {
+        "reflect": "Think about what has gathered, now and not by a worker; show the questions and the thoughts.",
+        "key": "Make, list and revoke API keys.",
+        "tenants": "Say how many tokens a tenant may use on a day.",
+        "ledger": "Show what models cost by day, step and model, and what is left of today's budget.",
+        "jobs": "See what waits, runs or has failed, and let it be tried again.",
+        "space": "Look after embedding spaces: the vectors of one model each.",
+        "index": "Give the few largest scopes an approximate vector index each.",
+        "reader": "Make, list and drop roles that read a tenant's memories by SQL.",
+    },
+}
+"""Which rooms have which commands, each with the line that says what it does; a test compares them."""
+HOMES = {name: room for room, commands in ROOMS.items() for name in commands}
+HELP = {name: line for commands in ROOMS.values() for name, line in commands.items()}
+
+
+class Commands(TyperGroup):
+    """The commands of all rooms: to list them loads none, to run one loads its room."""
+
+    def list_commands(self, _context: object) -> list[str]:
+        """List every command, the usual ones first."""
+        return list(HELP)
+
+    def get_command(self, _context: object, name: str) -> Any:  # noqa: ANN401 - typer's own class
+        """Give a command for the list, which only says what it does."""
+        return TyperCommand(name, help=HELP[name]) if name in HELP else None
+
+    def resolve_command(self, context: Any, words: list[str]) -> Any:  # noqa: ANN401 - typer's own classes
+        """Load the command that is to be run."""
+        if words[0] not in HELP:
+            return super().resolve_command(context, words)
+        for sentence in load("recollect.settings").check_settings():
+            Console(stderr=True).print(escape(sentence), highlight=False, soft_wrap=True)
+        return words[0], load_command(words[0]), words[1:]
+
+
+def load_command(name: str) -> Any:  # noqa: ANN401 - typer's own class
+    """Load the room of a command, and give the command."""
+    room = HOMES[name]
+    module = load(room if "." in room else f"recollect.doors.cli.{room}")
+    return typer.main.get_group(module.commands).commands[name]
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def describe() -> None:
+    """The memory of AI agents on PostgreSQL."""  # noqa: D401 - it is the first line of the help
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line, not a stack of them."""
+    try:
+        app()
+    except RecollectError as problem:
+        complain(problem.code, str(problem))
+    except OSError as problem:
+        complain("setup", f"{problem.filename or ''}: {problem.strerror or problem}")
+
+
+def complain(code: str, message: str) -> None:
+    """Say what went wrong in one line, and end."""
+    Console(stderr=True).print(f"[red]{code}[/red]: {escape(message)}", highlight=False, soft_wrap=True)
+    sys.exit(1)

@@ -1,0 +1,144 @@
+"""Commands for memories: remember one, and let them fade."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.progress import Progress
+from rich.table import Column, Table
+
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.mind.mind import Mind
+from recollect.models.memories import Faded, Fading, FadingRules, Judgement, Kind, NewMemory
+
+commands = typer.Typer()
+
+PAGE = 200
+EVERYTHING = "all"
+
+
+@commands.command()
+@with_options(
+    days=Annotated[
+        float | None, typer.Option(help="Days over which what is unused fades.", show_default="the agent's")
+    ],
+    threshold=Annotated[float | None, typer.Option(help="What scores above it fades.", show_default="the agent's")],
+    fact_days=Annotated[
+        float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.", show_default="the agent's")
+    ],
+    restore=Annotated[
+        list[str] | None, typer.Option(help="Bring back instead: a memory by its id, or `all`; repeat for more.")
+    ],
+)
+def fade(
+    agent: Agent,
+    user: User = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would fade, and why.")] = False,
+    faded: Annotated[bool, typer.Option("--list", help="Show what has faded instead, and why.")] = False,
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Let what has decayed or expired leave recall, and show why; all of it can be restored."""
+    if chosen["restore"]:
+        back = with_mind(agent, user, tenant, lambda mind: restore(mind, chosen["restore"]))
+        out.print(f"{back} memories are back.", highlight=False)
+        return
+    if faded:
+        out.print(tabulate(with_mind(agent, user, tenant, read_faded)))
+        return
+    rules = FadingRules(chosen["days"], chosen["threshold"], chosen["fact_days"])
+    with Progress(console=err) as progress:
+        task = progress.add_task("judging" if dry_run else "fading", total=None)
+
+        async def work(mind: Mind) -> list[Fading]:
+            progress.update(task, total=(await mind.overview()).memories)
+            return await walk(mind, rules, lambda more: progress.advance(task, more), dry_run=dry_run)
+
+        reports = with_mind(agent, user, tenant, work)
+    show(reports, dry_run=dry_run)
+
+
+async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[Fading]:
+    """Go through a whole scope, call after call, telling how many memories each looked at."""
+    reports = [await mind.fading.fade(rules, dry_run=dry_run)]
+    report(reports[-1].looked_at)
+    while reports[-1].next_cursor is not None:
+        reports.append(await mind.fading.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
+        report(reports[-1].looked_at)
+    return reports
+
+
+def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
+    """Show on which grounds was decided how often, and why the first of those fade that do."""
+    grounds: Counter[str] = Counter()
+    for each in reports:
+        grounds.update(each.grounds)
+    table = Table("grounds", "memories")
+    for name, count in grounds.most_common():
+        table.add_row(name, str(count))
+    judgements = [judgement for each in reports for judgement in each.judgements][:PAGE]
+    if judgements:
+        out.print(tabulate(judgements))
+    if grounds:
+        out.print(table)
+    if not reports[0].rules.days:
+        out.print("Only what has expired fades: the agent has no fading days, and none were given.")
+    total = sum(each.faded for each in reports)
+    out.print(f"{total} memories would fade." if dry_run else f"{total} memories have faded.", highlight=False)
+
+
+def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
+    """Show memories by their ids, and why they fade; what they say stays where it is."""
+    table = Table(Column("memory", no_wrap=True, min_width=36), "kind", "score", "grounds", "why")
+    for each in memories:
+        table.add_row(str(each.id), each.kind, f"{each.score:.3f}", each.grounds, each.reason)
+    return table
+
+
+async def read_faded(mind: Mind) -> list[Faded]:
+    """Read all that has faded in a scope."""
+    page = await mind.fading.faded(limit=PAGE)
+    found = list(page.faded)
+    while page.next_cursor is not None:
+        page = await mind.fading.faded(page.next_cursor, PAGE)
+        found += page.faded
+    return found
+
+
+async def restore(mind: Mind, named: Sequence[str]) -> int:
+    """Bring back what is named, or everything, and count it."""
+    ids = [each.id for each in await read_faded(mind)] if EVERYTHING in named else [to_id(name) for name in named]
+    return sum([len(await mind.fading.restore(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
+
+
+def to_id(name: str) -> UUID:
+    """Read an id."""
+    try:
+        return UUID(name)
+    except ValueError:
+        raise typer.BadParameter("must be the id of a memory, or `all`", param_hint="--restore") from None
+
+
+@commands.command()
+@with_options(
+    expires_at=Annotated[datetime | None, typer.Option(help="When to recall it no more, in UTC.", show_default="never")]
+)
+def remember(
+    content: Annotated[str, typer.Argument(help="What to remember.")],
+    agent: Agent,
+    user: User = "",
+    kind: Annotated[Kind, typer.Option(help="What sort of thing it is.")] = Kind.EVENT,
+    importance: Annotated[float, typer.Option(help="1 to 10.")] = 5.0,
+    tenant: Tenant = "default",
+    **clock: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Remember one thing."""
+    expiry = clock["expires_at"].replace(tzinfo=UTC) if clock["expires_at"] else None
+    memory = NewMemory(content, kind, importance=importance, expires_at=expiry)
+    receipts = with_mind(agent, user, tenant, lambda mind: mind.remember(memory))
+    out.print(f"{receipts[0].id} {receipts[0].state}", highlight=False)

@@ -1,0 +1,264 @@
+"""Commands that recall: hits with their reasons, the time they took, and a block for a prompt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from statistics import quantiles
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Column, Table
+
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.errors import InvalidInputError, UnavailableError
+from recollect.mind.mind import Mind
+from recollect.models.blocks import Block, Resolved
+from recollect.models.memories import Kind, Memory
+from recollect.models.recall import ChannelScore, Cue, Hit, Recollection, Status
+
+commands = typer.Typer()
+
+MOMENTS = ("now", "as_of", "at", "since", "until")
+"""What is given without an offset, and means UTC."""
+PLAIN = ("zone", "descendants", "consult", "judge", "keep")
+"""What a cue has under the same name."""
+OPTIONS: dict[str, object] = {
+    "kind": Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeat for more.", show_default="all")],
+    "weight": Annotated[
+        list[str] | None,
+        typer.Option(help="What a channel or preference weighs, as text=0.5; repeat.", metavar="NAME=NUMBER"),
+    ],
+    "zone": Annotated[str | None, typer.Option(help="Your time zone, as Asia/Shanghai.", show_default="UTC")],
+    "since": Annotated[
+        datetime | None, typer.Option(help="Begin of the period asked about, in UTC.", show_default="as the text says")
+    ],
+    "until": Annotated[datetime | None, typer.Option(help="End of that period, in UTC.", show_default="as it says")],
+    "topic": Annotated[list[str] | None, typer.Option(help="Topic asked about, as travel->Japan; repeat for more.")],
+    "descendants": Annotated[bool | None, typer.Option("--descendants", help="Count what lies below these topics.")],
+    "consult": Annotated[bool | None, typer.Option("--consult", help="Let the chat model read the cue, too.")],
+    "judge": Annotated[bool | None, typer.Option("--judge", help="Let the chat model drop useless hits.")],
+    "keep": Annotated[
+        bool | None, typer.Option("--keep/--no-keep", help="Keep it, to explain and replay.", show_default="as set")
+    ],
+    "now": Annotated[datetime | None, typer.Option(help="The moment of the recall, in UTC.", show_default="now")],
+    "no_touch": Annotated[bool | None, typer.Option("--no-touch", help="Do not count the hits as accessed.")],
+    "as_of": Annotated[datetime | None, typer.Option(help="By what was believed then, in UTC.", show_default="now")],
+    "at": Annotated[
+        datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")
+    ],
+}
+
+
+@commands.command()
+@with_options(**OPTIONS)
+def recall(
+    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
+    agent: Agent,
+    user: User = "",
+    limit: Annotated[int | None, typer.Option(help="Most hits to show.", show_default="10")] = None,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="text, vector, stream, keyword, graph, topic, date or recent; repeat for more.",
+            show_default="the usual ones",
+        ),
+    ] = None,
+    tenant: Tenant = "default",
+    **more: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Show what a cue reminds of, best first, and why."""
+    cue = Cue(text, limit=limit, channels=tuple(channel or ()), **read_options(more))
+    recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
+    if recollection.status is Status.ERROR:
+        raise UnavailableError(f"No channel could look. {recollection.message}")
+    if recollection.hits:
+        out.print(to_table(recollection))
+    else:
+        why = f": {recollection.message}" if recollection.message else ""
+        out.print(f"nothing found{escape(why)}", highlight=False, soft_wrap=True)
+    for name, method in recollection.methods.items():
+        if method.startswith("skipped"):
+            err.print(f"{name}: {escape(method)}", highlight=False)
+    if recollection.recall_id is not None:
+        err.print(f"kept as {recollection.recall_id}", highlight=False)
+
+
+def read_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Turn options into fields of a cue; what is not given is as usual."""
+    moments = {name: given[name].replace(tzinfo=UTC) for name in MOMENTS if given[name]}
+    plain = {name: given[name] for name in PLAIN if given[name] is not None}
+    return {
+        **moments,
+        **plain,
+        "kinds": tuple(given["kind"] or ()),
+        "topics": tuple(given["topic"] or ()),
+        "weights": dict(map(read_weight, given["weight"] or ())),
+        "touch": not given["no_touch"],
+    }
+
+
+def read_weight(text: str) -> tuple[str, float]:
+    """Read a weight that is written as name=number."""
+    name, _, number = text.partition("=")
+    try:
+        return name.strip(), float(number)
+    except ValueError:
+        raise InvalidInputError("--weight must be written as in text=0.5") from None
+
+
+DIGITS = 3
+SMALLEST_SHARE = 0.01
+
+
+def to_table(recollection: Recollection) -> Table:
+    """Lay hits out, best first; where the stream channel alone was asked, with its three factors."""
+    if all(set(hit.channels) == {"stream"} for hit in recollection.hits):
+        return to_factors(recollection)
+    table = Table("score", "why", "when", "memory")
+    for hit in recollection.hits:
+        why = " ".join(f"{name} {share:.3f}" for name, share in share_out(hit).items())
+        table.add_row(f"{hit.score:.3f}", why, moment(hit), escape(hit.memory.content))
+    return table
+
+
+def share_out(hit: Hit) -> dict[str, float]:
+    """Say what a hit's score is made of, to the three digits that are shown; what is small is joined as `other`."""
+    parts = {**{name: part.share for name, part in hit.channels.items()}, **hit.preferences}
+    told = {name: round(share, DIGITS) for name, share in parts.items() if abs(share) >= SMALLEST_SHARE}
+    # What is left over closes the sum: a reader who adds up arrives at the score that is shown.
+    rest = round(round(hit.score, DIGITS) - sum(told.values()), DIGITS)
+    return {**told, **({"other": rest} if rest else {})}
+
+
+def to_factors(recollection: Recollection) -> Table:
+    """Lay out the three factors of the stream, each scaled from 0 to 1 over all candidates."""
+    tally = recollection.tallies["stream"]
+    caption = f"{tally.candidates} candidates, {recollection.methods['stream']}, {recollection.milliseconds:.1f} ms"
+    table = Table("score", "recency", "relevance", "importance", "kind", "when", "memory", caption=caption)
+    for hit in recollection.hits:
+        part = hit.channels["stream"]
+        table.add_row(
+            f"{part.score:.3f}", *factors(part), hit.memory.kind.value, moment(hit), escape(hit.memory.content)
+        )
+    return table
+
+
+def factors(part: ChannelScore) -> list[str]:
+    """Write a hit's factors, as far as they are known."""
+    known = part.factors
+    return [f"{value:.3f}" for value in (known.recency, known.relevance, known.importance)] if known else [""] * 3
+
+
+def moment(hit: Hit) -> str:
+    """Write when a memory happened, to the minute."""
+    return f"{hit.memory.occurred_at:%F %R}"
+
+
+WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
+
+
+async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
+    """Write and recall so many memories one by one, clean up, and tabulate the times."""
+    writes, recalls, ids = [], [], []
+    for number in range(count):
+        started = time.perf_counter()
+        receipts = await mind.remember(sentence(number))
+        writes.append(time.perf_counter() - started)
+        ids.append(receipts[0].id)
+        report()
+    for number in range(count):
+        started = time.perf_counter()
+        await mind.recall(sentence(number))
+        recalls.append(time.perf_counter() - started)
+        report()
+    for start in range(0, count, 1_000):
+        await mind.forget(ids[start : start + 1_000])
+    table = Table("milliseconds", "median", "95 of 100 below", title=f"{count} of each, one at a time")
+    for name, times in (("remember", writes), ("recall", recalls)):
+        ranks = quantiles(times, n=20)
+        table.add_row(name, f"{ranks[9] * 1000:.1f}", f"{ranks[18] * 1000:.1f}")
+    return table
+
+
+def sentence(number: int) -> str:
+    """Make up a memory."""
+    first, second = WORDS[number % 10], WORDS[number // 10 % 10]
+    return f"Note {number}: the {first} reminded somebody of the {second}"
+
+
+BLOCK = TypeAdapter(Block)
+
+
+@commands.command()
+@with_options(
+    conversation=Annotated[str | None, typer.Option(help="Whose blocks before this one count.", show_default="none's")],
+    carry=Annotated[bool | None, typer.Option("--carry", help="Show on what was shown before, as it fades.")],
+    limit=Annotated[int | None, typer.Option(help="Most lines to show.", show_default="what fits")],
+    json=Annotated[bool | None, typer.Option("--json", help="Print the block with its lines as JSON.")],
+    **OPTIONS,
+)
+def block(
+    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
+    agent: Agent,
+    user: User = "",
+    budget: Annotated[int, typer.Option(help="Most tokens that it may cost.")] = 2_000,
+    tenant: Tenant = "default",
+    **more: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Show what a cue reminds of as text for a prompt, within a budget in tokens."""
+    cue = Cue(text, limit=more["limit"], **read_options(more))
+    conversation, carry = more["conversation"] or "", bool(more["carry"])
+    made = with_mind(
+        agent, user, tenant, lambda mind: mind.blocks.recall(cue, budget, conversation=conversation, carry=carry)
+    )
+    if made.status is Status.ERROR:
+        raise UnavailableError(f"No channel could look. {made.message}")
+    if more["json"]:
+        out.print_json(BLOCK.dump_json(made).decode())
+        return
+    out.print(escape(made.text) if made.text else "nothing to show", highlight=False, soft_wrap=True)
+    beside = f", {made.left_out} found no room" if made.left_out else ""
+    beside += f", {made.not_repeated} were shown before" if made.not_repeated else ""
+    err.print(f"{made.tokens} of {made.budget} tokens by {made.tokenizer}{beside}", highlight=False)
+
+
+@commands.command()
+def resolve(
+    short_id: Annotated[str, typer.Argument(help="As it stands in a block, as m1a2b.")],
+    agent: Agent,
+    user: User = "",
+    conversation: Annotated[str, typer.Option(help="Which conversation was shown it.")] = "",
+    tenant: Tenant = "default",
+) -> None:
+    """Show the memory that a short id of a block stands for, and what it was made from."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.blocks.resolve(short_id, conversation))
+    out.print(to_evidence_table(found))
+
+
+def to_evidence_table(found: Resolved) -> Table:
+    """Lay out a memory and its evidence."""
+    table = Table("", Column("id", no_wrap=True, min_width=36), "kind", "when", "memory")
+
+    def add(what: str, memory: Memory) -> None:
+        when = f"{memory.occurred_at:%F %R}"
+        table.add_row(what, str(memory.id), memory.kind.value, when, escape(memory.content))
+
+    add("memory", found.memory)
+    for each in found.evidence:
+        add("evidence", each)
+    return table
+
+
+@commands.command()
+def bench(memories: Annotated[int, typer.Option(help="How many to write and recall.", min=2)] = 200) -> None:
+    """Time this installation: writes and recalls in a scope of its own, which is emptied afterwards."""
+    with Progress(console=err) as progress:
+        task = progress.add_task("timing", total=2 * memories)
+        report: Callable[[], None] = lambda: progress.advance(task)  # noqa: E731
+        table = with_mind("bench", "", "bench", lambda mind: measure(mind, memories, report))
+    out.print(table)

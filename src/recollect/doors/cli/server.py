@@ -1,0 +1,220 @@
+"""Run the long-lived processes: the API, the worker, or both on one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import socket
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+import uvicorn
+from rich.console import Console
+from rich.markup import escape
+
+from recollect.doors.cli.terminal import (
+    Tenant,
+    leave_signals,
+    out,
+    stop_on_signals,
+)
+from recollect.doors.http.app import create_app
+from recollect.doors.http.protocol import BoundedProtocol
+from recollect.doors.logs import log_to_stderr, report
+from recollect.errors import RecollectError, SetupError
+from recollect.loading import load
+from recollect.mind.service import Recollect
+from recollect.settings import Settings
+from recollect.wiring import open_recollect, set_up
+
+commands = typer.Typer()
+LOG = logging.getLogger("recollect.service")
+GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
+embedder: {embedder}
+{key}
+Programs want to know: export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
+Try, in another terminal:
+  recollect remember --agent ada "Ann bought green apples at the market"
+  recollect recall --agent ada "what did Ann buy"
+Stop with Ctrl-C."""
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run until done, on the faster event loop where there is one."""
+    factory = None
+    if find_spec("uvloop"):  # not made for every platform
+        factory = load("uvloop").new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(work)
+
+
+class Server(uvicorn.Server):
+    """A server that ends by returning: uvicorn's own would raise the signal again, and nobody could clean up."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop serving on SIGINT and SIGTERM; a second one ends the process, whatever it is waiting for."""
+        stop_on_signals(lambda: setattr(self, "should_exit", True))
+        try:
+            yield
+        finally:
+            leave_signals()
+
+
+async def up(settings: Settings, tenant: str, console: Console) -> None:
+    """Run everything in this process until stopped, or until the worker fails."""
+    log_to_stderr()
+    with bound_sockets(settings) as sockets:
+        async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+            secret = await recollect.operator.first_key(tenant)
+            server = build_server(settings, recollect)
+            worker = asyncio.create_task(recollect.work())
+            worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
+            greeter = asyncio.create_task(greet(server, recollect, secret, console))
+            try:
+                await listen(server, sockets, settings)
+            finally:
+                greeter.cancel()
+                await asyncio.gather(greeter, return_exceptions=True)
+                await end_worker(worker)
+
+
+async def end_worker(worker: asyncio.Task[None]) -> None:
+    """Stop the worker; if it has ended by an error before, log it and raise it as our own."""
+    worker.cancel()
+    try:
+        await worker
+    except asyncio.CancelledError:
+        pass
+    except Exception as problem:
+        report(LOG, "worker_failed", problem)
+        reason = str(problem) if isinstance(problem, RecollectError) else type(problem).__name__
+        raise RecollectError(f"The worker has failed, so everything was stopped: {reason}") from None
+
+
+async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None, console: Console) -> None:
+    """Say how to use it, once it answers."""
+    while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
+        await asyncio.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    embedder = recollect.parts.embedder
+    key = (
+        f"API key (shown this once): [bold]{secret}[/bold]"
+        if secret
+        else "An API key exists already. Make another: recollect key create NAME"
+    )
+    model = embedder.model if embedder else "none (recall by words only)"
+    active = [space.model for space, _ in await recollect.operator.list_spaces() if space.state == "active"]
+    if embedder and embedder.model not in active:
+        model += f", but recall reads {' '.join(active)}: run `recollect space change`"
+    url = f"http://{recollect.settings.host}:{port}"
+    console.print(GREETING.format(url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
+
+
+async def serve(settings: Settings) -> None:
+    """Serve the API until stopped."""
+    log_to_stderr()
+    with bound_sockets(settings) as sockets:
+        async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+            await listen(build_server(settings, recollect), sockets, settings)
+
+
+async def work(settings: Settings, concurrency: int) -> None:
+    """Run jobs until SIGINT or SIGTERM; what was begun is finished first."""
+    log_to_stderr()
+    async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+        task = asyncio.create_task(recollect.work(concurrency))
+        stop_on_signals(task.cancel)
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
+    """Put the application behind a socket."""
+    config = uvicorn.Config(
+        create_app(recollect=recollect),
+        host=settings.host,
+        port=settings.port,
+        http=BoundedProtocol,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+    )
+    return Server(config)
+
+
+@contextmanager
+def bound_sockets(settings: Settings) -> Iterator[list[socket.socket]]:
+    """Take the address before anything else is started; nobody can connect before the server listens."""
+    with ExitStack() as stack:
+        try:
+            found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            sockets = [stack.enter_context(bind(family, address)) for family, *_, address in dict.fromkeys(found)]
+        except OSError as problem:
+            raise refuse_address(settings, problem) from None
+        yield sockets
+
+
+def bind(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
+    """Bind a socket as asyncio would."""
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+async def listen(server: uvicorn.Server, sockets: list[socket.socket], settings: Settings) -> None:
+    """Serve on the sockets; of two that start at once on one address, the second learns it here."""
+    # The garbage collector passes over what stays for good: a look at all of it would hold every request up.
+    gc.collect()
+    gc.freeze()
+    try:
+        await server.serve(sockets=sockets)
+    except OSError as problem:
+        if server.started:
+            raise
+        raise refuse_address(settings, problem) from None
+
+
+def refuse_address(settings: Settings, problem: OSError) -> SetupError:
+    """Say that the address cannot be used, and what to do."""
+    place = f"{settings.host}:{settings.port}"
+    if problem.errno == errno.EADDRINUSE:
+        return SetupError(f"{place} is taken: is Recollect running already? Or set RECOLLECT_PORT.")
+    return SetupError(f"Cannot listen on {place} ({problem.strerror}): set RECOLLECT_HOST or RECOLLECT_PORT.")
+
+
+@commands.command("up")
+def start_up(tenant: Tenant = "default") -> None:
+    """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
+    run(up(Settings(), tenant, out))
+
+
+@commands.command("serve")
+def start_serving() -> None:
+    """Serve the HTTP API; run `recollect worker` beside it."""
+    run(serve(Settings()))
+
+
+@commands.command("worker")
+def start_worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4) -> None:
+    """Run background jobs until stopped."""
+    run(work(Settings(), concurrency))
+
+
+@commands.command()
+def migrate() -> None:
+    """Bring the database to the newest schema."""
+    asyncio.run(set_up(Settings(), lambda name: out.print(f"applied {name}", highlight=False)))
+    out.print("The database is up to date.")

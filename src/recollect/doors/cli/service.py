@@ -1,0 +1,296 @@
+"""Commands for operators: keys, embedding spaces, jobs, costs, budgets and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind
+from recollect.mind.mind import Mind
+from recollect.mind.service import Recollect
+from recollect.models.agents import Reflection
+from recollect.models.memories import Memory
+from recollect.models.service import ApiKey, Bounds, DailyBudget, Right
+
+commands = typer.Typer()
+
+jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
+
+
+@commands.command()
+def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+    """Think about what has gathered, now and not by a worker; show the questions and the thoughts."""
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err) as progress:
+        task = progress.add_task("looking back", total=None)
+
+        async def work(mind: Mind) -> tuple[Reflection, list[Memory]]:
+            reflection = await mind.reflect(report=lambda step: progress.update(task, description=escape(step)))
+            return reflection, [await mind.get(receipt.id) for receipt in reflection.thoughts]
+
+        reflection, thoughts = with_mind(agent, user, tenant, work)
+    if not thoughts:
+        out.print("There is nothing to reflect upon yet.")
+        return
+    table = Table("question", "thought", "importance", "depth", "evidence")
+    for question in reflection.questions:
+        answers = [thought for thought in thoughts if thought.metadata.get("question") == question]
+        for place, thought in enumerate(answers):
+            shown = escape(question) if place == 0 else ""
+            numbers = (f"{thought.importance:g}", str(thought.depth), str(len(thought.evidence)))
+            table.add_row(shown, escape(thought.content), *numbers)
+        if not answers:
+            table.add_row(escape(question), "[dim]nothing[/dim]", "", "", "")
+    out.print(table)
+
+
+@jobs_app.callback(invoke_without_command=True)
+def jobs(context: typer.Context) -> None:
+    """List the jobs that wait, run or have failed, by task, how long they wait, and why they failed the last time."""
+    if context.invoked_subcommand is not None:
+        return
+    table = Table("task", "state", "jobs", "newest", "attempts", "waits", "progress", "failed", "why")
+    for backlog in run(lambda recollect: recollect.unfinished_jobs()):
+        numbers = (str(backlog.jobs), str(backlog.newest), str(backlog.attempts))
+        far = (show_span(backlog.lag_seconds), show_progress(backlog.done, backlog.total))
+        table.add_row(backlog.task, backlog.state, *numbers, *far, show_time(backlog.failed_at), escape(backlog.reason))
+    out.print(table if table.row_count else "No job waits, runs or has failed.")
+
+
+@jobs_app.command("show")
+def show_job(number: Annotated[int, typer.Argument(help="The job's number.")]) -> None:
+    """Show one job of a scope: whose it is, where it stands, and why it failed the last time."""
+    job = run(lambda recollect: recollect.jobs.show(number))
+    table = Table(show_header=False)
+    for name, value in (
+        ("task", job.task),
+        ("agent", job.agent),
+        ("user", job.user),
+        ("state", job.state.value),
+        ("attempts", str(job.attempts)),
+        ("deferred", show_time(job.deferred_at)),
+        ("started", show_time(job.started_at)),
+        ("scheduled", show_time(job.scheduled_at)),
+        ("waits", show_span(job.lag_seconds)),
+        ("progress", show_progress(job.done, job.total)),
+        ("why", job.reason),
+    ):
+        table.add_row(name, escape(value))
+    out.print(table)
+
+
+@jobs_app.command("retry")
+def retry_jobs(
+    task: Annotated[str | None, typer.Option(help="Only jobs of this task.")] = None,
+    number: Annotated[int | None, typer.Option("--id", help="Only the job of this number.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
+) -> None:
+    """Let failed jobs run again; without an option, all of them."""
+    tried = run(lambda recollect: recollect.jobs.retry_all(task, number, tenant))
+    out.print(f"{len(tried)} jobs wait to be tried again.", highlight=False)
+
+
+def show_time(moment: datetime | None) -> str:
+    """Write a moment down to the second, if there is one."""
+    return f"{moment:%F %T}" if moment else ""
+
+
+def show_span(seconds: float | None) -> str:
+    """Write a span of time as hours, minutes and seconds, if there is one."""
+    return "" if seconds is None else str(timedelta(seconds=round(seconds)))
+
+
+def show_progress(done: int | None, total: int | None) -> str:
+    """Write how far something is, and of how much, where that is known."""
+    if done is None:
+        return ""
+    return str(done) if total is None else f"{done} of {total}"
+
+
+tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
+AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
+NUMBERS = ("calls", "failed", "salvaged", "prompt", "completion", "seconds", "price")
+
+
+@commands.command()
+def ledger(
+    agent: AnyAgent = "",
+    user: User = "",
+    days: Annotated[int, typer.Option(help="How many days to look back, today included.")] = 30,
+    tenant: Tenant = "default",
+) -> None:
+    """Show what models cost by day, step and model, and what is left of today's budget."""
+    found = run(lambda recollect: recollect.ledger(agent, user, days=days, tenant=tenant))
+    table = Table("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
+    for each in found.sums:
+        counts = (each.calls, each.failed, each.salvaged, each.prompt_tokens, each.completion_tokens)
+        spent = (f"{each.milliseconds / 1000:,.1f}", "" if each.price is None else f"{each.price:,.4f}")
+        shown = (f"{count:,}" for count in counts)
+        table.add_row(f"{each.day:%F}", escape(each.step), escape(each.model), *shown, *spent)
+    out.print(table if table.row_count else "No model was asked.")
+    out.print(describe(found.budget), highlight=False)
+
+
+@tenants_app.callback()
+def tenants() -> None:
+    """Say how many tokens a tenant may use on a day."""
+
+
+@tenants_app.command("budget")
+def budget(
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="Which tenant's.")],
+    tokens: Annotated[int | None, typer.Argument(help="Tokens a UTC day; 0 for no limit.", min=0)] = None,
+    usual: Annotated[bool, typer.Option("--usual", help="Go by RECOLLECT_TOKENS_PER_DAY again.")] = False,
+) -> None:
+    """Show a tenant's budget, or set it; enrichment that waits for more goes on at once."""
+
+    async def work(recollect: Recollect) -> DailyBudget:
+        if tokens is None and not usual:
+            return (await recollect.ledger(days=1, tenant=tenant)).budget
+        return await recollect.ledger.allow(tenant, None if usual else tokens)
+
+    out.print(describe(run(work)), highlight=False)
+
+
+def describe(budget: DailyBudget) -> str:
+    """Say what is left of the day in one line."""
+    if budget.limit is None:
+        return f"{budget.used:,} tokens used today; there is no limit."
+    waits = f" Enrichment waits until {budget.waits_until:%F %R %Z}." if budget.waits_until else ""
+    return f"{budget.used:,} of {budget.limit:,} tokens used today.{waits}"
+
+
+reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
+
+
+@reader_app.command("create")
+def create_reader(name: Name, tenant: Tenant = "default") -> None:
+    """Make a role that may read a tenant's views, and show how it logs in, this once."""
+    made = run(lambda recollect: recollect.operator.readers.create(name, tenant))
+    out.print(made.dsn, highlight=False, soft_wrap=True, markup=False)
+
+
+@reader_app.command("list")
+def list_readers() -> None:
+    """List the readers of every tenant."""
+    table = Table("name", "tenant", "made")
+    for reader in run(lambda recollect: recollect.operator.readers.list()):
+        table.add_row(escape(reader.name), escape(reader.tenant), f"{reader.created_at:%F %T}")
+    out.print(table if table.row_count else "There are no readers.")
+
+
+@reader_app.command("drop")
+def drop_reader(name: Name) -> None:
+    """Drop a reader; it reads nothing from now on."""
+    run(lambda recollect: recollect.operator.readers.drop(name))
+    out.print("dropped")
+
+
+key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+
+
+@key_app.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="Shown as the origin of what the key remembers.")],
+    right: Annotated[list[Right] | None, typer.Option(help="read, write or admin; repeat for more.")] = None,
+    trust: Annotated[int, typer.Option(help="0 to 100: how far its memories are trusted.")] = 50,
+    tenant: Tenant = "default",
+    agent: Annotated[str | None, typer.Option(help="The only agent it may name.", show_default="any")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The only user of it; '' for the agent alone.", show_default="any")
+    ] = None,
+) -> None:
+    """Make an API key and show its secret, this once; bound to an agent, or to one of its users, if they are named."""
+
+    async def work(recollect: Recollect) -> str:
+        caller, rights = await recollect.operator.act_for(tenant), right or [Right.READ, Right.WRITE]
+        return (await recollect.create_key(caller, name, rights, trust, Bounds(agent, user)))[1]
+
+    out.print(run(work), highlight=False)
+
+
+@key_app.command("list")
+def list_keys(tenant: Tenant = "default") -> None:
+    """List a tenant's keys."""
+    table = Table(Column("id", no_wrap=True, min_width=36), "name", "rights", "trust", "bound to", "made", "revoked")
+
+    async def work(recollect: Recollect) -> None:
+        for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
+            revoked = f"{key.revoked_at:%F %T}" if key.revoked_at else ""
+            rights, bound = " ".join(sorted(key.rights)), escape(tell_bounds(key))
+            made = f"{key.created_at:%F %T}"
+            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), bound, made, revoked)
+
+    run(work)
+    out.print(table)
+
+
+def tell_bounds(key: ApiKey) -> str:
+    """Say what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
+    return "" if key.agent is None else key.agent if key.user is None else f"{key.agent}/{key.user}"
+
+
+@key_app.command("revoke")
+def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
+    """Revoke a key."""
+
+    async def work(recollect: Recollect) -> None:
+        await recollect.revoke_key(await recollect.operator.act_for(tenant), key_id)
+
+    run(work)
+    out.print("revoked")
+
+
+space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
+
+
+@space_app.command("list")
+def list_spaces() -> None:
+    """List the embedding spaces."""
+    table = Table("id", "model", "dimensions", "precision", "state")
+    for space, _ in run(lambda recollect: recollect.operator.list_spaces()):
+        table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.precision, space.state)
+    out.print(table)
+
+
+@space_app.command("change")
+def change_model() -> None:
+    """Embed everything with the configured model while serving, then switch recall over to it."""
+    with Progress(console=err) as progress:
+        task = progress.add_task("embedding", total=None)
+        report: Callable[[int], None] = lambda done: progress.update(task, completed=done)  # noqa: E731
+        space, refused = run(lambda recollect: recollect.operator.change_model(report))
+    out.print(f"Recall now reads space {space.id} ({escape(space.model)}).")
+    if refused:
+        out.print(f"{refused} memories have no vector in it: the model cannot take their text. Words still find them.")
+
+
+@space_app.command("drop")
+def drop_space(space_id: int) -> None:
+    """Drop a retired space and its vectors."""
+    run(lambda recollect: recollect.operator.drop_space(space_id))
+    out.print("dropped")
+
+
+@commands.command("index")
+def index_large_scopes(
+    at_least: Annotated[int, typer.Option(help="Index scopes with at least this many memories.")] = 100_000,
+) -> None:
+    """Give the few largest scopes an approximate vector index each."""
+    with err.status("building indexes; writers are not blocked"):
+        indexed = run(lambda recollect: recollect.operator.index_large_scopes(at_least))
+    out.print(f"{len(indexed)} scopes indexed.")
+
+
+commands.add_typer(jobs_app, name="jobs")
+commands.add_typer(tenants_app, name="tenants")
+commands.add_typer(reader_app, name="reader")
+commands.add_typer(key_app, name="key")
+commands.add_typer(space_app, name="space")

@@ -1,0 +1,164 @@
+"""Be a knowledge base to Dify: its External Knowledge API, answered by recall in one scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.doors.dify.conditions import MetadataCondition
+from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
+from recollect.doors.http.auth import DOOR, Admission, admission, bearer, running
+from recollect.doors.http.bodies.memories import Integer, Number
+from recollect.errors import NotFoundError, RecollectError
+from recollect.models.memories import JSON, Memory
+from recollect.models.recall import Cue, Hit
+
+MEDIA = "application/json"
+KNOWLEDGE = re.compile(r"([A-Za-z0-9._:@-]{1,128})(?:/([A-Za-z0-9._:@-]{0,128}))?")
+NO_SCOPE = "knowledge_id must be an agent, or an agent and a user as in `ada/li`."
+LONGEST_CUE = 8_000
+USUAL, MOST = 10, 200
+
+
+class DifyRoute(APIRoute):
+    """A route whose errors are Dify's."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the usual handler."""
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except RequestValidationError as problem:
+                return await explain(request, problem)
+            except RecollectError as problem:
+                return refuse(problem)
+
+        return answer
+
+
+async def explain(request: Request, problem: RequestValidationError) -> Response:
+    """Say which fields are wrong, once the key is known to be right: Dify tries a new key with an empty body."""
+    shown = await bearer(request)
+    try:
+        await (await running(request)).authenticate(shown.credentials if shown else "", DOOR, bound=True)
+    except RecollectError as refused:
+        return refuse(refused)
+    places = sorted({".".join(str(part) for part in item["loc"])[:100] for item in problem.errors()})
+    return complain(422, UNREADABLE, f"These cannot be accepted as they stand: {', '.join(places)[:500]}.")
+
+
+router = APIRouter(prefix="/dify", tags=["dify"], route_class=DifyRoute)
+
+
+class RetrievalSetting(BaseModel):
+    """How much Dify wants."""
+
+    top_k: Annotated[Integer, Field(ge=1)] | None = Field(
+        None, description="Most records; 10 if null, and never more than 200."
+    )
+    score_threshold: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        None, description="Only records of at least this score."
+    )
+
+
+class RetrievalBody(BaseModel):
+    """What Dify asks a knowledge base."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "knowledge_id": "ada/zhang-wei",
+                    "query": "张伟在哪里工作？",
+                    "retrieval_setting": {"top_k": 5, "score_threshold": 0.2},
+                }
+            ]
+        }
+    )
+
+    knowledge_id: str = Field(max_length=300, description="Whose memory: an agent, or `agent/user`.")
+    query: str = Field(description="What to be reminded of.")
+    retrieval_setting: RetrievalSetting = Field(description="How many records, and how good.")
+    metadata_condition: MetadataCondition | None = Field(None, description="What the records' metadata have to meet.")
+
+
+class Record(BaseModel):
+    """One memory, as a piece of a document."""
+
+    content: str
+    score: float = Field(ge=0, le=1)
+    title: str
+    metadata: dict[str, JSON]
+
+
+class Records(BaseModel):
+    """What was found, best first."""
+
+    records: list[Record]
+
+
+@router.post("/retrieval", response_model=Records, responses=describe_problems())
+async def retrieve_knowledge(body: RetrievalBody, admit: Annotated[Admission, Depends(admission)]) -> Response:
+    """Answer Dify's External Knowledge API with the memories of a scope that the query reminds of, best first."""
+    named = KNOWLEDGE.fullmatch(body.knowledge_id)
+    if named is None:
+        raise NotFoundError(NO_SCOPE)
+    mind = await admit(named[1], named[2] or "")
+    most = min(body.retrieval_setting.top_k or USUAL, MOST)
+    narrowed = bool(body.metadata_condition and body.metadata_condition.conditions)
+    # What is left out afterwards was not shown to anybody, and so not accessed.
+    cue = Cue(body.query[:LONGEST_CUE], limit=MOST if narrowed else most, touch=not narrowed)
+    found = await mind.recall(cue)
+    records = [
+        Record(content=hit.memory.content, score=score, title=entitle(hit.memory), metadata=describe_memory(hit.memory))
+        for hit, score in zip(found.hits, score_hits(found.hits), strict=True)
+        if score >= (body.retrieval_setting.score_threshold or 0.0)
+    ]
+    if body.metadata_condition:
+        records = [record for record in records if body.metadata_condition.holds(record.metadata)]
+    return Response(Records(records=records[:most]).model_dump_json(), media_type=MEDIA)
+
+
+def score_hits(hits: Sequence[Hit]) -> list[float]:
+    """Score hits from 0 to 1, so that a threshold means the same for every query, and the order stays recall's.
+
+    The best hit has the cosine of whichever lies nearest to the query, so that all are low where nothing is near; the
+    others have as much less as they rank lower. Without vectors there is no such measure, and the best has 1.
+    """
+    best = max((hit.score for hit in hits), default=0.0)
+    cosines = [hit.channels["vector"].score for hit in hits if "vector" in hit.channels]
+    nearest = min(max(cosines, default=1.0), 1.0)
+    if best <= 0 or nearest <= 0:
+        return [0.0] * len(hits)
+    return [max(hit.score, 0.0) / best * nearest for hit in hits]
+
+
+def entitle(memory: Memory) -> str:
+    """Give a memory a title, as a document has one: what it is, and of when."""
+    place = f" in {memory.conversation}" if memory.conversation else ""
+    return f"{memory.kind}{place}, {memory.occurred_at:%F}"
+
+
+def describe_memory(memory: Memory) -> dict[str, JSON]:
+    """Give a memory's metadata: its caller's own, and ours before all."""
+    return {
+        **memory.metadata,
+        "id": str(memory.id),
+        "kind": str(memory.kind),
+        "occurred_at": memory.occurred_at.isoformat(),
+        "created_at": memory.created_at.isoformat(),
+        "conversation": memory.conversation,
+        "speaker": memory.speaker,
+        "role": str(memory.role) if memory.role else "",
+        "importance": memory.importance,
+        "trust": memory.trust,
+        "keywords": list(memory.keywords),
+    }

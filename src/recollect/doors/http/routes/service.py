@@ -1,0 +1,148 @@
+"""Routes for operators: health, jobs, keys and costs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from pydantic import BaseModel, TypeAdapter
+
+from recollect.doors.http.auth import DOOR, JSON, Running, Secret, running, secret
+from recollect.doors.http.bodies.memories import USER, KeyBody, Keys, NewKey, UserName
+from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
+from recollect.errors import SetupError
+from recollect.mind.service import Recollect
+from recollect.models.service import ApiKey, Caller, Job, Jobs, JobState, Ledger, Right
+
+JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
+jobs = APIRouter(prefix="/v1", tags=["jobs"])
+LARGEST = 2**63 - 1
+Unfinished = Literal[JobState.WAITING, JobState.RUNNING, JobState.FAILED]
+JobId = Annotated[int, Path(ge=1, le=LARGEST, description="The job's number.", examples=[17])]
+
+
+@jobs.get("/jobs", response_model=Jobs, responses=describe())
+async def list_jobs(
+    recollect: Running,
+    shown: Secret,
+    state: Annotated[Unfinished | None, Query(description="Only jobs in this state; all three if left out.")] = None,
+    task: Annotated[str | None, Query(max_length=100, pattern=r"^\w*$", description="Only jobs of this task.")] = None,
+    cursor: Annotated[int | None, Query(ge=1, le=LARGEST, description="next_cursor of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200, description="Most jobs on a page.")] = 50,
+) -> Response:
+    """List your tenant's jobs that wait, run or have failed, the newest first."""
+    caller = await recollect.authenticate(shown, DOOR)
+    return Response(JOBS.dump_json(await recollect.jobs.page(caller, state, task, cursor, limit)), media_type=JSON)
+
+
+@jobs.get("/jobs/{job_id}", response_model=Job, responses=describe(404))
+async def read_job(job_id: JobId, recollect: Running, shown: Secret) -> Response:
+    """Read one job of your tenant; what has succeeded is kept for a day."""
+    caller = await recollect.authenticate(shown, DOOR)
+    return Response(JOB.dump_json(await recollect.jobs.read(caller, job_id)), media_type=JSON)
+
+
+@jobs.post("/jobs/{job_id}/retry", response_model=Job, responses=describe(404))
+async def retry_job(job_id: JobId, recollect: Running, shown: Secret) -> Response:
+    """Let a failed job of your tenant run again, for holders of the right `admin`; any other is left as it is."""
+    caller = await recollect.authenticate(shown, DOOR)
+    return Response(JOB.dump_json(await recollect.jobs.retry(caller, job_id)), media_type=JSON)
+
+
+keys = APIRouter(prefix="/v1", tags=["keys"])
+ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
+
+
+async def administrator(recollect: Running, shown: Annotated[str, Depends(secret)]) -> Caller:
+    """Let only administrators in."""
+    return await recollect.authenticate(shown, DOOR, Right.ADMIN)
+
+
+Administrator = Annotated[Caller, Depends(administrator)]
+
+
+@keys.post("/keys", status_code=201, response_model=NewKey, responses=describe())
+async def create_key(body: KeyBody, caller: Administrator, recollect: Running) -> NewKey:
+    """Make a key for your tenant; the secret is shown this once."""
+    key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust, body.to_bounds())
+    return NewKey(key=key, secret=fresh)
+
+
+@keys.get("/keys", response_model=Keys, responses=describe())
+async def list_keys(caller: Administrator, recollect: Running) -> Keys:
+    """List the keys of your tenant, revoked ones included."""
+    return Keys(keys=await recollect.list_keys(caller))
+
+
+@keys.delete("/keys/{key_id}", response_model=ApiKey, responses=describe(404))
+async def revoke_key(
+    key_id: Annotated[UUID, Path(description="The key's id.", examples=[ID])],
+    caller: Administrator,
+    recollect: Running,
+) -> ApiKey:
+    """Revoke a key of your tenant; the next request that shows it is refused."""
+    return await recollect.revoke_key(caller, key_id)
+
+
+LEDGER = TypeAdapter(Ledger)
+ledger = APIRouter(prefix="/v1", tags=["ledger"])
+Agent = Annotated[
+    UserName, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])
+]
+
+
+@ledger.get("/ledger", response_model=Ledger, responses=describe())
+async def read_ledger(
+    recollect: Annotated[Recollect, Depends(running)],
+    shown: Annotated[str, Depends(secret)],
+    agent: Agent = "",
+    user: Annotated[UserName, Query(description=USER, examples=["zhang-wei"])] = "",
+    days: Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")] = 30,
+) -> Response:
+    """Add up what models cost by day, step and model, the latest day first, and see what is left of today."""
+    caller = await recollect.authenticate(shown, DOOR)
+    found = await recollect.ledger.read(caller, agent, user, days=days)
+    return Response(LEDGER.dump_json(found), media_type="application/json")
+
+
+health = APIRouter(tags=["health"])
+POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"])
+JOB_GAUGE = Gauge("recollect_jobs", "Jobs by task and status.", ["task", "status"])
+SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
+MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
+
+
+class Health(BaseModel):
+    """The answer of a healthy service."""
+
+    status: Literal["ok"] = "ok"
+
+
+@health.get("/health/live")
+async def live() -> Health:
+    """Tell that the process answers."""
+    return Health()
+
+
+@health.get("/health/ready", response_model=Health, responses=SICK)
+async def ready(recollect: Annotated[Recollect, Depends(running)]) -> Health | Response:
+    """Tell that the database answers too, and that its schema fits this program."""
+    try:
+        await recollect.ready()
+    except SetupError as problem:
+        # Requests are answered 500 then, so that nobody tries again; here 503 is the usual way to say "not ready".
+        return respond(503, problem.code, str(problem))
+    return Health()
+
+
+@health.get("/metrics", response_class=Response, responses=MEASURED)
+async def metrics(recollect: Annotated[Recollect, Depends(running)]) -> Response:
+    """Give the counters that Prometheus collects."""
+    for counter, value in recollect.pool_counters().items():
+        POOL.labels(counter).set(value)
+    JOB_GAUGE.clear()
+    for task, status, jobs in await recollect.jobs.counts():
+        JOB_GAUGE.labels(task, status).set(jobs)
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,68 @@
+"""The commands that bring other systems' exports over: one for each format, with bars while it runs and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, run, with_options
+from recollect.doors.imports.files import read_documents
+from recollect.doors.imports.report import print_report
+from recollect.mind.service import Recollect
+from recollect.models.imports import Arrival, FileImport, Format, UserField
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The export.", exists=True, dir_okay=False)]
+DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would be done, and write nothing.")]
+ABOUT = {
+    Format.MEM0: "Bring over memories of mem0, from a JSON file of what its get_all() returns.",
+    Format.LETTA: "Bring over memory blocks, messages and passages of a Letta agent, from its .af file.",
+    Format.ZEP: "Bring over threads, facts and the graph of Zep, from a JSON file.",
+    Format.GRAPHITI: "Bring over a graph of Graphiti with the times its facts are true, from a JSON file.",
+    Format.CHATGPT: "Bring over the conversations of a ChatGPT data export, with all their branches.",
+    Format.CLAUDE: "Bring over the conversations and the memory of a Claude data export.",
+}
+NAMED_BY = {
+    Format.MEM0: "user-id, agent-id or run-id",
+    Format.ZEP: "user-id",
+    Format.GRAPHITI: "group-id",
+    Format.CLAUDE: "account",
+}
+
+
+def build_command(wanted: Format) -> Callable[..., None]:
+    """Give the command that reads one format."""
+    options: dict[str, object] = {"dry_run": DryRun}
+    if wanted in NAMED_BY:
+        help_text = f"What of an entry becomes the user: {NAMED_BY[wanted]}; --user for entries without it."
+        options = {"user_by": Annotated[UserField | None, typer.Option(help=help_text)], **options}
+
+    @with_options(**options)
+    def import_file(
+        path: File,
+        agent: Agent,
+        user: User = "",
+        tenant: Tenant = "default",
+        **chosen: Any,  # noqa: ANN401 - what `with_options` names
+    ) -> None:
+        order = FileImport(wanted, agent, user, chosen.get("user_by"), dry_run=bool(chosen["dry_run"]))
+        with Progress(console=err) as progress:
+            steps = Steps(progress)
+
+            async def work(recollect: Recollect) -> Arrival:
+                return await recollect.operator.imports.file(order, tenant, read_documents(path, wanted), steps)
+
+            arrival = run(work)
+        print_report(arrival, "in the file", dry_run=order.dry_run)
+
+    import_file.__doc__ = f"{ABOUT[wanted]} Run it again to bring over what is new since."
+    return import_file
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add a command for every format."""
+    for wanted in Format:
+        app.command(wanted.value)(build_command(wanted))
