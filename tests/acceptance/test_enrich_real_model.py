@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
+from chat_server import MODEL, find_weights, serving_chat
 from conftest import new_key
-from integration.chat_server import MODEL, find_weights, serving_chat
-from integration.test_client import serving
 from recollect.doors.http.app import create_app
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.knowledge import EntityType
 from recollect.settings import Settings
 from recollect.wiring import connected
+from serving import serving
 from sizes import Sizes
 
 SCOPE = {"agent": "ada", "user": "li"}

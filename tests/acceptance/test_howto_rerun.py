@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from command_line import call, settings_of
-from integration.scripted_chat import chatting
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.enrich import enrich
+from scripted_chat import chatting
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "rerun-enrichment.md"
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from acceptance.garbage import Garbage, draw
+from garbage import Garbage, draw
 from recollect.core.knowledge import digests
 from recollect.core.knowledge.digests import salvage
 from recollect.core.knowledge.entities import Candidate, Doubt, Way, choose, read_matches

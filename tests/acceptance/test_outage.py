@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from integration.embedding_server import DIMENSIONS, MODEL, serving
+from embedding_server import DIMENSIONS, MODEL, serving
 from recollect.llm.openai.embedder import Endpoint, OpenAIEmbedder
 from recollect.models.memories import MemoryState
 from recollect.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from integration.chat_server import MODEL, find_weights, serving_chat
+from chat_server import MODEL, find_weights, serving_chat
 from recollect.errors import ChatModelError
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.memories import Kind

@@ -9,10 +9,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from acceptance import zereker_script as script
+import zereker_script as script
 from conftest import new_key
-from integration.scripted_chat import chatting
-from integration.test_client import serving
 from recollect.doors.http.app import create_app
 from recollect.llm.build import build_chat_model
 from recollect.llm.fake import FakeEmbedder
@@ -21,6 +19,8 @@ from recollect.models.memories import Role
 from recollect.models.recall import Script
 from recollect.settings import Settings
 from recollect.wiring import connected
+from scripted_chat import chatting
+from serving import serving
 
 SET = "data/zereker_memory/test_data_complete.json"
 SCOPE = {"agent": "jarvis", "user": "axin"}

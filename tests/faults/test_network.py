@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from conftest import http_client, new_key
-from faults.proxy import Proxy
+from proxy import Proxy
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import connected

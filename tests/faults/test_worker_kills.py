@@ -13,15 +13,15 @@ from threading import Timer
 
 import pytest
 
-from faults.trail_worker import CONCURRENCY
 from sizes import Sizes
+from trail_worker import CONCURRENCY
 
 JOBS = Sizes("jobs", ci=60, long=2_000)
 KILLS = Sizes("killed workers", ci=2, long=200)
 SCOPES, WORKERS, PATIENCE = 16, 2, 60
 THOUGHT = (2.0, 2.0)
 """How long a job lasts that is to be stopped before it writes: its clock runs on while its worker is stopped."""
-SCRIPT = Path(__file__).with_name("trail_worker.py")
+SCRIPT = Path(__file__).parents[1] / "support" / "trail_worker.py"
 DEFER = """select procrastinate_defer_jobs_v1(array_agg(row(
         'trail', 'trail', 0, 'trail:' || scope_id, null,
         jsonb_build_object('scope_id', scope_id, 'number', number), null

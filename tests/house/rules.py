@@ -14,7 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PACKAGE = Path("src") / "recollect"
-CODE = ("src", "bench", "integrations", "examples", "tests")
+CODE = ("src", "bench", "integrations", "examples", "tests", "tools")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 400, 600, 50
 METHODS, PARAMETERS = 15, 6
 INTEGRATION_LINES = 300

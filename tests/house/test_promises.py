@@ -23,7 +23,7 @@ def test_doubles(): ...
 
 def test_the_page_is_what_the_marks_say():
     page = promises.PAGE.read_text(encoding="utf-8")
-    assert page == promises.write_page(), "run `uv run python tests/promises.py`"
+    assert page == promises.write_page(), "run `uv run python tests/support/promises.py`"
 
 
 def test_every_promise_is_one_sentence_and_said_once():

@@ -1,0 +1,167 @@
+"""What a re-run leaves behind: entities that past facts need, and no trace of what is purged after it or beside it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from integration.knowledge.test_rerun import (
+    ANN,
+    BERGEN,
+    BOB,
+    NEW,
+    NOON,
+    OSLO,
+    TALK,
+    desk,
+    digest,
+    entity,
+    fact,
+    learn,
+    mind,
+    new,
+    old,
+    read,
+    running,
+    say,
+    texts_of,
+)
+from recollect.errors import ChatModelError
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import Rerun
+from recollect.models.memories import Role
+
+__all__ = ["mind", "new", "old", "running"]
+TABLES = (
+    "memories",
+    "beliefs",
+    "entities",
+    "mentions",
+    "segments",
+    "digests",
+    "evidence",
+    "messages",
+    "runs",
+    "ledger",
+    "topics",
+    "topic_links",
+    "related_topics",
+)
+
+
+def traces(owner, *words):
+    """Name the tables that still hold a word."""
+    return [
+        (table, word)
+        for table in TABLES
+        for word in words
+        if owner.execute(f"select 1 from {table} each where each::text ilike %s", [f"%{word}%"]).fetchone()
+    ]
+
+
+async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_goes(mind, running, old, new, owner):
+    old.answers["likes tea"] = digest(
+        "Old.",
+        [ANN, entity("Paris", "place", "the City of Light", description="A town."), entity("Rex", "other")],
+        [fact("Ann", "lives in", "Paris")],
+    )
+    await say(mind, TALK[0])
+    await learn(mind, owner)
+    moment = datetime.now(UTC)
+    [before] = (await mind.knowledge.entities("paris")).entities
+    await desk(running, new).run(Rerun(model=NEW))
+    found = {each.name: each for each in (await mind.knowledge.entities()).entities}
+    assert sorted(found) == ["Ann", "Oslo", "Paris"]
+    assert (found["Paris"].id, found["Paris"].aliases, found["Paris"].description) == (before.id, (), "")
+    [past] = (await mind.knowledge.facts(entity=before.id, as_of=moment)).facts
+    assert past.text == "Ann lives in Paris." and past.object == before.id
+    assert owner.execute("select count(*) from mentions where mentioned_at = '-infinity'").fetchone() == (0,)
+
+
+async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, owner):
+    old.answers["has a boat"] = digest("Old: Zorro.", [entity("Zorro"), ANN], [fact("Zorro", "knows", "Ann")])
+    new.answers["has a boat"] = digest("New: Zelda.", [entity("Zelda"), ANN], [fact("Zelda", "knows", "Ann")])
+    await say(mind, TALK[0])
+    other = await say(mind, TALK[1], conversation="d", begin=1)
+    await learn(mind, owner)
+    await desk(running, new).run(Rerun(model=NEW))
+    assert traces(owner, "Zorro") and traces(owner, "Zelda")
+    await other.purge()
+    await running.work(until_empty=True)
+    assert traces(owner, "Zorro", "Zelda", "has a boat") == []
+    assert await texts_of(mind) == ["Ann lives in Oslo."]
+
+
+async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(mind, running, new, owner):
+    new.answers["has a boat"] = digest("New: Zelda.", [entity("Zelda", "person", "Zee"), ANN], [])
+    [kept] = await mind.conversation("c").append([NewMessage(Role.USER, TALK[0], occurred_at=NOON)])
+    [gone, _] = await mind.conversation("d").append(
+        [
+            NewMessage(Role.USER, TALK[1], occurred_at=NOON + timedelta(minutes=1)),
+            NewMessage(Role.ASSISTANT, "Fine.", occurred_at=NOON + timedelta(minutes=2)),
+        ]
+    )
+    owner.execute("update conversations set segmented_number = last_number")
+    await desk(running, new).run(Rerun(model=NEW))
+    assert traces(owner, "Zelda")
+    await mind.forget([gone.id])
+    assert traces(owner, "Zelda", "Zee", "boat") == []
+    assert (await mind.get(kept.id)).state == "enriched"
+
+
+async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_by_it(mind, running, new, owner):
+    new.answers["likes tea"] = digest("New: Zelda.", [entity("Zelda", "person", "Zee"), OSLO], [])
+    new.answers["has a boat"] = digest("New.", [entity("Zee"), BERGEN], [fact("Zee", "visits", "Bergen")])
+    talk = mind.conversation("c")
+    [gone, *_] = await talk.append(
+        [
+            NewMessage(Role.USER, TALK[0], occurred_at=NOON),
+            NewMessage(Role.ASSISTANT, "Noted.", occurred_at=NOON),
+            NewMessage(Role.USER, TALK[1], occurred_at=NOON + timedelta(days=1)),
+        ]
+    )
+    owner.execute("update conversations set segmented_number = last_number")
+
+    def away():
+        if new.count() == 2:
+            raise ChatModelError("away")
+
+    new.before = away
+    await talk.append([NewMessage(Role.USER, "Bye has moved", occurred_at=NOON + timedelta(days=2))])
+    await talk.close_segment()
+    with pytest.raises(ChatModelError):
+        await desk(running, new).run(Rerun(model=NEW))
+    await mind.forget([gone.id])
+    assert traces(owner, "Zelda") == []
+    # What is left of the one that lost a message is still the run's, and not the usual model's.
+    states = owner.execute("select state, count(*) from segments group by 1 order by 1").fetchall()
+    assert states == [("closed", 1), ("cut", 2)]
+    new.before = lambda: None
+    new.answers |= {"has moved": digest("New: moved.", [ANN], []), "Noted.": digest("New: noted.")}
+    await desk(running, new).run(Rerun(model=NEW))
+    assert traces(owner, "Zelda") == []
+    assert await texts_of(mind) == ["Zee visits Bergen."] and "New: noted." in await read(mind)
+
+
+async def test_what_a_run_ended_is_open_again_when_the_end_is_forgotten(mind, running, new, owner):
+    await say(mind, TALK[0])
+    other = await say(mind, TALK[2], conversation="d", begin=2)
+    await desk(running, new).run(Rerun(model=NEW))
+    assert await texts_of(mind) == ["Ann lives in Bergen."]
+    await other.purge()
+    await running.work(until_empty=True)
+    assert await texts_of(mind) == ["Ann lives in Oslo."]
+    assert await read(mind) == ["New: Ann, Oslo."]
+
+
+async def test_what_the_caller_corrected_meanwhile_stays_corrected(mind, running, old, new, owner):
+    old.answers["likes tea"] = digest("Old.", [ANN, OSLO, BOB], [fact("Ann", "lives in", "Oslo")])
+    await say(mind, TALK[0])
+    await learn(mind, owner)
+    [home] = (await mind.knowledge.facts()).facts
+    await mind.knowledge.end(home.id, NOON + timedelta(days=1))
+    await desk(running, new).run(Rerun(model=NEW))
+    assert await texts_of(mind) == []
+    [known] = (await mind.knowledge.facts(at=NOON)).facts
+    assert known.id == home.id and known.span.invalid_at == NOON + timedelta(days=1)

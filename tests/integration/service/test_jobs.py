@@ -1,0 +1,336 @@
+"""Jobs: only the run that holds the lease writes, what failed is seen and tried again, and tenants see their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import psycopg
+import pytest
+from procrastinate.jobs import Status
+
+from conftest import http_client, new_key
+from recollect.client import Client
+from recollect.doors.http.app import create_app
+from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError, NotFoundError
+from recollect.jobs import progress
+from recollect.jobs.worker import MOST_ATTEMPTS, build_app
+from recollect.llm.fake import FakeEmbedder
+from recollect.models.memories import MemoryState
+from recollect.models.service import JobState, Right
+from recollect.settings import Settings
+from recollect.store.service import jobs
+from recollect.store.service.jobs import Lease, claim_effect, forget_effects, hold_lease
+from recollect.wiring import connected
+from serving import serving
+from waiting import PATIENCE_SECONDS, until
+
+
+@pytest.fixture
+async def database(recollect):
+    return recollect.parts.database
+
+
+async def put_off(recollect, owner, tenant="default", agent="ada", task="embed", status="todo"):
+    """Make a scope and a job of it that stands somewhere; return the scope and the job."""
+    mind = await recollect.mind(agent, tenant=tenant)
+    await mind.remember("Ann waters the plants")
+    tenant_id = mind.access.scope.tenant_id
+    scope_id = owner.execute(
+        "select id from scopes where tenant_id = %s and agent = %s", [tenant_id, agent]
+    ).fetchone()[0]
+    async with recollect.parts.database.transaction(tenant_id) as connection:
+        await jobs.defer(connection, task, f"{task}:{scope_id}", {"scope_id": scope_id})
+    job_id = owner.execute("select max(id) from procrastinate_jobs").fetchone()[0]
+    if status != "todo":
+        owner.execute("update procrastinate_jobs set status = 'doing' where id = %s", [job_id])
+    if status == "failed":
+        owner.execute("select procrastinate_finish_job_v1(%s, 'failed', false)", [job_id])
+        await jobs.note_failure(recollect.parts.database, job_id, "It would not.")
+    return scope_id, job_id
+
+
+async def write(database, lease, scope_id, key):
+    async with database.transaction(scope_id >> 40) as connection:
+        return await claim_effect(connection, lease, scope_id, key)
+
+
+@pytest.mark.promise("The effect of a job is written once, by whoever holds its lease")
+async def test_an_effect_is_claimed_once_and_by_whoever_holds_the_lease(recollect, database, owner):
+    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    first, second = Lease(job_id, 0), Lease(job_id, 1)
+    assert await write(database, first, scope_id, "a") is True
+    assert await write(database, first, scope_id, "a") is False
+    owner.execute("select procrastinate_retry_job_v2(%s, now(), null, null, null)", [job_id])
+    with pytest.raises(LeaseLostError):
+        await write(database, first, scope_id, "b")
+    with pytest.raises(LeaseLostError):
+        await write(database, second, scope_id, "b")  # nobody has taken it up yet
+    owner.execute("update procrastinate_jobs set status = 'doing' where id = %s", [job_id])
+    with pytest.raises(LeaseLostError):
+        await write(database, first, scope_id, "b")
+    assert await write(database, second, scope_id, "a") is False
+    assert await write(database, second, scope_id, "b") is True
+
+
+async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database, owner):
+    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    with pytest.raises(RuntimeError):
+        async with database.transaction(scope_id >> 40) as connection:
+            assert await claim_effect(connection, Lease(job_id, 0), scope_id, "a")
+            raise RuntimeError
+    assert await write(database, Lease(job_id, 0), scope_id, "a") is True
+
+
+@pytest.mark.promise("Nobody takes a job over while its effect is being written")
+async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recollect, database, owner):
+    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    async with database.transaction(scope_id >> 40) as connection:
+        await hold_lease(connection, Lease(job_id, 0))
+        owner.execute("set lock_timeout = '200ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            owner.execute("select procrastinate_retry_job_v2(%s, now(), null, null, null)", [job_id])
+
+
+async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, database, owner):
+    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    await write(database, Lease(job_id, 0), scope_id, "a")
+    foreign, _ = await put_off(recollect, owner, tenant="other")
+    count = "select count(*) as notes from job_effects"
+    async with database.reading(foreign >> 40) as connection:
+        seen = await connection.execute(count)
+    assert (await seen.fetchone())["notes"] == 0
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with database.transaction(foreign >> 40) as connection:
+            await claim_effect(connection, Lease(job_id, 0), scope_id, "b")
+    async with database.transaction(None) as connection:
+        await connection.execute("delete from procrastinate_jobs where id = %s", [job_id])
+    await forget_effects(database, foreign >> 40)
+    assert owner.execute(count).fetchone() == (1,)
+    await forget_effects(database, scope_id >> 40)
+    assert owner.execute(count).fetchone() == (0,)
+
+
+@pytest.mark.promise("A run that lost its job can neither end it nor put it back")
+async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedder, owner):
+    _, job_id = await put_off(recollect, owner)
+    state = "select status, attempts from procrastinate_jobs where id = %s"
+    app = build_app(recollect.addresses.service, database, embedder, 64)
+    async with app.open_async():
+        worker = await app.job_manager.register_worker()
+        late = await app.job_manager.fetch_job(["embed"], worker)
+        await app.job_manager.retry_job(late)
+        owner.execute("update procrastinate_jobs set scheduled_at = null")
+        current = await app.job_manager.fetch_job(["embed"], worker)
+        assert (late.id, late.attempts, current.id, current.attempts) == (job_id, 0, job_id, 1)
+        await app.job_manager.retry_job(late)
+        await app.job_manager.finish_job(late, Status.FAILED, delete_job=False)
+        assert owner.execute(state, [job_id]).fetchone() == ("doing", 1)
+        await app.job_manager.finish_job(current, Status.SUCCEEDED, delete_job=False)
+        assert owner.execute(state, [job_id]).fetchone() == ("succeeded", 2)
+
+
+async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
+    owner.execute("delete from procrastinate_jobs")
+    _, waiting = await put_off(recollect, owner, agent="ada")
+    _, running = await put_off(recollect, owner, agent="bob", status="doing")
+    _, failed = await put_off(recollect, owner, agent="cid", status="failed")
+    await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
+    caller = await recollect.operator.act_for("default")
+    page = await recollect.jobs.page(caller)
+    assert [(job.id, job.agent, job.state) for job in page.jobs] == [
+        (failed, "cid", JobState.FAILED),
+        (running, "bob", JobState.RUNNING),
+        (waiting, "ada", JobState.WAITING),
+    ]
+    assert [job.reason for job in page.jobs] == ["It would not.", "", ""]
+    assert [job.lag_seconds is None for job in page.jobs] == [True, True, False]
+    assert 0 <= page.jobs[2].lag_seconds < 60
+    first = await recollect.jobs.page(caller, limit=2)
+    assert (len(first.jobs), first.next_cursor) == (2, running)
+    rest = await recollect.jobs.page(caller, cursor=first.next_cursor, limit=2)
+    assert ([job.id for job in rest.jobs], rest.next_cursor) == ([waiting], None)
+    assert [job.id for job in (await recollect.jobs.page(caller, JobState.FAILED)).jobs] == [failed]
+    assert (await recollect.jobs.page(caller, task="settle")).jobs == ()
+    with pytest.raises(InvalidInputError):
+        await recollect.jobs.page(caller, JobState.SUCCEEDED)
+
+
+@pytest.mark.promise("No tenant sees or retries a job of another")
+async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
+    _, foreign = await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
+    _, nobodys = await put_off(recollect, owner, agent="ada", status="failed")
+    owner.execute("""update procrastinate_jobs set args = '{"space_id": 1}' where id = %s""", [nobodys])
+    caller = await recollect.operator.act_for("default")
+    assert foreign not in [job.id for job in (await recollect.jobs.page(caller)).jobs]
+    _, secret = await new_key(recollect)
+    async with http_client(recollect, secret) as http:
+        for job_id in (foreign, nobodys, 2**62):
+            for answer in (await http.get(f"/v1/jobs/{job_id}"), await http.post(f"/v1/jobs/{job_id}/retry")):
+                assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert [job["agent"] for job in (await http.get("/v1/jobs")).json()["jobs"] if job["agent"] == "eve"] == []
+    assert await jobs.retry_failed(recollect.parts.database, caller.tenant_id, jobs.Wanted()) == []
+    states = owner.execute("select status from procrastinate_jobs where id = any (%s)", [[foreign, nobodys]]).fetchall()
+    assert states == [("failed",), ("failed",)]
+
+
+async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embedder, owner):
+    owner.execute("delete from procrastinate_jobs")
+    _, job_id = await put_off(recollect, owner, status="failed")
+    _, reader = await new_key(recollect, rights=(Right.READ, Right.WRITE))
+    _, writer = await new_key(recollect, rights=(Right.WRITE,))
+    async with http_client(recollect, reader) as http:
+        assert (await http.post(f"/v1/jobs/{job_id}/retry")).status_code == 403
+        assert (await http.get(f"/v1/jobs/{job_id}")).json()["state"] == "failed"
+    async with http_client(recollect, writer) as http:
+        assert (await http.get("/v1/jobs")).status_code == 403
+    _, secret = await new_key(recollect)
+    async with serving(create_app(recollect=recollect)) as url, Client(url, secret) as client:
+        [job] = (await client.jobs(JobState.FAILED, task="embed")).jobs
+        assert (job.id, job.agent, job.attempts) == (job_id, "ada", 1)
+        assert (await client.retry_job(job_id)).state is JobState.WAITING
+        assert (await client.retry_job(job_id)).attempts == 2  # it waits: asking again changes nothing
+        assert (await client.jobs(JobState.FAILED)).jobs == ()
+        with pytest.raises(NotFoundError):
+            await client.retry_job(job_id + 1000)
+    await recollect.work(until_empty=True)
+    caller = await recollect.operator.act_for("default")
+    assert (await recollect.jobs.read(caller, job_id)).state is JobState.SUCCEEDED
+
+
+async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
+    owner.execute("delete from procrastinate_jobs")
+    _, ada = await put_off(recollect, owner, agent="ada", status="failed")
+    _, bob = await put_off(recollect, owner, agent="bob", task="settle", status="failed")
+    _, eve = await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
+    with pytest.raises(NotFoundError):
+        await recollect.jobs.retry_all(tenant="nobody")
+    assert (await recollect.jobs.show(eve)).agent == "eve"
+    assert await recollect.jobs.retry_all(tenant="other") == [eve]
+    assert await recollect.jobs.retry_all(job_id=bob) == [bob]
+    assert await recollect.jobs.retry_all(task="settle") == []
+    assert await recollect.jobs.retry_all() == [ada]
+    with pytest.raises(NotFoundError):
+        await recollect.jobs.show(eve + 1000)
+
+
+@pytest.mark.promise("A job that outlives its workers is set aside, and says why")
+async def test_a_job_that_outlived_its_workers_is_quarantined_with_the_reason(recollect, database, embedder, owner):
+    owner.execute("delete from procrastinate_jobs")
+    _, job_id = await put_off(recollect, owner, status="doing")
+    owner.execute("update procrastinate_jobs set attempts = %s", [MOST_ATTEMPTS])
+    app = build_app(recollect.addresses.service, database, embedder, 64)
+    async with app.open_async():
+        await app.tasks["resume_stalled"](None, 0)
+    job = await recollect.jobs.show(job_id)
+    assert (job.state, job.reason) == (JobState.FAILED, "Its workers died, one after the other.")
+
+
+async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, embedder, database, owner, monkeypatch):
+    owner.execute("delete from procrastinate_jobs")
+    monkeypatch.setattr(progress, "SECONDS", 0.05)
+    _, job_id = await put_off(recollect, owner, status="doing")
+
+    async def three():
+        return 3
+
+    async with progress.telling(database, Lease(job_id, 0), three) as counter:
+        counter.reach(1)
+        counter.add(1)
+    assert owner.execute("select count(*) from job_progress").fetchone() == (0,)
+    async with progress.telling(database, Lease(job_id, 0), three) as counter:
+        counter.reach(4)
+        await until(lambda: owner.execute("select done from job_progress").fetchone() == (4,))
+        job = await recollect.jobs.show(job_id)
+        assert (job.done, job.total) == (4, 7)
+        [backlog] = await recollect.unfinished_jobs()
+        assert (backlog.state, backlog.done, backlog.total) == ("running", 4, 7)
+        counter.add(3)
+    assert (await recollect.jobs.show(job_id)).done == 7
+    await jobs.note_progress(database, Lease(job_id, 9), 1, None)
+    assert (await recollect.jobs.show(job_id)).done == 7
+
+
+async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch):
+    owner.execute("delete from procrastinate_jobs")
+    monkeypatch.setattr(progress, "SECONDS", 0.05)
+    embedder, gate = FakeEmbedder(), asyncio.Event()
+    embed = embedder.embed
+
+    async def pause_at_the_third(texts):
+        if "2 plants" in texts[0]:
+            await gate.wait()
+        return await embed(texts)
+
+    monkeypatch.setattr(embedder, "embed", pause_at_the_third)
+    async with connected(Settings(embedder="fake", embedder_batch=1), addresses, embedder) as recollect:
+        mind = await recollect.mind("ada")
+        # More than one batch: the vectors are left to a job.
+        await mind.remember([f"Ann waters {number} plants" for number in range(6)])
+        working = asyncio.create_task(recollect.work(until_empty=True))
+        await until(lambda: owner.execute("select done from job_progress").fetchone() == (2,))
+        caller = await recollect.operator.act_for("default")
+        # What comes by the clock may stand beside it, and have seen that something waits for a vector.
+        [job] = [job for job in (await recollect.jobs.page(caller)).jobs if job.state is JobState.RUNNING]
+        assert (job.done, job.total) == (2, 6)
+        gate.set()
+        await working
+        assert (await recollect.jobs.show(job.id)).done == 6
+
+
+async def test_the_rights_of_a_caller_are_checked_without_a_door_too(recollect, owner):
+    caller = replace(await recollect.operator.act_for("default"), rights=frozenset({Right.READ}))
+    with pytest.raises(ForbiddenError):
+        await recollect.jobs.retry(caller, 1)
+
+
+async def test_a_memory_says_how_far_it_has_come(addresses, owner):
+    owner.execute("delete from procrastinate_jobs")
+    embedder = FakeEmbedder()
+    async with connected(Settings(embedder="fake"), addresses, embedder) as recollect:
+        mind = await recollect.mind("ada")
+        embedder.fail()
+        [receipt] = await mind.remember("Ann waters the plants")
+        embedder.recover()
+        assert (await mind.get(receipt.id)).state is MemoryState.STORED
+        owner.execute("update procrastinate_jobs set status = 'failed' where task_name = 'embed'")
+        assert (await mind.get(receipt.id)).state is MemoryState.FAILED
+        assert len(await recollect.jobs.retry_all()) == 1
+        assert (await mind.get(receipt.id)).state is MemoryState.STORED
+        await recollect.work(until_empty=True)
+        assert (await mind.get(receipt.id)).state is MemoryState.EMBEDDED
+        [hit] = (await mind.recall("plants")).hits
+        assert hit.memory.state is None
+        _, secret = await new_key(recollect)
+        async with http_client(recollect, secret) as http:
+            answer = await http.get(f"/v1/memories/{receipt.id}", params={"agent": "ada"})
+            assert answer.json()["state"] == "embedded"
+
+
+async def test_a_job_ends_although_its_progress_misses_a_cancellation(recollect, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS", 0.001)
+    asked = asyncio.Event()
+
+    async def deaf():
+        asked.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(10 * PATIENCE_SECONDS)
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with progress.telling(recollect.parts.database, Lease(1, 0), deaf) as counter:
+            counter.add(1)
+            await asked.wait()
+
+
+async def test_work_ends_before_a_job_that_waits_behind_one_put_off(recollect, owner):
+    _, first = await put_off(recollect, owner)
+    owner.execute("update procrastinate_jobs set scheduled_at = now() + '1 hour' where id = %s", [first])
+    owner.execute(
+        "insert into procrastinate_jobs (queue_name, task_name, lock, args) "
+        "select queue_name, task_name, lock, args from procrastinate_jobs where id = %s", [first]
+    )  # fmt: skip
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await recollect.work(until_empty=True)
+    waiting = owner.execute("select count(*) from procrastinate_jobs where status = 'todo' and lock like 'embed%'")
+    assert waiting.fetchone() == (2,)
