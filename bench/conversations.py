@@ -35,7 +35,7 @@ from rich.table import Table
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from recollect import Mind, Recollect, Settings
 from recollect.core.conversations.messages import count_tokens
-from recollect.core.conversations.threads import MOST_FETCHED, Node, walk
+from recollect.core.conversations.threads import MOST_FETCHED, ThreadNode, walk
 from recollect.doors.http.app import create_app
 from recollect.llm.tokens.count import Tokenizer, load_tokenizers
 from recollect.models.conversations import NewMessage, Window
@@ -45,7 +45,7 @@ from recollect.store.conversations.conversations import QUERIES
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from proxy import Proxy
 
 BUDGET = 4_000
@@ -182,7 +182,9 @@ async def read_naively(mind: Mind, talk: Talk, tokenizer: Tokenizer, leaf: UUID 
     async with mind.access.parts.database.reading(mind.access.scope.tenant_id) as connection:
         found = await connection.execute(NEWEST, (talk.scope_id, talk.name, MOST_FETCHED))
     rows = {str(row["id"]): row for row in await found.fetchall()}
-    nodes = [Node(identity, str(row["parent_id"]) if row["parent_id"] else None) for identity, row in rows.items()]
+    nodes = [
+        ThreadNode(identity, str(row["parent_id"]) if row["parent_id"] else None) for identity, row in rows.items()
+    ]
     if leaf is not None and str(leaf) not in rows:
         return []
     kept, spent = list[UUID](), 0

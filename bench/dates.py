@@ -21,7 +21,7 @@ from datasets import DATA, Conversation, load
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import rate_moment
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from date_phrases import NOW, ZONES, Spans, find, read_phrases
 
 OUT = Path(__file__).parent / "out" / "dates.json"

@@ -38,7 +38,7 @@ from rich.table import Table
 from datasets import DATA, FILES, load
 from ground import OUT, open_folder
 from recollect import Recollect, Settings
-from recollect.core.knowledge.segments import USUAL, Rules, segment, to_turn
+from recollect.core.knowledge.segments import USUAL, SegmentRules, segment, to_turn
 from recollect.core.text.phrases import find_keywords
 from recollect.core.text.terms import script_of
 from recollect.llm.build import build_embedder, has_minilm
@@ -54,8 +54,8 @@ from recollect.store.knowledge import segments
 from recollect.store.service import scopes
 from recollect.wiring import connected, prepare
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-from acceptance import zereker_script
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+import zereker_script
 
 console = Console()
 ZEREKER = DATA.parents[1] / "data" / "zereker_memory" / "test_data_complete.json"
@@ -229,7 +229,7 @@ def is_read(recollect: Recollect, text: str) -> bool:
 
 def cut(turns: list[Turn], threshold: float) -> dict[str, float]:
     """Cut turns by the usual rules but for the threshold."""
-    rules: Rules = replace(USUAL, threshold=threshold)
+    rules: SegmentRules = replace(USUAL, threshold=threshold)
     closed, running = segment(turns, rules)
     sizes = [len(each.turns) for each in closed] + ([len(running.turns)] if running.turns else [])
     by_topic = sum(1 for each in closed if each.ending is Ending.TOPIC)

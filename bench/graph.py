@@ -26,7 +26,7 @@ from recollect.models.knowledge import GraphFormat
 from recollect.models.recall import Times
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.knowledge import graph
-from recollect.store.knowledge.graph import Bounds
+from recollect.store.knowledge.graph import WalkLimits
 
 console = Console()
 HUBS, BEAM, FAN, CHUNK = (0, 1, 2, 10, 50), 100, 10, 5_000
@@ -125,7 +125,7 @@ async def measure_walk(recollect: Recollect, hops: int, rounds: int) -> dict[str
     """Compare a walk from the hubs with the bare one."""
     mind = await recollect.mind("hub")
     starts = [UUID(int=hub + 1) for hub in HUBS]
-    bounds = Bounds(hops, BEAM, Times())
+    bounds = WalkLimits(hops, BEAM, Times())
     found: list[int] = []
     async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as bare:
 

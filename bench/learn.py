@@ -27,7 +27,7 @@ from quality import open_embedder
 from recollect.core.recall.fusion import rate
 from recollect.core.recall.weights import LEARNED
 from recollect.llm.embedder import Embedder
-from recollect.models.recall import Lineup, Script
+from recollect.models.recall import RankingInput, Script
 from recollect.store.recall import kept_recalls
 from stored import serving, store
 
@@ -70,14 +70,14 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
                 )
                 if kept:
                     gold = {each for each, turn in stored.turns.items() if turn in question.gold}
-                    lessons.append(to_lesson(kept.lineup, gold))
+                    lessons.append(to_lesson(kept.inputs, gold))
                 bar.advance(task)
             number += 1
     bar.remove_task(task)
     return [lesson for lesson in lessons if len(lesson.evidence)]
 
 
-def to_lesson(lineup: Lineup, gold: set[UUID]) -> Lesson:
+def to_lesson(lineup: RankingInput, gold: set[UUID]) -> Lesson:
     """Lay out what channels and preferences say."""
     rated = rate(replace(lineup, weights={**lineup.weights, **dict.fromkeys(lineup.candidates, 1.0)}))
     features = np.zeros((len(rated.ids), len(NAMES)))

@@ -27,7 +27,7 @@ from recollect import Mind
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.store.conversations import lifecycle
-from recollect.store.conversations.lifecycle import Change
+from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.embedded.cluster import Cluster
 
 console = Console()
@@ -82,7 +82,7 @@ async def live(mind: Mind, state: ConversationState) -> dict[str, float]:
     done = asyncio.Event()
     writing = asyncio.create_task(chatter(mind, waits, done))
     database, began = mind.access.parts.database, time.perf_counter()
-    scope_id = await lifecycle.change(database, mind.access.scope, "long", Change(state, "bench"))
+    scope_id = await lifecycle.change(database, mind.access.scope, "long", StateChange(state, "bench"))
     changed = time.perf_counter()
     steps: list[float] = []
     while True:

@@ -9,8 +9,8 @@ class RecollectError(Exception):
     """The root: catch this to catch them all."""
 
     code = "error"
-    away = False
-    """True when something is away that may come back by itself: whoever can wait, waits."""
+    unavailable = False
+    """True when something is unavailable that may come back by itself: whoever can wait, waits."""
 
 
 class InvalidInputError(RecollectError):
@@ -47,7 +47,7 @@ class UnavailableError(RecollectError):
     """The database or a deadline stood in the way; try again later."""
 
     code = "unavailable"
-    away = True
+    unavailable = True
 
 
 class OverdueError(UnavailableError):
@@ -58,7 +58,7 @@ class LeaseLostError(RecollectError):
     """A job was taken over by another worker; what this one would have written is left to that one."""
 
     code = "lease_lost"
-    away = True
+    unavailable = True
 
 
 class EmbedderError(RecollectError):
@@ -70,7 +70,7 @@ class EmbedderError(RecollectError):
         super().__init__(message)
         self.lasting = lasting
         """True when trying again cannot help: a wrong model name, a refused key, wrong dimensions."""
-        self.away = not lasting
+        self.unavailable = not lasting
 
 
 class ChatModelError(RecollectError):
@@ -84,14 +84,14 @@ class ChatModelError(RecollectError):
         """True when trying again cannot help: a wrong model name, a refused key."""
         self.answered = answered
         """True when the model was there and said something that is of no use: it may do better, or never."""
-        self.away = not (lasting or answered)
+        self.unavailable = not (lasting or answered)
 
 
 class BudgetError(RecollectError):
     """A tenant's tokens of the day are used up; its enrichment waits, and nothing else does."""
 
     code = "budget"
-    away = True
+    unavailable = True
 
     def __init__(self, message: str, until: datetime) -> None:
         super().__init__(message)
@@ -108,4 +108,4 @@ class SetupError(RecollectError):
 class SchemaError(SetupError):
     """The schema of the database does not fit this program; somebody must migrate it or update the program."""
 
-    away = True  # Jobs wait for that, and are not given up. A caller is not told to try again.
+    unavailable = True  # Jobs wait for that, and are not given up. A caller is not told to try again.

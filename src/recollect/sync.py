@@ -19,7 +19,7 @@ from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
 from recollect.client.recalls import RemoteRecalls
 from recollect.client.topics import RemoteTopics
-from recollect.client.transport import BlockingLine
+from recollect.client.transport import BlockingTransport
 from recollect.loading import load
 from recollect.models.knowledge import GraphFormat
 from recollect.models.memories import Receipt
@@ -82,7 +82,7 @@ class Verbs(Protocol):
         ...
 
 
-class Opened(Protocol):
+class GivesMinds(Protocol):
     """Whatever gives minds."""
 
     @property
@@ -111,7 +111,7 @@ class Portal(Protocol):
 
 
 class NoLoop:
-    """A portal to nowhere else: what never waits on an event loop is done after one step, in the caller's thread."""
+    """Runs a coroutine that never suspends, in the caller's thread."""
 
     def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
         """Take the one step."""
@@ -316,7 +316,7 @@ class BlockingMind(Blocking):
 class BlockingRecollect:
     """A Recollect, or a client of one, that gives blocking minds."""
 
-    inner: Opened
+    inner: GivesMinds
     portal: Portal
 
     def mind(self, agent: str, user: str = "") -> BlockingMind:
@@ -351,7 +351,7 @@ class BlockingClient(BlockingRecollect):
 
 def connect(url: str, key: str, *, timeout_seconds: float = 15.0) -> BlockingClient:
     """Connect to a server without an event loop or a thread: under gevent, in threads, inside a running loop too."""
-    return BlockingClient(Client(url, key, timeout_seconds=timeout_seconds, line=BlockingLine), NoLoop())
+    return BlockingClient(Client(url, key, timeout_seconds=timeout_seconds, line=BlockingTransport), NoLoop())
 
 
 @contextmanager
@@ -362,7 +362,7 @@ def open(settings: Settings | None = None) -> Iterator[BlockingRecollect]:  # no
 
 
 @contextmanager
-def using(opening: AbstractAsyncContextManager[Opened]) -> Iterator[BlockingRecollect]:
+def using(opening: AbstractAsyncContextManager[GivesMinds]) -> Iterator[BlockingRecollect]:
     """Use anything that gives minds, such as a `Client`, from code without an event loop."""
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as opened:
         yield BlockingRecollect(opened, portal)

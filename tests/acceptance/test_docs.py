@@ -22,7 +22,7 @@ from folders import find_memory, open_folder
 from programs import plain_environment
 from recollect import errors, sync
 from recollect.client import Client
-from recollect.doors.cli.jsonl import Line
+from recollect.doors.cli.jsonl import ExportLine
 from recollect.doors.cli.main import HELP, load_command
 from recollect.doors.http.app import create_app
 from recollect.doors.http.bodies.conversations import AppendBody, AppendedMessages, ContextBody, HistoryBody
@@ -286,7 +286,9 @@ def shown(default: object) -> str | None:
 
 
 def test_import_page_shows_lines_that_are_accepted():
-    lines = [Line.model_validate_json(line) for line in blocks("docs/howto/import-export.md", "json")[0].splitlines()]
+    lines = [
+        ExportLine.model_validate_json(line) for line in blocks("docs/howto/import-export.md", "json")[0].splitlines()
+    ]
     assert lines[1].evidence == [lines[0].id]
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from garbage import Garbage, draw
 from recollect.core.knowledge import digests
-from recollect.core.knowledge.digests import salvage
-from recollect.core.knowledge.entities import Candidate, Doubt, Way, choose, read_matches
+from recollect.core.knowledge.digests import parse_digest
+from recollect.core.knowledge.entities import Doubt, EntityCandidate, Way, choose, read_matches
 from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
-from recollect.llm.chat import Said, Usage
+from recollect.llm.chat import ModelAnswer, Usage
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Entity, EntityType, Mention, NewFact
@@ -42,7 +42,7 @@ def test_what_is_salvaged_is_within_bounds_and_loses_nothing_true(figure):
     planted = 0
     for number in range(READ.now):
         garbage = draw(number, FOREIGN)
-        salvaged = salvage(garbage.text, SHOWN)
+        salvaged = parse_digest(garbage.text, SHOWN)
         check_bounds(salvaged)
         if garbage.planted:
             planted += 1
@@ -82,7 +82,7 @@ def check_bounds(salvaged):
 def check_resolution(garbage, salvaged):
     matched = read_matches(garbage.text, DOUBTS, KNOWN)
     assert all(entity in DOUBTS[number].candidates for number, entity in matched.items())
-    candidates = [Candidate(0, entity, way) for entity in KNOWN for way in Way]
+    candidates = [EntityCandidate(0, entity, way) for entity in KNOWN for way in Way]
     for mention in salvaged.mentions:
         chosen = choose(mention, candidates, candidates)
         assert chosen is None or isinstance(chosen, Doubt) or chosen in KNOWN
@@ -127,7 +127,7 @@ def garble(prompt, shape, foreign):
     if shape == "AnyMatches" and len(prompt) % 2:
         garbage = Garbage('{"matches": [{"name": 1, "known": 1}, {"name": 2, "known": 99}, {"name": 1, "known": -1}]}')
     # Counted: to estimate what a megabyte costs takes longer than everything else.
-    return Said(garbage.text, garbage.whole, Usage(1_000, 1_000))
+    return ModelAnswer(garbage.text, garbage.whole, Usage(1_000, 1_000))
 
 
 async def feed(running, owner, numbers, foreign):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from embedding_server import DIMENSIONS, MODEL, serving
-from recollect.llm.openai.embedder import Endpoint, OpenAIEmbedder
+from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.models.memories import MemoryState
 from recollect.settings import Settings
 from recollect.wiring import connected, prepare
@@ -24,7 +24,9 @@ BEFORE = 50
 async def test_writes_survive_the_death_of_the_embedder(addresses, owner):
     owner.execute("select switch_embedding_space(create_embedding_space(%s, %s, 'half'))", [MODEL, DIMENSIONS])
     with serving() as server:
-        embedder = OpenAIEmbedder(Endpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, patience_seconds=0.2))
+        embedder = OpenAIEmbedder(
+            EmbedderEndpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, patience_seconds=0.2)
+        )
         await prepare(addresses, embedder)
         settings = Settings(embedder="none", embed_wait_seconds=0.5, embedder_batch=32)
         async with connected(settings, addresses, embedder) as recollect:

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,7 @@ from pathlib import Path
 PACKAGE = Path("src") / "recollect"
 CODE = ("src", "bench", "integrations", "examples", "tests", "tools")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 400, 600, 50
+FEWEST_LINES, MOST_FILES = 40, 15
 METHODS, PARAMETERS = 15, 6
 INTEGRATION_LINES = 300
 FOREIGN = {"__pycache__", ".venv", "node_modules"}
@@ -38,6 +40,12 @@ LOADED = {
 """All that is imported late, and why."""
 LOADERS = {f"{PACKAGE}/{path}" for path in ("__init__.py", "models/__init__.py", "doors/cli/main.py")}
 """Who loads what a variable names: the public names of a package, and the rooms of the command line."""
+SMALL = {
+    "doors/mcp/command.py": "loaded for the help of the command line, without the protocol",
+    "loading.py": "below all others",
+    "mind/items.py": "a room of the facade",
+}
+"""Files that are shorter than others may be, and why."""
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}
 
@@ -169,6 +177,28 @@ def check_loads(root: Path) -> list[str]:
     return found + [f"nobody loads {name}" for name in sorted(LOADED.keys() - {name for _, name in loads})]
 
 
+def check_class_names(root: Path) -> list[str]:
+    """A class name stands for one thing in the whole tree."""
+    places: dict[str, list[str]] = {}
+    for path in _files(root, "src"):
+        for name in _learn(path).classes:
+            places.setdefault(name, []).append(_name(root, path))
+    return [f"{name}: {' and '.join(found)}" for name, found in sorted(places.items()) if len(found) > 1]
+
+
+def check_folders(root: Path) -> list[str]:
+    """A folder is not crowded, and a file is more than a scrap."""
+    modules = list(_files(root, "src"))
+    crowds = Counter(path.parent for path in modules)
+    found = [f"{_name(root, path)}: {count} files" for path, count in crowds.items() if count > MOST_FILES]
+    for path in modules:
+        lines, place = len(_read(path).splitlines()), path.relative_to(root / PACKAGE).as_posix()
+        plugin = path.stem == "__init__" or place.startswith("channels/")
+        if lines < FEWEST_LINES and not plugin and place not in SMALL:
+            found.append(f"{_name(root, path)}: {lines} lines, at least {FEWEST_LINES}; merge it with another")
+    return found
+
+
 def check_channels(root: Path) -> list[str]:
     """Every channel is a module and its query."""
     folder = root / PACKAGE / "channels"
@@ -243,6 +273,7 @@ def check_reference(root: Path) -> list[str]:
 
 CODE_RULES: tuple[Rule, ...] = (
     *(check_sizes, check_docstrings, check_words, check_rooms, check_cycles, check_loads),
+    *(check_class_names, check_folders),
     *(check_sql, check_channels, check_purity, check_integrations),
 )
 DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings, check_reference)
@@ -269,6 +300,7 @@ class Learned:
     """Modules of Recollect, and what is imported from them."""
     loaded: list[str] = field(default_factory=list)
     """What is imported late; empty where no constant says it."""
+    classes: list[str] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
 
     def take(self, node: ast.AST) -> None:
@@ -278,6 +310,7 @@ class Learned:
         self.imported += _imported(node)
         self.named += _named(node)
         self.loaded += _loaded(node)
+        self.classes += [node.name] if isinstance(node, ast.ClassDef) else []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node) > PARAMETERS:
             self.crowds.append(f"{node.lineno} {node.name} takes {_parameters(node)} parameters")
         if name := _defined(node):

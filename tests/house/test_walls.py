@@ -21,7 +21,11 @@ DOORS = "A door parses, calls the mind and prints"
 CHANNELS = "Channels do not know each other"
 SDK = "The SDK knows values, errors and rules alone"
 
-CONTRACTS = (WAYS, PURE, DRIVER, DOORS, CHANNELS, SDK)
+ROOMS = "Rooms have one order on every floor"
+NOUNS = "The nouns know each other in the order of the rooms"
+FACADE = "The facade is made of one module per room"
+
+CONTRACTS = (WAYS, PURE, DRIVER, DOORS, CHANNELS, SDK, ROOMS, NOUNS, FACADE)
 
 # Where and what is planted, the contract that it breaks, and what is said of it. Each stands in a module of its own.
 IMPORTS = {
@@ -60,6 +64,10 @@ IMPORTS = {
         *("client/planted_store.py", "from recollect.store.database import pool", SDK),
         "client.planted_store -> recollect.store.database.pool",
     ),
+    "a room knows a later one": (
+        *("core/memories/planted_room.py", "from recollect.core.knowledge import facts", ROOMS),
+        "core.memories.planted_room -> recollect.core.knowledge.facts",
+    ),
     "a new room": ("utils/__init__.py", "", WAYS, "not listed as layers:\n\n- recollect.utils"),
 }
 
@@ -90,6 +98,8 @@ LINES = {
         rules.check_loads,
     ),
     "a late import of anything": ("core/planted.py", LOAD + "x = load(name)", rules.check_loads),
+    "a class name twice": ("core/planted.py", "class Cue: ...", rules.check_class_names),
+    "a scrap of a file": ("core/planted.py", "SIZE = 1", rules.check_folders),
     "a clock in core": ("core/planted.py", "stamp = datetime.now(UTC)", rules.check_purity),
     "a dice in core": ("core/planted.py", "roll = np.random.rand()", rules.check_purity),
 }
@@ -164,6 +174,13 @@ def test_a_broken_rule_is_found(copy, place, text, rule):
     before = rule(copy)
     plant(copy, place, text)
     assert set(rule(copy)) - set(before)
+
+
+def test_a_crowded_folder_is_found(copy):
+    for number in range(12):
+        plant(copy, f"core/topics/planted_{number}.py", "\n" * 40)
+    plant(copy, "core/topics/planted_more.py", "\n" * 40)
+    assert rules.check_folders(copy) == ["src/recollect/core/topics: 16 files"]
 
 
 @pytest.mark.parametrize("hidden", ["def late():\n    ", "if TYPE_CHECKING:\n    "])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from recollect.core.knowledge.digests import AnyDigest
-from recollect.core.knowledge.entities import AnyMatches
+from recollect.core.knowledge.entities import AnyNameMatches
 
 
 def entity(name, kind="person", *aliases, description=""):
@@ -33,7 +33,7 @@ class Script:
 
     def __call__(self, prompt, answer):
         self.asked.append((answer, prompt))
-        if answer is AnyMatches:
+        if answer is AnyNameMatches:
             return self.matches if isinstance(self.matches, str) else json.dumps(self.matches)
         assert answer is AnyDigest
         return self.digests.pop(0)

@@ -10,7 +10,7 @@ from functools import partial
 from procrastinate import JobContext
 
 from recollect.jobs.lease import lease_of
-from recollect.jobs.worker import Duties, Patience, Pulse, build_app, run_worker
+from recollect.jobs.worker import Duties, Pulse, RetryPolicy, build_app, run_worker
 from recollect.llm.fake import FakeEmbedder
 from recollect.store.database.pool import Database
 from recollect.store.service.jobs import claim_effect
@@ -43,7 +43,7 @@ async def work(dsn, fenced, pauses):
         async def trail(context: JobContext, scope_id: int, number: int) -> None:
             await task(context, scope_id, number)
 
-        app.task(name="trail", queue="trail", retry=Patience(), pass_context=True)(trail)
+        app.task(name="trail", queue="trail", retry=RetryPolicy(), pass_context=True)(trail)
         if not fenced:
             app.job_manager.__class__ = app.job_manager.__class__.__base__
         return app

@@ -8,7 +8,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
-from recollect.core.knowledge.graph import Step, is_whole, measure_depths, rate, spot_names
+from recollect.core.knowledge.graph import FollowedFact, is_whole, measure_depths, rate, spot_names
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
@@ -59,7 +59,7 @@ async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
     starts = rows[0]["starts"]
     if not starts:
         return Proposal([], SKIPPED + UNNAMED)
-    found = [(row, Step(row["id"], row["hop"], row["source"], row["target"])) for row in rows if row["hop"]]
+    found = [(row, FollowedFact(row["id"], row["hop"], row["source"], row["target"])) for row in rows if row["hop"]]
     steps = [step for _, step in found]
     depths = measure_depths(starts, steps)
     rated = [

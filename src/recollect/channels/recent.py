@@ -21,7 +21,7 @@ HALVED_AFTER = 10
 
 
 class RecentChannel:
-    """Propose the newest memories; what is idle is as good as nothing."""
+    """Propose the newest memories; idle memories are skipped."""
 
     name = "recent"
 

@@ -20,7 +20,7 @@ QUERIES = load_queries(__file__)
 STREAM = (Kind.EVENT, Kind.THOUGHT)
 """What comes to mind by itself; chats and messages are recalled by other channels."""
 FARTHEST_HORIZON = 20_000
-"""A decay so slow that recency matters beyond this rank is reckoned for the whole scope instead."""
+"""A decay so slow that recency matters beyond this rank is computed for the whole scope instead."""
 NEAR_HORIZON = 2_000
 """Through an index, everything that recency could lift is scored one by one: more would be slower than all at once."""
 

@@ -59,6 +59,6 @@ async def read(answer: AsyncCursor[DictRow], now: datetime, limit: int) -> Propo
 
 
 def to_found(row: DictRow) -> Found:
-    """Turn a row into a link and how it was come upon."""
+    """Turn a row into a link and how it was found."""
     reach = Reach(row["activation"], row["diffusion"], row["independence"])
     return Found(row["memory_id"], TopicSource(row["source"]), row["occurred_at"], reach)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from recollect.client.bodies import Shape, to_cue_body, to_parameters
+from recollect.client.bodies import JsonType, to_cue_body, to_parameters
 from recollect.client.fading import Sender
 from recollect.models.blocks import Block, Resolved
 from recollect.models.recall import Cue
 
-BLOCK, RESOLVED = Shape(Block), Shape(Resolved)
+BLOCK, RESOLVED = JsonType(Block), JsonType(Resolved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from recollect.models.recall import Cue
 LONGEST_WAIT_SECONDS = 8.0
 MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 1_500_000, 250_000
 """How many memories, bytes and characters one request of a load takes: a server must read them all in time."""
-AWAY = frozenset({429, 502, 503, 504})
+UNAVAILABLE = frozenset({429, 502, 503, 504})
 ERRORS = {
     kind.code: kind
     for kind in (
@@ -39,7 +39,7 @@ ERRORS = {
 Value = TypeVar("Value")
 
 
-class Shape(Generic[Value]):
+class JsonType(Generic[Value]):
     """A type as JSON has it; how it is read and written is worked out at the first use, because that takes its time."""
 
     def __init__(self, kind: type[Value]) -> None:
@@ -62,8 +62,8 @@ class Shape(Generic[Value]):
         return self._adapter.dump_python(value, mode="json")
 
 
-CUE, NEW_MEMORY, NEW_MESSAGE = Shape(Cue), Shape(NewMemory), Shape(NewMessage)
-WINDOW = Shape(Window)
+CUE, NEW_MEMORY, NEW_MESSAGE = JsonType(Cue), JsonType(NewMemory), JsonType(NewMessage)
+WINDOW = JsonType(Window)
 
 
 def to_parameters(**given: str | int | UUID | datetime | None) -> dict[str, str]:
@@ -132,7 +132,7 @@ def to_window_body(window: Window) -> dict[str, Any]:
     return body | {"leaf": body["leaf"] or "", "user_prefix": user_prefix, "assistant_prefix": assistant_prefix}
 
 
-def patience(headers: Mapping[str, str]) -> float:
+def retry_after(headers: Mapping[str, str]) -> float:
     """Read how long the server asks to wait."""
     asked = headers.get("retry-after", "0")
     return min(LONGEST_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
@@ -148,4 +148,6 @@ def read(answer: httpx.Response) -> bytes:
         code = str(problem["code"])
     except (ValueError, KeyError, TypeError):
         detail, code = f"The server answered {answer.status_code}.", ""
-    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in AWAY else errors.RecollectError)(detail)
+    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in UNAVAILABLE else errors.RecollectError)(
+        detail
+    )

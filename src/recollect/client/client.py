@@ -13,21 +13,14 @@ from uuid import UUID, uuid4
 
 from recollect import errors
 from recollect.client.blocks import RemoteBlocks
-from recollect.client.bodies import (
-    Shape,
-    to_body,
-    to_cue_body,
-    to_parameters,
-    to_part,
-    to_weighing_body,
-)
+from recollect.client.bodies import JsonType, to_body, to_cue_body, to_parameters, to_part, to_weighing_body
 from recollect.client.conversations import RemoteConversation
 from recollect.client.fading import RemoteFading
 from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
 from recollect.client.recalls import RemoteRecalls
 from recollect.client.topics import RemoteTopics
-from recollect.client.transport import Line
+from recollect.client.transport import Transport
 from recollect.core.agents.feedback import judge
 from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
 from recollect.models.conversations import Conversations, ConversationState
@@ -35,15 +28,15 @@ from recollect.models.memories import JSON, Memory, NewMemory, Page, Receipt, Tr
 from recollect.models.recall import Association, Cue, Recollection
 from recollect.models.service import Job, Jobs, JobState, Ledger
 
-MEMORY, PAGE, RECOLLECTION = Shape(Memory), Shape(Page), Shape(Recollection)
-JOB, JOBS, LEDGER = Shape(Job), Shape(Jobs), Shape(Ledger)
-OVERVIEW, PROFILE, TUNING = Shape(Overview), Shape(Profile), Shape(Tuning)
-CONVERSATIONS, PROGRESS = Shape(Conversations), Shape(ReflectionProgress)
-TRIPLES = Shape(list[Triple])
+MEMORY, PAGE, RECOLLECTION = JsonType(Memory), JsonType(Page), JsonType(Recollection)
+JOB, JOBS, LEDGER = JsonType(Job), JsonType(Jobs), JsonType(Ledger)
+OVERVIEW, PROFILE, TUNING = JsonType(Overview), JsonType(Profile), JsonType(Tuning)
+CONVERSATIONS, PROGRESS = JsonType(Conversations), JsonType(ReflectionProgress)
+TRIPLES = JsonType(list[Triple])
 # Answers that are a list, a number or a mapping of the caller's own come as an object with one field.
-RECEIPTS, RECOLLECTIONS = Shape(dict[str, list[Receipt]]), Shape(dict[str, list[Recollection]])
-ASSOCIATIONS, IDS = Shape(dict[str, list[Association]]), Shape(dict[str, list[UUID]])
-NUMBER, METADATA = Shape(dict[str, int]), Shape(dict[str, dict[str, JSON]])
+RECEIPTS, RECOLLECTIONS = JsonType(dict[str, list[Receipt]]), JsonType(dict[str, list[Recollection]])
+ASSOCIATIONS, IDS = JsonType(dict[str, list[Association]]), JsonType(dict[str, list[UUID]])
+NUMBER, METADATA = JsonType(dict[str, int]), JsonType(dict[str, dict[str, JSON]])
 REFLECTION_SECONDS = 600.0
 FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 
@@ -51,7 +44,7 @@ FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 class Client:
     """A connection to a Recollect server, as the holder of one API key."""
 
-    def __init__(self, url: str, key: str, *, timeout_seconds: float = 15.0, line: type[Line] = Line) -> None:
+    def __init__(self, url: str, key: str, *, timeout_seconds: float = 15.0, line: type[Transport] = Transport) -> None:
         self._line = line(url, key, timeout_seconds)
 
     async def mind(self, agent: str, user: str = "") -> RemoteMind:
@@ -86,7 +79,7 @@ class Client:
         await self.close()
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
-        """Send a request, again where the server or the network was away; return the body."""
+        """Send a request, and retry where the server or the network is unavailable; return the body."""
         return await self._line.send(method, path, **content)
 
     def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
@@ -119,11 +112,11 @@ class RemoteAgent(RemoteScope):
     """An agent on a server: what holds in all its scopes."""
 
     async def profile(self) -> Profile:
-        """Read what the agent goes by where a call says nothing else."""
+        """Read the agent's default settings."""
         return PROFILE.validate_json(await self.client.send("GET", "/v1/profile", params={"agent": self.agent}))
 
     async def set_profile(self, profile: Profile) -> None:
-        """Change what the agent goes by; what is left open is as usual again."""
+        """Change the agent's default settings; unset fields return to their defaults."""
         body: dict[str, Any] = PROFILE.dump_python(profile)
         weighing = to_weighing_body(body.pop("weighing"))
         await self.client.send("PUT", "/v1/profile", json={"agent": self.agent} | body | weighing)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from recollect.client.bodies import Shape, to_cue_body, to_message_body, to_window_body
+from recollect.client.bodies import JsonType, to_cue_body, to_message_body, to_window_body
 from recollect.client.fading import Sender
 from recollect.core.conversations.messages import Utterance, as_messages
 from recollect.models.conversations import (
@@ -26,13 +26,13 @@ from recollect.models.knowledge import StoredSegment
 from recollect.models.memories import JSON
 from recollect.models.recall import Cue
 
-CONVERSATION, CONTEXT, HISTORY = Shape(Conversation), Shape(Context), Shape(History)
-RECEIPT, REPLY = Shape(PurgeReceipt), Shape(Reply)
+CONVERSATION, CONTEXT, HISTORY = JsonType(Conversation), JsonType(Context), JsonType(History)
+RECEIPT, REPLY = JsonType(PurgeReceipt), JsonType(Reply)
 LONGEST_ANSWER_SECONDS = 3_900.0
 """Longer than any server waits for its chat model."""
 # Answers that are a list come as an object with one field.
-APPENDED, LEAVES = Shape(dict[str, list[Appended]]), Shape(dict[str, list[Leaf]])
-PURGES, SEGMENTS = Shape(dict[str, list[PurgeReceipt]]), Shape(dict[str, list[StoredSegment]])
+APPENDED, LEAVES = JsonType(dict[str, list[Appended]]), JsonType(dict[str, list[Leaf]])
+PURGES, SEGMENTS = JsonType(dict[str, list[PurgeReceipt]]), JsonType(dict[str, list[StoredSegment]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from recollect.client.bodies import Shape, to_parameters
+from recollect.client.bodies import JsonType, to_parameters
 from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement
 
-FADING, FADED = Shape(Fading), Shape(FadedPage)
-JUDGEMENTS, RESTORED = Shape(dict[str, list[Judgement]]), Shape(dict[str, list[UUID]])
+FADING, FADED = JsonType(Fading), JsonType(FadedPage)
+JUDGEMENTS, RESTORED = JsonType(dict[str, list[Judgement]]), JsonType(dict[str, list[UUID]])
 
 
 class Sender(Protocol):
     """Whatever sends a request and gives back the body of the answer."""
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - the HTTP library's own
-        """Send a request, again where the server was away."""
+        """Send a request, and retry where the server is unavailable."""
         ...
 
     async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from uuid import uuid4
 
-from recollect.client.bodies import Shape
+from recollect.client.bodies import JsonType
 from recollect.client.fading import Sender
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.items.verbs import ItemVerbs
@@ -24,11 +24,11 @@ from recollect.models.items import (
     PutItem,
 )
 
-ANSWERS = Shape(dict[str, list[dict[str, Any]]])
-FOUND, PATHS = Shape(tuple[FoundItem, ...]), Shape(tuple[Path, ...])
+ANSWERS = JsonType(dict[str, list[dict[str, Any]]])
+FOUND, PATHS = JsonType(tuple[FoundItem, ...]), JsonType(tuple[Path, ...])
 # A union is no type.
-ITEM: Shape[Item | None] = Shape(cast("Any", Item | None))
-OPERATION: Shape[ItemOperation] = Shape(cast("Any", ItemOperation))
+ITEM: JsonType[Item | None] = JsonType(cast("Any", Item | None))
+OPERATION: JsonType[ItemOperation] = JsonType(cast("Any", ItemOperation))
 NAMES = {GetItem: "get", PutItem: "put", DropItem: "drop", FindItems: "find", ListPaths: "paths"}
 
 

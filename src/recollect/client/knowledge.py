@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from recollect.client.bodies import Shape, to_parameters
+from recollect.client.bodies import JsonType, to_parameters
 from recollect.client.fading import Sender
 from recollect.models.knowledge import (
     Entities,
@@ -23,12 +23,12 @@ from recollect.models.knowledge import (
     Timeline,
 )
 
-FACT, FACTS, STATED = Shape(Fact), Shape(Facts), Shape(dict[str, list[Fact]])
-ENTITY, ENTITIES, NEW_FACT = Shape(Entity), Shape(Entities), Shape(NewFact)
+FACT, FACTS, STATED = JsonType(Fact), JsonType(Facts), JsonType(dict[str, list[Fact]])
+ENTITY, ENTITIES, NEW_FACT = JsonType(Entity), JsonType(Entities), JsonType(NewFact)
 NEIGHBOURHOOD, TIMELINE, PATHS = (
-    Shape(Neighbourhood),
-    Shape(Timeline),
-    Shape(dict[str, list[FactPath]]),
+    JsonType(Neighbourhood),
+    JsonType(Timeline),
+    JsonType(dict[str, list[FactPath]]),
 )
 
 

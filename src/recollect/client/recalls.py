@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.client.bodies import Shape, to_parameters
+from recollect.client.bodies import JsonType, to_parameters
 from recollect.client.fading import Sender
 from recollect.models.kept import Explanation, KeptRecalls, Replay
 
-EXPLANATION, RECALLS, REPLAY = Shape(Explanation), Shape(KeptRecalls), Shape(Replay)
+EXPLANATION, RECALLS, REPLAY = JsonType(Explanation), JsonType(KeptRecalls), JsonType(Replay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from recollect.client.bodies import Shape, to_parameters
+from recollect.client.bodies import JsonType, to_parameters
 from recollect.client.fading import Sender
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 
-TREE, TOPIC, FILINGS = Shape(TopicTree), Shape(Topic), Shape(list[Filing])
-LINKS, RELATED = Shape(dict[str, list[TopicLink]]), Shape(dict[str, list[RelatedTopic]])
-UNLINKED = Shape(dict[str, list[UUID]])
+TREE, TOPIC, FILINGS = JsonType(TopicTree), JsonType(Topic), JsonType(list[Filing])
+LINKS, RELATED = JsonType(dict[str, list[TopicLink]]), JsonType(dict[str, list[RelatedTopic]])
+UNLINKED = JsonType(dict[str, list[UUID]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The line to a server: requests that are sent again where it was away, on an event loop or without one."""
+"""Requests to a server, retried when it is unavailable: on an event loop or without one."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any
 import httpx
 
 from recollect import errors
-from recollect.client.bodies import AWAY, LONGEST_WAIT_SECONDS, patience, read
+from recollect.client.bodies import LONGEST_WAIT_SECONDS, UNAVAILABLE, read, retry_after
 
 ATTEMPTS = 4
 
 
-class Line:
-    """A line that waits on the event loop."""
+class Transport:
+    """A transport that waits on the event loop."""
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
         self._http = httpx.AsyncClient(**options(url, key, timeout_seconds))
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
-        """Send a request, again where the server or the network was away; return the body."""
+        """Send a request, and retry where the server or the network is unavailable; return the body."""
         for attempt in range(ATTEMPTS):
             wait = random.uniform(0, min(LONGEST_WAIT_SECONDS, 0.2 * 2**attempt))  # noqa: S311
             try:
                 answer = await self._request(method, path, **content)
             except httpx.TransportError as problem:
                 if attempt == ATTEMPTS - 1:
-                    raise away(problem) from None
+                    raise unavailable_error(problem) from None
             else:
-                if answer.status_code not in AWAY or attempt == ATTEMPTS - 1:
+                if answer.status_code not in UNAVAILABLE or attempt == ATTEMPTS - 1:
                     return read(answer)
-                wait = max(wait, patience(answer.headers))
+                wait = max(wait, retry_after(answer.headers))
             await self.pause(wait)
         raise AssertionError("the last attempt returns or raises")
 
@@ -47,7 +47,7 @@ class Line:
         except httpx.ReadTimeout:
             raise errors.UnavailableError(f"No answer within {seconds:g} seconds; it may still come.") from None
         except httpx.TransportError as problem:
-            raise away(problem) from None
+            raise unavailable_error(problem) from None
 
     async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
@@ -59,10 +59,10 @@ class Line:
                 async for piece in answer.aiter_text():
                     yield piece
         except httpx.TransportError as problem:
-            raise away(problem) from None
+            raise unavailable_error(problem) from None
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the HTTP client."""
         await self._http.aclose()
 
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
@@ -73,8 +73,8 @@ class Line:
         await asyncio.sleep(seconds)
 
 
-class BlockingLine(Line):
-    """A line that never waits on an event loop, so that its coroutines finish at the first step; see `sync.connect`."""
+class BlockingTransport(Transport):
+    """A transport that never waits on an event loop, so that its coroutines never suspend; see `sync.connect`."""
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
@@ -90,10 +90,10 @@ class BlockingLine(Line):
                 for piece in answer.iter_text():
                     yield piece
         except httpx.TransportError as problem:
-            raise away(problem) from None
+            raise unavailable_error(problem) from None
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the HTTP client."""
         self._blocking.close()
 
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
@@ -110,6 +110,6 @@ def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
     return {"base_url": url, "headers": headers, "timeout": timeout_seconds, "trust_env": False}
 
 
-def away(problem: httpx.TransportError) -> errors.UnavailableError:
+def unavailable_error(problem: httpx.TransportError) -> errors.UnavailableError:
     """Say that nobody answered."""
-    return errors.UnavailableError(f"The server is away ({type(problem).__name__}).")
+    return errors.UnavailableError(f"The server is unavailable ({type(problem).__name__}).")

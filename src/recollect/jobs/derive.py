@@ -21,6 +21,13 @@ from recollect.store.service.jobs import Lease
 
 Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
 """Enrich what has closed in a scope for one run of a job, reporting how many segments are done."""
+Rederiving: TypeAlias = Callable[[int], Awaitable[int]]
+"""Make a scope's stale memories anew; return how many."""
+ORIGIN = "reflect"
+FULL_TRUST = 100
+"""Cut down by the evidence: a thought is trusted as the least of what it was made from."""
+Reflecting: TypeAlias = Callable[[Caller, Scope, int, str, datetime | None], Awaitable[Reflection]]
+"""Reflect as a caller in a scope, beginning with so many memories, under an idempotency key, at a moment."""
 
 
 async def embed_first(database: Database, embedder: Embedder | None, batch: int, scope_id: int) -> None:
@@ -36,22 +43,11 @@ async def close_silent(database: Database, idle_minutes: float) -> None:
         await segments.revive(database, tenant_id, idle_minutes)
 
 
-Rederiving: TypeAlias = Callable[[int], Awaitable[int]]
-"""Make a scope's stale memories anew; return how many."""
-
-
 async def rederive_scope(rederiving: Rederiving | None, scope_id: int) -> None:
     """Make a scope's stale memories anew, or leave it to a worker that can."""
     if rederiving is None:
         raise ChatModelError("This worker has no chat model; another worker may have one.")
     await rederiving(scope_id)
-
-
-ORIGIN = "reflect"
-FULL_TRUST = 100
-"""Cut down by the evidence: a thought is trusted as the least of what it was made from."""
-Reflecting: TypeAlias = Callable[[Caller, Scope, int, str, datetime | None], Awaitable[Reflection]]
-"""Reflect as a caller in a scope, beginning with so many memories, under an idempotency key, at a moment."""
 
 
 @dataclass(frozen=True, slots=True)

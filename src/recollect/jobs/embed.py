@@ -24,7 +24,7 @@ Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FillResult:
     """What a fill did: memories embedded, and memories whose text the model cannot take."""
 
     done: int
@@ -71,7 +71,7 @@ async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[E
 
 
 async def check_embedder(embedder: Embedder) -> None:
-    """Tell a model that is away or refuses everything from one that cannot take a certain text."""
+    """Tell a model that is unavailable or refuses everything from one that cannot take a certain text."""
     try:
         await embedder.embed([PLAIN_WORD])
     except EmbedderError as problem:
@@ -81,10 +81,10 @@ async def check_embedder(embedder: Embedder) -> None:
 
 async def fill_space(
     database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, report: Callable[[int], None] = NO_REPORT
-) -> Filled:
+) -> FillResult:
     """Embed every memory that a space lacks; a space still being filled goes on from where it stopped."""
     after = await embeddings.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
-    filled = Filled(0, 0)
+    filled = FillResult(0, 0)
     for tenant_id in await scopes.list_tenants(database):
         if tenant_id < scopes.tenant_of(after[0]):
             continue
@@ -93,7 +93,7 @@ async def fill_space(
             for part, rows in embedded:
                 await embeddings.fill(database, space, part, rows)
             count = sum(len(part) for part, _ in embedded)
-            filled = Filled(filled.done + count, filled.refused + len(missing) - count)
+            filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
             after = (missing[-1].scope_id, missing[-1].id)
             report(filled.done)
     return filled

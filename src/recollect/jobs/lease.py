@@ -16,7 +16,7 @@ def lease_of(context: JobContext) -> Lease:
     return Lease(context.job.id or 0, context.job.attempts)
 
 
-class FencedJobManager(JobManager):
+class GuardedJobManager(JobManager):
     """The engine's keeper of jobs, which else ends a job by its number, whoever runs it meanwhile."""
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 - the engine's call
@@ -36,5 +36,5 @@ class FencedJobManager(JobManager):
         """Put a job back, unless another run has it."""
         moved = {"priority": priority, "queue": queue, "lock": lock}
         await self.connector.execute_query_async(
-            QUERIES["retry"], job_id=job.id, attempt=job.attempts, retry_at=retry_at or datetime.now(UTC), **moved
+            QUERIES["retry_held"], job_id=job.id, attempt=job.attempts, retry_at=retry_at or datetime.now(UTC), **moved
         )

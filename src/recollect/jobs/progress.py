@@ -39,7 +39,7 @@ class Counter:
 
 
 @asynccontextmanager
-async def telling(database: Database, lease: Lease, remaining: Remaining = unknown) -> AsyncIterator[Counter]:
+async def reporting(database: Database, lease: Lease, remaining: Remaining = unknown) -> AsyncIterator[Counter]:
     """Give a job something to count with, and write down where it stands until it ends."""
     counter = Counter()
     writing = asyncio.create_task(write_on(database, lease, counter, remaining))

@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from recollect.core.conversations.retention import Rules
+from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.fading import policy_by
 from recollect.core.memories.ids import first_id_after
 from recollect.errors import ConflictError
 from recollect.jobs.embed import NO_REPORT
-from recollect.jobs.progress import telling
+from recollect.jobs.progress import reporting
 from recollect.models.conversations import Due
 from recollect.models.service import Scope
 from recollect.store.conversations import lifecycle
-from recollect.store.conversations.lifecycle import Change
+from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.database.pool import Database
 from recollect.store.memories import fading
 from recollect.store.memories.fading import Walk
@@ -25,6 +25,8 @@ from recollect.store.service import ledger, scopes
 from recollect.store.service.jobs import Lease
 from recollect.store.service.scopes import BEGINNING
 
+ORIGIN = "retention"
+
 
 async def settle_scope(
     database: Database, scope_id: int, *, rederive: bool = False, report: Callable[[int], None] = NO_REPORT
@@ -32,9 +34,6 @@ async def settle_scope(
     """Settle every conversation of a scope, reporting how many messages each step moved; at rest, do nothing."""
     while step := await lifecycle.settle_chunk(database, scope_id, rederive=rederive):
         report(step.messages)
-
-
-ORIGIN = "retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Overdue:
     due: Due
 
 
-async def find_overdue(database: Database, rules: Rules) -> AsyncIterator[Overdue]:
+async def find_overdue(database: Database, rules: RetentionRules) -> AsyncIterator[Overdue]:
     """Walk the tenants and find what is due in each."""
     for tenant_id in await scopes.list_tenants(database):
         after = (0, "")
@@ -59,12 +58,12 @@ async def find_overdue(database: Database, rules: Rules) -> AsyncIterator[Overdu
 async def move_on(database: Database, overdue: Overdue) -> None:
     """Move a conversation on, unless somebody used or moved it meanwhile."""
     scope = Scope(overdue.tenant_id, overdue.due.agent, overdue.due.user)
-    wanted = Change(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
+    wanted = StateChange(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
     with suppress(ConflictError):
         await lifecycle.change(database, scope, overdue.due.conversation, wanted)
 
 
-async def retain(database: Database, rules: Rules) -> None:
+async def retain(database: Database, rules: RetentionRules) -> None:
     """Move on whatever is due; the memories follow by jobs."""
     async for overdue in find_overdue(database, rules):
         await move_on(database, overdue)
@@ -72,7 +71,7 @@ async def retain(database: Database, rules: Rules) -> None:
     await tidy_ledger(database, rules)
 
 
-async def prune_recalls(database: Database, rules: Rules) -> int:
+async def prune_recalls(database: Database, rules: RetentionRules) -> int:
     """Let recalls go that were kept for as long as the rules say, and count them."""
     if not rules.recall_days:
         return 0
@@ -82,7 +81,7 @@ async def prune_recalls(database: Database, rules: Rules) -> int:
     )
 
 
-async def tidy_ledger(database: Database, rules: Rules) -> None:
+async def tidy_ledger(database: Database, rules: RetentionRules) -> None:
     """Add up the costs of past days, and let those go that were kept for as long as the rules say."""
     before = datetime.now(UTC) - timedelta(days=rules.ledger_days)
     for tenant_id in await scopes.list_tenants(database):
@@ -92,7 +91,7 @@ async def tidy_ledger(database: Database, rules: Rules) -> None:
 
 
 async def retain_now(
-    database: Database, rules: Rules, report: Callable[[int], None], *, dry_run: bool, rederive: bool
+    database: Database, rules: RetentionRules, report: Callable[[int], None], *, dry_run: bool, rederive: bool
 ) -> list[Due]:
     """List what is due, and unless it is a dry run move it on, with all memories, reporting how many are done."""
     found = [overdue async for overdue in find_overdue(database, rules)]
@@ -122,7 +121,7 @@ class Pass:
         """Walk from the oldest memory to the newest; a pass that was cut off begins again, and finds less to do."""
         policy = policy_by(await fading.fetch_rules(self.database, self.scope_id, usual_days))
         walk = Walk(self.scope_id, policy, lease=lease)
-        async with telling(self.database, lease, self.count_left) as counter:
+        async with reporting(self.database, lease, self.count_left) as counter:
             chunk = await fading.fade_chunk(self.database, walk, BEGINNING)
             while True:
                 self.kept += sum(not each.fades for each in chunk.judgements)

@@ -1,4 +1,4 @@
-"""Run jobs from the same PostgreSQL: in order per lock, retried with patience, resumed after a crash."""
+"""Run jobs from the same PostgreSQL: in order per lock, retried with growing pauses, resumed after a crash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from procrastinate.jobs import Job, Status
 from procrastinate.middleware import AsyncCallNext, TaskMiddleware
 from procrastinate.worker import Worker
 
-from recollect.core.conversations.retention import Rules
+from recollect.core.conversations.retention import RetentionRules
 from recollect.core.knowledge.segments import USUAL
 from recollect.errors import BudgetError, EmbedderError, LeaseLostError, RecollectError
 from recollect.jobs.derive import (
@@ -32,12 +32,12 @@ from recollect.jobs.derive import (
     reflect_scope,
 )
 from recollect.jobs.embed import active_space, embed_pending, fill_space
-from recollect.jobs.lease import FencedJobManager, lease_of
-from recollect.jobs.progress import telling
+from recollect.jobs.lease import GuardedJobManager, lease_of
+from recollect.jobs.progress import reporting
 from recollect.jobs.upkeep import Pass, defer_passes, retain, settle_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.conversations import lifecycle, shown
-from recollect.store.database.pool import AWAY, PATIENCE, Database, commit_at_once, describe
+from recollect.store.database.pool import PATIENCE, UNAVAILABLE, Database, commit_at_once, describe
 from recollect.store.knowledge import facts, segments
 from recollect.store.memories import accesses, embeddings, fading, memories
 from recollect.store.service import jobs, scopes
@@ -67,17 +67,17 @@ class Pulse:
 USUAL_PULSE = Pulse()
 
 
-class Patience(BaseRetryStrategy):
+class RetryPolicy(BaseRetryStrategy):
     """Wait longer each time; give up only on what trying again cannot mend."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        """Decide when a failed job runs again; a model or database that is away is waited for without end."""
+        """Decide when a failed job runs again; an unavailable model or database is waited for without end."""
         if isinstance(exception, BudgetError):
             # All that waited for the day must not begin in the same second.
             spread = timedelta(seconds=random.uniform(0, SPREAD_SECONDS))  # noqa: S311
             return RetryDecision(retry_at=exception.until + spread)
-        away = isinstance(exception, RecollectError) and exception.away
-        if not away and job.attempts >= MOST_ATTEMPTS:
+        unavailable = isinstance(exception, RecollectError) and exception.unavailable
+        if not unavailable and job.attempts >= MOST_ATTEMPTS:
             return None
         longest = min(LONGEST_WAIT_SECONDS, 2 ** min(job.attempts, 10))
         return RetryDecision(retry_in={"seconds": max(1, round(longest * random.uniform(0.5, 1)))})  # noqa: S311
@@ -89,7 +89,7 @@ class Duties:
 
     reflecting: Reflecting | None = None
     rederiving: Rederiving | None = None
-    rules: Rules = field(default_factory=Rules)
+    rules: RetentionRules = field(default_factory=RetentionRules)
     pulse: Pulse = USUAL_PULSE
     fading_days: float = 0.0
     """Over how many days memories fade where an agent's profile says nothing else; 0 is never."""
@@ -112,7 +112,7 @@ class Tasks:
     async def embed(self, context: JobContext, scope_id: int) -> None:
         """Give a scope's memories the vectors they wait for."""
         remaining = partial(embeddings.count_pending, self.database, scope_id)
-        async with telling(self.database, lease_of(context), remaining) as counter:
+        async with reporting(self.database, lease_of(context), remaining) as counter:
             await embed_pending(self.database, self._embedder(), self.batch, scope_id, counter.reach)
 
     async def enrich(self, context: JobContext, scope_id: int) -> None:
@@ -121,7 +121,7 @@ class Tasks:
             return
         await embed_first(self.database, self.embedder, self.batch, scope_id)
         remaining = partial(segments.count_closed, self.database, scope_id)
-        async with telling(self.database, lease_of(context), remaining) as counter:
+        async with reporting(self.database, lease_of(context), remaining) as counter:
             await self.duties.enriching(scope_id, lease_of(context), counter.reach)
 
     async def close_silent(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
@@ -133,7 +133,7 @@ class Tasks:
         """Fill the active space with what was remembered before it."""
         space = await active_space(self.database)
         if space is not None and space.id == space_id and serves(self._embedder(), space):
-            async with telling(self.database, lease_of(context)) as counter:
+            async with reporting(self.database, lease_of(context)) as counter:
                 await fill_space(self.database, self._embedder(), self.batch, space, counter.reach)
 
     async def fold(self, scope_id: int) -> None:
@@ -149,7 +149,7 @@ class Tasks:
         """Bring the memories of a scope's conversations where their states want them."""
         rederive = self.duties.rederiving is not None
         remaining = partial(lifecycle.count_unsettled, self.database, scope_id)
-        async with telling(self.database, lease_of(context), remaining) as counter:
+        async with reporting(self.database, lease_of(context), remaining) as counter:
             await settle_scope(self.database, scope_id, rederive=rederive, report=counter.add)
 
     async def rederive(self, scope_id: int) -> None:
@@ -219,9 +219,9 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     kwargs = {"prepare_threshold": None, **PATIENCE}
     connector = PsycopgConnector(conninfo=dsn, kwargs=kwargs, configure=commit_at_once, min_size=1, max_size=4)
     app = App(connector=connector)
-    app.job_manager = FencedJobManager(connector)
+    app.job_manager = GuardedJobManager(connector)
     tasks = Tasks(app, database, embedder, batch, duties)
-    patience = Patience()
+    patience = RetryPolicy()
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
     leased: dict[str, Callable[..., Awaitable[None]]] = {
         "embed": tasks.embed,
@@ -258,7 +258,7 @@ async def run_worker(
 ) -> None:
     """Work until cancelled, or through what is there until told to stop; a cancelled worker finishes what it began.
 
-    The engine stops without a word when its connection breaks, and one that does not wait passes by what was put off
+    The engine stops without a word when its connection breaks, and one that does not wait passes by what was enqueued
     behind a running job: so it is started again.
     """
     while True:
@@ -281,7 +281,7 @@ async def run_worker(
                 if await until():
                     return
                 continue
-        except (ConnectorException, *AWAY) as problem:
+        except (ConnectorException, *UNAVAILABLE) as problem:
             cause = problem.__cause__
             reason = describe(cause if isinstance(cause, Exception) else problem)
         LOG.warning(json.dumps({"event": "worker_restarts", "error": reason}))
@@ -311,6 +311,6 @@ async def run_to_end(worker: Worker, engine: asyncio.Task[None]) -> None:
             worker.stop()  # type: ignore[no-untyped-call]
             await asyncio.wait([engine], timeout=RESTART_SECONDS)
         if not engine.cancelled():
-            engine.exception()  # Where the database is away, that is how it ends; nobody waits for it any more.
+            engine.exception()  # Where the database is unavailable, that is how it ends; nobody waits for it any more.
         raise
     engine.result()

@@ -9,7 +9,7 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeEmbedder
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
-from recollect.llm.openai.embedder import Endpoint, OpenAIEmbedder
+from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.loading import load
 from recollect.settings import Settings
 
@@ -35,7 +35,7 @@ def build_remote_embedder(settings: Settings) -> Embedder:
     """Join an OpenAI-compatible endpoint."""
     if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
         raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
-    endpoint = Endpoint(
+    endpoint = EmbedderEndpoint(
         url=settings.embedder_url,
         model=settings.embedder_model,
         dimensions=settings.embedder_dimensions,

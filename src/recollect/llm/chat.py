@@ -20,7 +20,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelAnswer:
     """What the model said, whether it came to its end, and what it cost."""
 
     text: str
@@ -53,7 +53,7 @@ class ChatModel(Protocol):
         """Return the model's answer as a valid value of the asked type, asked for a second time if need be."""
         ...
 
-    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+    async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
         """Return what the model said when asked for such a value, once: also cut off, empty or of no use."""
         ...
 

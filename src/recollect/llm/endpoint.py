@@ -84,8 +84,8 @@ OTHER_ADVICE = "look into the endpoint's log"
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What an endpoint is called in messages and settings, where it is, and how long to bear with it."""
+class EndpointAddress:
+    """What an endpoint is called in messages and settings, where it is, and how long to wait for it."""
 
     name: str
     settings: str
@@ -99,8 +99,8 @@ class Reach:
     """A caller who gives up after this long counts as a failure of the endpoint."""
 
 
-class AwayError(Exception):
-    """The endpoint gave no answer, for all patience; the adapters turn it into errors of ours."""
+class EndpointUnavailableError(Exception):
+    """The endpoint gave no answer, despite retries; the adapters turn it into errors of ours."""
 
 
 class RefusedError(Exception):
@@ -121,12 +121,12 @@ class _TransientError(Exception):
         self.retry_after = retry_after
 
 
-class Line:
+class EndpointClient:
     """Post questions to an endpoint: with retries, a deadline and a circuit breaker."""
 
     def __init__(
         self,
-        reach: Reach,
+        reach: EndpointAddress,
         breaker: Breaker | None = None,
         clock: Callable[[], float] = time.monotonic,
         transport: httpx.AsyncBaseTransport | None = None,
@@ -156,12 +156,12 @@ class Line:
             raise RefusedError(f"the line to {name} is closed")
         if not self._breaker.admit(self._clock()):
             wait = self._breaker.wait(self._clock())
-            raise AwayError(f"{name} keeps failing; the next try is due in {wait:.0f} s")
+            raise EndpointUnavailableError(f"{name} keeps failing; the next try is due in {wait:.0f} s")
         try:
             async with asyncio.timeout(seconds):
                 yield self._clock() + seconds
         except TimeoutError:
-            raise AwayError(f"{name} gave no answer in {seconds:g} s; try later") from None
+            raise EndpointUnavailableError(f"{name} gave no answer in {seconds:g} s; try later") from None
         finally:
             self._breaker.release()
 
@@ -185,7 +185,7 @@ class Line:
             now = self._clock()
             spent = attempt >= self._reach.attempts or now + delay >= until
             if spent or self._breaker.state(now) is State.OPEN:
-                raise AwayError(f"{failure}; try later") from None
+                raise EndpointUnavailableError(f"{failure}; try later") from None
             await asyncio.sleep(delay)
 
     def _jitter(self, attempt: int) -> float:
@@ -267,7 +267,7 @@ def _headers(key: str) -> dict[str, str]:
     return headers | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
-def _check_reach(reach: Reach) -> None:
+def _check_reach(reach: EndpointAddress) -> None:
     if not reach.url.startswith(("http://", "https://")):
         raise SetupError(f"{reach.settings}_URL must begin with http:// or https://")
     if not (reach.key.isascii() and (reach.key.isprintable() or not reach.key)):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from recollect.errors import ChatModelError, EmbedderError
-from recollect.llm.chat import Answer, Said, Spent, Usage, spend_unseen
+from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, spend_unseen
 from recollect.llm.embedder import check_vectors
 from recollect.llm.openai.chat import UnusableError, count_missing, read_value
 from recollect.models.recall import Script
@@ -22,7 +22,7 @@ from recollect.models.recall import Script
 WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5
 LONG = 2_000
 NONSENSE = "colourless green ideas"
-Line: TypeAlias = BaseModel | str | Said
+Line: TypeAlias = BaseModel | str | ModelAnswer
 """A value, or what was said word for word, or that with its end and its cost."""
 Lines: TypeAlias = Mapping[type[BaseModel], Line] | Callable[[str, type[BaseModel]], Line]
 
@@ -102,18 +102,18 @@ class FakeChatModel:
         except UnusableError:
             raise ChatModelError("the fake chat model talks nonsense", answered=True) from None
 
-    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+    async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
         """Return the script's line as it stands, and count its tokens by an estimate."""
         self.prompts.append(prompt)
         if self._outage is not None:
             raise self._outage
         if self._garbled:
             self._garbled -= 1
-            return count_missing(Said(NONSENSE, whole=True, usage=Usage()), [prompt])
+            return count_missing(ModelAnswer(NONSENSE, whole=True, usage=Usage()), [prompt])
         line = self.script[answer] if isinstance(self.script, Mapping) else self.script(prompt, answer)
         if isinstance(line, BaseModel):
             line = line.model_dump_json()
-        said = Said(line, whole=True, usage=Usage()) if isinstance(line, str) else line
+        said = ModelAnswer(line, whole=True, usage=Usage()) if isinstance(line, str) else line
         return count_missing(said, [prompt])
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class FakeChatModel:
         self._garbled += times
 
     def fail(self, *, lasting: bool = False) -> None:
-        """Be away from now on."""
+        """Be unavailable from now on."""
         self._outage = ChatModelError("the fake chat model is switched off", lasting=lasting)
 
     def recover(self) -> None:

@@ -24,12 +24,12 @@ class AgentVerbs:
     access: Access
 
     async def profile(self) -> Profile:
-        """Read what the agent goes by where a call says nothing else."""
+        """Read the agent's default settings."""
         async with self.access.asking(Right.READ, all_users=True) as access:
             return await read_profile(access.parts, access.scope)
 
     async def set_profile(self, profile: Profile) -> None:
-        """Change what the agent goes by; what is left open is as usual again."""
+        """Change the agent's default settings; unset fields return to their defaults."""
         async with self.access.asking(Right.ADMIN, all_users=True) as access:
             await set_profile(access.parts, access.scope, profile)
 

@@ -28,7 +28,7 @@ from recollect.verbs.conversations.context import context
 from recollect.verbs.conversations.converse import converse
 from recollect.verbs.conversations.history import history
 from recollect.verbs.conversations.manage import bring, describe, get_conversation, list_leaves, list_receipts, purge
-from recollect.verbs.conversations.prompt import Wanted
+from recollect.verbs.conversations.prompt import PromptRequest
 from recollect.verbs.knowledge.enrich import close_segment, list_segments
 
 
@@ -64,7 +64,7 @@ class ConversationView:
 
         The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
-        wanted = Wanted(Cue(cue) if isinstance(cue, str) else cue, budget, shares, window, system)
+        wanted = PromptRequest(Cue(cue) if isinstance(cue, str) else cue, budget, shares, window, system)
         async with self.access.asking(right_for([wanted.cue])) as access:
             return await context(access.parts, access.scope, self.conversation, wanted, access.place)
 
@@ -81,7 +81,7 @@ class ConversationView:
         """Answer by the chat model, as long as it takes; append question and answer together, or neither."""
         access = self.access
         access.require(Right.WRITE)
-        wanted = Wanted(Cue(text), budget, Shares(), window, system)
+        wanted = PromptRequest(Cue(text), budget, Shares(), window, system)
         async with within(timeout_seconds):
             return await converse(access.parts, access.caller, access.scope, self.conversation, wanted, report)
 

@@ -22,8 +22,8 @@ from recollect.models.knowledge import (
 )
 from recollect.models.recall import Times
 from recollect.models.service import Right
-from recollect.store.knowledge.facts import Bounds
-from recollect.store.knowledge.graph import Bounds as Walk
+from recollect.store.knowledge.facts import FactQuery
+from recollect.store.knowledge.graph import WalkLimits as Walk
 from recollect.verbs.knowledge.facts import end, get_entity, list_entities, list_facts, list_versions, state
 from recollect.verbs.knowledge.graph import export, neighbours, paths, timeline
 
@@ -57,7 +57,7 @@ class KnowledgeView:
     ) -> Facts:
         """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
         async with self.access.asking(Right.READ) as access:
-            return await list_facts(access.parts, access.scope, Bounds(entity, predicate, as_of, at), cursor, limit)
+            return await list_facts(access.parts, access.scope, FactQuery(entity, predicate, as_of, at), cursor, limit)
 
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
         """Fetch every version of a fact, oldest first."""

@@ -12,7 +12,7 @@ from recollect.models.blocks import Block, Resolved
 from recollect.models.kept import Explanation, KeptRecalls, Replay
 from recollect.models.recall import Cue, Recollection
 from recollect.models.service import Right
-from recollect.verbs.conversations.block import Asked, block, resolve
+from recollect.verbs.conversations.block import BlockRequest, block, resolve
 from recollect.verbs.recall.absence import recall_for
 from recollect.verbs.recall.keep import list_recalls
 from recollect.verbs.recall.replay import explain, replay
@@ -60,7 +60,7 @@ class BlockView:
         In a conversation, what was shown before is left out until it has faded; with `carry` it is shown on, in less
         and less words.
         """
-        asked = Asked(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, carry, tokenizer)
+        asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, carry, tokenizer)
         async with self.access.asking(right_for([asked.cue])) as access:
             return await block(access.parts, access.scope, asked, access.place)
 

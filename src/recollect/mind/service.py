@@ -33,15 +33,15 @@ from recollect.store.memories import embeddings, spaces
 from recollect.store.service import keys, scopes
 from recollect.store.service.jobs import Backlog, list_unfinished, nothing_ready
 from recollect.verbs.agents.reflect import Occasion, reflect
-from recollect.verbs.imports.imports import ImportDesk
+from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.enrich import enrich
-from recollect.verbs.knowledge.rerun import RerunDesk
+from recollect.verbs.knowledge.rerun import Reruns
 from recollect.verbs.memories import load
 from recollect.verbs.memories.rederive import rederive
 from recollect.verbs.parts import Parts
-from recollect.verbs.service.costs import LedgerDesk
-from recollect.verbs.service.jobs import JobDesk
-from recollect.verbs.service.readers import ReaderDesk
+from recollect.verbs.service.costs import Costs
+from recollect.verbs.service.jobs import JobControl
+from recollect.verbs.service.readers import Readers
 
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
@@ -144,24 +144,24 @@ class Recollect:
         await run_worker(make_app, concurrency, until=until)
 
     @property
-    def jobs(self) -> JobDesk:
+    def jobs(self) -> JobControl:
         """Give the place where jobs are seen and tried again."""
-        return JobDesk(self.parts.database, self.addresses.owner)
+        return JobControl(self.parts.database, self.addresses.owner)
 
     @property
-    def ledger(self) -> LedgerDesk:
+    def ledger(self) -> Costs:
         """Give the place where it is seen what models cost."""
-        return LedgerDesk(self.parts, self.addresses.owner)
+        return Costs(self.parts, self.addresses.owner)
 
     @property
-    def reruns(self) -> RerunDesk:
+    def reruns(self) -> Reruns:
         """Give the place where history is read anew."""
-        return RerunDesk(self.parts, self.addresses.owner, partial(build_other, self.settings))
+        return Reruns(self.parts, self.addresses.owner, partial(build_other, self.settings))
 
     @property
     def operator(self) -> Operator:
         """Give what only an operator may do."""
-        return Operator(self, ReaderDesk(self.addresses.owner))
+        return Operator(self, Readers(self.addresses.owner))
 
     def owner_address(self) -> str:
         """Give the address of the tables' owner, or say that it is needed."""
@@ -186,7 +186,7 @@ class Operator:
     """What the owner of the tables does: tenants, embedding spaces, indexes, readers."""
 
     recollect: Recollect
-    readers: ReaderDesk
+    readers: Readers
 
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
@@ -253,9 +253,9 @@ class Operator:
         return await embeddings.read_vectors(mind.access.parts.database, mind.access.scope, space, ids)
 
     @property
-    def imports(self) -> ImportDesk:
+    def imports(self) -> Imports:
         """Give the place where other systems' things arrive."""
-        return ImportDesk(self.recollect.parts, self.recollect.owner_address())
+        return Imports(self.recollect.parts, self.recollect.owner_address())
 
     async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
         """List the conversations that are due to move on, and unless it is a dry run move them on."""
@@ -270,7 +270,7 @@ class Operator:
         )
         await settle_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
-    async def scrub(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Scrubbed:
+    async def scrub(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
         """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
         return await rewrite.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
 

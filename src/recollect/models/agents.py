@@ -1,4 +1,4 @@
-"""The nouns of an agent as a whole: what it goes by, concludes, learns and holds."""
+"""The nouns of an agent as a whole: its settings, and what it concludes, learns and holds."""
 
 from __future__ import annotations
 

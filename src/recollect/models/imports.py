@@ -49,7 +49,7 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ImportReport:
     """What an import did, or would do."""
 
     brought: tuple[Brought, ...]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from recollect.models.memories import JSON, Memory
-from recollect.models.recall import Candidate, ChannelScore, Facets, Status, Tally, Trait
+from recollect.models.recall import Candidate, ChannelScore, Facets, Features, Status, Tally
 
 
 class Fate(StrEnum):
@@ -48,7 +48,7 @@ class Placing:
     """Each channel's own score, and the share it adds."""
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """What each preference adds to the score, or takes from it."""
-    trait: Trait | None = None
+    features: Features | None = None
     """What the ranking knew of it beside its scores."""
     duplicates: tuple[UUID, ...] = ()
     before: int | None = None

@@ -199,7 +199,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class ParsedDigest:
     """What of a model's digest of a segment can be used; every value is within the bounds of core.digests."""
 
     summary: str = ""

@@ -38,7 +38,7 @@ class Role(StrEnum):
 
 
 class MemoryState(StrEnum):
-    """How far a memory has come: searchable by text at once, by vector when embedded; failed if it waits in vain.
+    """How far a memory has come: searchable by text at once, by vector when embedded; failed if embedding gave up.
 
     A message is enriched when what can be learned from its segment is known.
     """

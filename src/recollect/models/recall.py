@@ -12,7 +12,7 @@ from recollect.models.memories import Embedding, Kind, Memory, Triple
 
 
 class Mode(StrEnum):
-    """How the stream channel reckons recency."""
+    """How the stream channel computes recency."""
 
     NEWEST = "newest"
     """By rank, the most recently accessed first: the default."""
@@ -187,7 +187,7 @@ class ChannelScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Trait:
+class Features:
     """What ranking knows of a candidate beside its scores: who said it and when, what it is like, where it stands."""
 
     occurred_at: datetime
@@ -210,19 +210,19 @@ class Trait:
     """Whether it ends as a question."""
     tells_time: bool = False
     tells_number: bool = False
-    wishes: bool = False
+    is_instruction: bool = False
     """Whether it says what is always, or never, to be done."""
     named: bool = False
     """Whether the cue names who said it; or whom it speaks of, where nobody said it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lineup:
-    """All that a ranking is made from: the same lineup is always ranked the same."""
+class RankingInput:
+    """All that a ranking is made from: the same input is always ranked the same."""
 
     candidates: Mapping[str, tuple[Candidate, ...]]
     """What each channel proposes, best first."""
-    traits: Mapping[UUID, Trait]
+    features: Mapping[UUID, Features]
     """What the candidates are like; empty where a channel that is asked alone ranks by itself."""
     facets: Facets
     weights: Mapping[str, float]

@@ -83,7 +83,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work that was put off."""
+    """One piece of work that was enqueued."""
 
     id: int
     task: str

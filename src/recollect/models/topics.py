@@ -24,7 +24,7 @@ USUAL_REACH = Reach()
 
 
 class TopicSource(StrEnum):
-    """How a recall by topic came upon a memory."""
+    """How a recall by topic found a memory."""
 
     PRIMARY = "primary"
     """Filed under the topic itself."""
@@ -43,7 +43,7 @@ class TopicLink:
     path: str
     memory_id: UUID
     occurred_at: datetime
-    """What its recency goes by: when the memory happened, unless whoever filed it said otherwise."""
+    """What its recency is computed from: when the memory happened, unless whoever filed it said otherwise."""
     reach: Reach = Reach()
     related: tuple[str, ...] = ()
 

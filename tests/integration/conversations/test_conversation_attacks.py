@@ -177,7 +177,7 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
     summary = remembered(5_000, "x\ny s", Kind.SUMMARY)
     thread = [Read(message, exact=True) for message in reversed(messages)]
     shares = Shares(0.3948799449618382, 0.5166136129287213, 0.08850644210944048)
-    wanted = prompt.Wanted(Cue("what of it"), 124, shares, Window(), "Be kind.")
+    wanted = prompt.PromptRequest(Cue("what of it"), 124, shares, Window(), "Be kind.")
     tries, allot = [], prompt.allot
 
     def counted(*given):
@@ -186,7 +186,7 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
         return allot(*given)
 
     monkeypatch.setattr(prompt, "allot", counted)
-    made = prompt.assemble(prompt.Material(thread, (), summary, hits, 1, {}), wanted, tokenizer)
+    made = prompt.assemble(prompt.PromptMaterial(thread, (), summary, hits, 1, {}), wanted, tokenizer)
     assert made.spending.total <= 124
     assert len(made.hits) == 1
 

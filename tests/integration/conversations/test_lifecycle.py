@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from conftest import http_client, new_key
-from recollect.core.conversations.retention import Rules
+from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.jobs.worker import Duties, build_app
 from recollect.models.agents import Profile
@@ -18,7 +18,7 @@ from recollect.models.recall import Cue, Weighing
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.conversations import lifecycle
-from recollect.store.conversations.lifecycle import Change
+from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.memories import spaces
 from recollect.verbs.conversations import manage as verb
 from recollect.wiring import connected
@@ -218,7 +218,7 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
     _, ids = await talk_of_cats(mind)
     alone = await derive(mind, "Cats sleep a lot.", ids[:2])
     deeper = await derive(mind, "All that sleeps is a cat.", [alone])
-    place = await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", Change(DELETED, "test"))
+    place = await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", StateChange(DELETED, "test"))
     assert rows_of(owner, "vectors_1", ids) == 6, "nothing has left the indexes yet"
     assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     with pytest.raises(Exception, match="evidence"):
@@ -377,7 +377,7 @@ async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
     await talk_of_cats(mind, turns=1)
     found = owner.execute("select idle_since from conversations").fetchone()[0]
     await mind.conversation("cats").append(user("Wait!"))
-    wanted = Change(DELETED, "retention", found)
+    wanted = StateChange(DELETED, "retention", found)
     await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", wanted)
     assert (await mind.conversation("cats").read()).state is ACTIVE
 
@@ -385,7 +385,7 @@ async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
 async def test_the_worker_retains_by_the_clock(recollect, mind, owner):
     await talk_of_cats(mind, turns=1)
     age(owner, "cats", 3)
-    duties = Duties(rules=Rules(archive_after_days=2))
+    duties = Duties(rules=RetentionRules(archive_after_days=2))
     app = build_app(recollect.addresses.service, recollect.parts.database, None, 64, duties)
     async with app.open_async():
         await app.tasks["retain"].defer_async(timestamp=0)

@@ -16,7 +16,7 @@ import tiktoken
 import recollect
 from recollect.core.conversations.budget import fit
 from recollect.core.conversations.messages import count_tokens
-from recollect.core.conversations.threads import NIL, Node, walk
+from recollect.core.conversations.threads import NIL, ThreadNode, walk
 from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.llm.tokens.count import Estimate
 from recollect.models.conversations import (
@@ -62,7 +62,7 @@ class Tree:
     name: str
     new: list[NewMessage]
     appended: list[Appended]
-    nodes: list[Node]
+    nodes: list[ThreadNode]
     """Oldest first, by position in the call."""
 
     def path(self, leaf: int | None) -> list[int]:
@@ -76,7 +76,7 @@ def published(tmp_path_factory):
     """OpenAI's own encodings as tiktoken defines them, from a cache, because nothing here may ask the network."""
     cache = tmp_path_factory.mktemp("tiktoken")
     for name in ("o200k_base", "cl100k_base"):
-        packed = Path(recollect.__file__).parent / "llm" / "vocabularies" / f"{name}.tiktoken.xz"
+        packed = Path(recollect.__file__).parent / "llm" / "tokens" / "vocabularies" / f"{name}.tiktoken.xz"
         place = cache / hashlib.sha1(URL.format(name=name).encode()).hexdigest()
         place.write_bytes(lzma.decompress(packed.read_bytes()))
     with pytest.MonkeyPatch.context() as patch:
@@ -97,7 +97,7 @@ def draw_tree(chance):
             legacy = True
         unbranched = position if legacy else unbranched
         new.append(message)
-        nodes.append(Node(str(position), NIL if legacy else None if follows is None else str(follows)))
+        nodes.append(ThreadNode(str(position), NIL if legacy else None if follows is None else str(follows)))
     return new, nodes
 
 

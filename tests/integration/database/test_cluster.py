@@ -29,7 +29,7 @@ as_root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be sh
 USER_OF_A_CLUSTER = """
 import os, signal, sys
 from pathlib import Path
-from recollect.store.cluster import Cluster
+from recollect.store.embedded.cluster import Cluster
 cluster = Cluster(Path(sys.argv[1]), settings={"shared_buffers": "16MB", "max_connections": "20"}).start()
 print("ready", flush=True)
 if sys.stdin.readline().strip() == "die":

@@ -25,7 +25,7 @@ from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import spaces
-from recollect.verbs.service.readers import ReaderDesk
+from recollect.verbs.service.readers import Readers
 from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)
@@ -363,7 +363,7 @@ async def test_readers_need_a_tenant_and_the_owner(recollect):
     with pytest.raises(NotFoundError):
         await recollect.operator.readers.create("reader_of_nobody", "nobody")
     with pytest.raises(SetupError):
-        await ReaderDesk("").list()
+        await Readers("").list()
 
 
 async def test_an_owner_who_is_no_superuser_makes_readers_and_switches_spaces():

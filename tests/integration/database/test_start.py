@@ -23,7 +23,7 @@ from ports import free_port
 from programs import COMMAND, plain_environment
 from recollect.doors.cli import server
 from recollect.errors import RecollectError, SetupError
-from recollect.jobs.lease import FencedJobManager
+from recollect.jobs.lease import GuardedJobManager
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings
@@ -89,7 +89,7 @@ def test_an_address_that_is_not_ours_is_named():
 
 async def test_a_worker_ends_even_if_its_start_misses_the_cancellation(recollect, monkeypatch):
     """As `asyncio.wait_for` of Python 3.11 does, if what it waits for comes at the same moment."""
-    begun, register = asyncio.Event(), FencedJobManager.register_worker
+    begun, register = asyncio.Event(), GuardedJobManager.register_worker
 
     async def miss(manager):
         begun.set()
@@ -97,7 +97,7 @@ async def test_a_worker_ends_even_if_its_start_misses_the_cancellation(recollect
             await asyncio.Event().wait()
         return await register(manager)
 
-    monkeypatch.setattr(FencedJobManager, "register_worker", miss)
+    monkeypatch.setattr(GuardedJobManager, "register_worker", miss)
     worker = asyncio.create_task(recollect.work())
     await begun.wait()
     worker.cancel()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from conftest import http_client, new_key
-from recollect.doors.dify.conditions import Condition, MetadataCondition
+from recollect.doors.dify.conditions import FieldTest, MetadataCondition
 from recollect.doors.dify.knowledge import score_hits
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
@@ -174,7 +174,7 @@ METADATA = {
     ],
 )
 def test_every_operator(name, operator, value, holds):
-    assert Condition(name=name, comparison_operator=operator, value=value).holds(METADATA) is holds
+    assert FieldTest(name=name, comparison_operator=operator, value=value).holds(METADATA) is holds
 
 
 def test_conditions_are_joined_by_and_unless_told():

@@ -24,7 +24,7 @@ from recollect.jobs.worker import IDLE, Tasks
 from recollect.models.conversations import ConversationState
 from recollect.models.knowledge import Ending, SegmentState
 from recollect.store.conversations import lifecycle
-from recollect.store.conversations.lifecycle import Change
+from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.knowledge import segments
 from recollect.verbs.knowledge import enrich as verb
 from recollect.verbs.knowledge.enrich import MOST_ATTEMPTS
@@ -55,7 +55,7 @@ def drop_jobs(owner):
 async def bring_back(mind, running, owner):
     """Restore a deleted conversation of which nothing is back yet."""
     [(scope_id,)] = owner.execute("select id from scopes").fetchall()
-    change = Change(ConversationState.ACTIVE, "somebody")
+    change = StateChange(ConversationState.ACTIVE, "somebody")
     await lifecycle.change(running.parts.database, mind.access.scope, "c", change)
     return scope_id
 

@@ -12,7 +12,7 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.models.recall import Times
-from recollect.store.knowledge.graph import Bounds
+from recollect.store.knowledge.graph import WalkLimits
 from recollect.verbs.knowledge import graph
 
 MARCH, MAY = datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 5, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ async def rows(mind, owner):
 
 
 async def walk(mind, rows, name, hops=3, beam=100, **times):
-    bounds = Bounds(hops, beam, Times(**times))
+    bounds = WalkLimits(hops, beam, Times(**times))
     return await graph.neighbours(mind.access.parts, mind.access.scope, rows.entities[name], bounds)
 
 
@@ -198,7 +198,7 @@ async def test_a_foreign_entity_is_as_unknown_as_a_made_up_one(recollect, mind, 
     for their, ids in ((other, known), (stranger, known), (mind, (uuid.uuid4(), known[1]))):
         asking = their.access
         with pytest.raises(NotFoundError):
-            await graph.neighbours(asking.parts, asking.scope, ids[0], Bounds(1, 10, Times()))
+            await graph.neighbours(asking.parts, asking.scope, ids[0], WalkLimits(1, 10, Times()))
         with pytest.raises(NotFoundError):
             await graph.paths(asking.parts, asking.scope, ids, 4, 10, Times())
         with pytest.raises(NotFoundError):
@@ -219,7 +219,8 @@ async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
 
 
 @pytest.mark.parametrize(
-    "bounds", [Bounds(0, 1, Times()), Bounds(4, 1, Times()), Bounds(1, 0, Times()), Bounds(1, 501, Times())]
+    "bounds",
+    [WalkLimits(0, 1, Times()), WalkLimits(4, 1, Times()), WalkLimits(1, 0, Times()), WalkLimits(1, 501, Times())],
 )
 async def test_a_walk_has_bounds(mind, rows, bounds):
     with pytest.raises(InvalidInputError):

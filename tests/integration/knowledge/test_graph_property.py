@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fact_rows import open_facts
-from recollect.core.knowledge.graph import FAN, Step
+from recollect.core.knowledge.graph import FAN, FollowedFact
 from recollect.models.recall import Times
-from recollect.store.knowledge.graph import Bounds, walk
+from recollect.store.knowledge.graph import WalkLimits, walk
 from sizes import Sizes
 
 DAYS = [datetime(2025, 1, day, tzinfo=UTC) for day in range(1, 6)]
@@ -81,7 +81,9 @@ def walk_twin(facts, starts, bounds):
         for source in sorted(frontier):
             for fact_id, target in touching(seen, source, behind, fan):
                 offered.setdefault(fact_id, (source, target))
-        taken = [Step(fact_id, hop, *offered[fact_id]) for fact_id in sorted(offered, reverse=True)[: bounds.beam]]
+        taken = [
+            FollowedFact(fact_id, hop, *offered[fact_id]) for fact_id in sorted(offered, reverse=True)[: bounds.beam]
+        ]
         steps += taken
         behind |= set(frontier)
         frontier = list({step.target for step in taken} - behind)
@@ -108,7 +110,7 @@ def number(rows, *numbers):
 )
 async def test_a_walk_equals_its_twin(mind, rows, drawn, starts, hops, beam, as_of, at):
     stored = write(rows, drawn)
-    bounds = Bounds(hops, beam, Times(as_of, at))
+    bounds = WalkLimits(hops, beam, Times(as_of, at))
     chosen = number(rows, *starts)
     assert await follow(mind, chosen, bounds) == walk_twin(stored, chosen, bounds)
 
@@ -117,7 +119,7 @@ async def test_a_walk_equals_its_twin(mind, rows, drawn, starts, hops, beam, as_
 @given(facts, moments)
 async def test_whoever_is_reached_reaches_back(mind, rows, drawn, as_of):
     write(rows, drawn)
-    bounds = Bounds(3, 500, Times(as_of, as_of))
+    bounds = WalkLimits(3, 500, Times(as_of, as_of))
     reached = {}
     for entity in rows.entities.values():
         steps = await follow(mind, [entity], bounds)
@@ -133,14 +135,14 @@ async def test_an_entity_of_many_facts_gives_each_hop_its_share(mind, rows):
     stored = write(rows, drawn)
     for beam in (5, 25, 100, 500):
         for starts in ((0,), (0, 1, 2)):
-            bounds = Bounds(2, beam, Times())
+            bounds = WalkLimits(2, beam, Times())
             chosen = number(rows, *starts)
             assert await follow(mind, chosen, bounds) == walk_twin(stored, chosen, bounds)
 
 
 async def test_what_was_believed_stays_so_whatever_is_learned_later(mind, rows):
     stored = write(rows, [(0, 1, DAYS[0], None, DAYS[0], None), (1, 2, DAYS[0], None, DAYS[1], DAYS[3])])
-    bounds = Bounds(3, 100, Times(DAYS[2]))
+    bounds = WalkLimits(3, 100, Times(DAYS[2]))
     before = await follow(mind, number(rows, 0), bounds)
     assert before == walk_twin(stored, number(rows, 0), bounds)
     assert len(before) == 2

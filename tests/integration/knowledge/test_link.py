@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.core.knowledge.entities import AnyMatches
+from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
@@ -89,7 +89,7 @@ async def test_known_names_are_found_without_a_model(mind, script):
     await talk(mind, "Annie visits Rome", days=1)
     assert set(await names_of(mind)) == {("Ann", "person"), ("Oslo", "place"), ("Rome", "place")}
     assert len(await facts_of(mind)) == 2, "what was said again is one fact"
-    assert script.count(AnyMatches) == 0
+    assert script.count(AnyNameMatches) == 0
 
 
 async def test_names_that_are_much_alike_are_asked_about_once_for_all(mind, script):
@@ -104,11 +104,11 @@ async def test_names_that_are_much_alike_are_asked_about_once_for_all(mind, scri
     )
     script.matches = {"matches": [{"name": 1, "known": 1}, {"name": 2, "known": 0}, {"name": 9, "known": 1}]}
     await talk(mind, "Jonathan Smyth works in Rome", days=1)
-    assert script.count(AnyMatches) == 1
+    assert script.count(AnyNameMatches) == 1
     known = await names_of(mind)
     assert known[("Jonathan Smith", "person")] == ("Jonathan Smyth",)
     assert ("Catherine Joness", "person") in known
-    [prompt] = [prompt for answer, prompt in script.asked if answer is AnyMatches]
+    [prompt] = [prompt for answer, prompt in script.asked if answer is AnyNameMatches]
     assert "Jonathan Smyth" in prompt
     assert not any(str(each.id) in prompt for each in (await mind.knowledge.entities()).entities)
 
@@ -120,7 +120,7 @@ async def test_whatever_the_model_says_of_names_a_doubt_is_then_somebody_new(min
     script.digest([entity("Jonathan Smyth")])
     script.matches = garbage
     await talk(mind, "Jonathan Smyth is here", days=1)
-    assert script.count(AnyMatches) == 1
+    assert script.count(AnyNameMatches) == 1
     assert set(await names_of(mind)) == {("Jonathan Smith", "person"), ("Jonathan Smyth", "person")}
 
 
@@ -158,7 +158,7 @@ async def test_a_company_and_a_fruit_are_asked_about_and_a_hobby_and_a_skill_are
     )
     script.digest([entity("apple", "thing"), entity("Rowing", "skill")])
     await talk(mind, "I ate an apple and rowed")
-    assert script.count(AnyMatches) == 1
+    assert script.count(AnyNameMatches) == 1
     known = await names_of(mind)
     assert {("Apple", "organization"), ("apple", "thing"), ("rowing", "activity")} <= set(known)
     assert ("Rowing", "skill") not in known

@@ -10,7 +10,7 @@ from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, Role
 from recollect.models.recall import Cue
 from recollect.store.conversations import lifecycle
-from recollect.store.conversations.lifecycle import Change
+from recollect.store.conversations.lifecycle import StateChange
 
 HOT = ("memory_terms", "vectors_1")
 
@@ -73,7 +73,7 @@ async def test_a_deleted_conversations_past_is_out_of_sight_and_comes_back_as_pa
 async def test_it_is_out_of_sight_before_the_indexes_have_followed(recollect, mind, owner, told):
     _, _, first, _, then = told
     database = recollect.parts.database
-    await lifecycle.change(database, mind.access.scope, "paris", Change(ConversationState.DELETED, "test"))
+    await lifecycle.change(database, mind.access.scope, "paris", StateChange(ConversationState.DELETED, "test"))
     assert withheld(owner, first) == ["past"]
     assert await remind(mind, as_of=then) == await read(mind, as_of=then) == []
     with pytest.raises(NotFoundError):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.core.knowledge.digests import AnyDigest
-from recollect.core.knowledge.entities import AnyMatches
+from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
@@ -52,7 +52,7 @@ class Model(FakeChatModel):
     def answer(self, prompt, answer):
         self.before()
         self.asked.append(answer)
-        if answer is AnyMatches:
+        if answer is AnyNameMatches:
             return json.dumps(self.matches)
         talk = prompt.partition("<conversation>")[2].partition("</conversation>")[0]
         for words, said in self.answers.items():
@@ -553,9 +553,9 @@ async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind
     with pytest.MonkeyPatch.context() as patch, pytest.raises(asyncio.CancelledError):
         patch.setattr(verb, "switch", die)
         await desk(running, new).run(Rerun(model=NEW))
-    assert new.asked.count(AnyMatches) == 1
+    assert new.asked.count(AnyNameMatches) == 1
     await desk(running, new).run(Rerun(model=NEW))
-    assert new.asked.count(AnyMatches) == 1 and new.count() == 2
+    assert new.asked.count(AnyNameMatches) == 1 and new.count() == 2
     assert [each.subject_name for each in (await mind.knowledge.facts()).facts] == ["Jonathon Smith"]
     [one] = (await mind.knowledge.entities("jonath")).entities
     assert one.name == "Jonathan Smith"

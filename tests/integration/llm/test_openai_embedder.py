@@ -19,7 +19,7 @@ from recollect.llm import endpoint as line
 from recollect.llm.embedder import Embedder
 from recollect.llm.endpoint import Breaker, State, read_retry_after
 from recollect.llm.local.minilm import WHEEL, load_minilm
-from recollect.llm.openai.embedder import Endpoint, OpenAIEmbedder
+from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.models.recall import Script
 from waiting import until
 
@@ -150,7 +150,7 @@ class Clock:
 
 @contextlib.asynccontextmanager
 async def asking(server, breaker: Breaker | None = None, clock=time.monotonic, **changes):
-    endpoint = Endpoint(server.url, "tiny", dimensions=3, key=SECRET, timeout_seconds=10, deadline_seconds=30)
+    endpoint = EmbedderEndpoint(server.url, "tiny", dimensions=3, key=SECRET, timeout_seconds=10, deadline_seconds=30)
     embedder = OpenAIEmbedder(replace(endpoint, **changes), breaker, clock)
     try:
         yield embedder
@@ -180,7 +180,7 @@ class TestRealServer:
 
     @pytest.mark.parametrize("encoding", ["float", "base64"])
     async def test_it_agrees_with_the_local_model(self, embedding_server, encoding):
-        endpoint = Endpoint(embedding_server.url, "minilm", 384, batch=10, encoding=encoding)
+        endpoint = EmbedderEndpoint(embedding_server.url, "minilm", 384, batch=10, encoding=encoding)
         remote: Embedder = OpenAIEmbedder(endpoint)
         local = load_minilm()
         vectors = await remote.embed(self.TEXTS)
@@ -240,7 +240,7 @@ async def test_no_texts_need_no_request(faults):
 
 
 async def test_a_few_batches_are_under_way_together(faults, monkeypatch):
-    post, meeting, busy, most = line.Line.post, asyncio.Barrier(3), 0, 0
+    post, meeting, busy, most = line.EndpointClient.post, asyncio.Barrier(3), 0, 0
 
     async def post_together(*given):
         nonlocal busy, most
@@ -252,7 +252,7 @@ async def test_a_few_batches_are_under_way_together(faults, monkeypatch):
         busy -= 1
         return answer
 
-    monkeypatch.setattr(line.Line, "post", post_together)
+    monkeypatch.setattr(line.EndpointClient, "post", post_together)
     async with asking(faults, batch=1, parallel=3) as embedder:
         await embedder.embed(["a"] * 9)
     assert most == 3
@@ -407,7 +407,7 @@ async def test_nothing_private_reaches_the_log(faults, caplog):
             error = await refused(embedder)
     assert SECRET not in caplog.text
     assert error.__cause__ is None
-    assert SECRET not in repr(Endpoint(faults.url, "tiny", 3, key=SECRET))
+    assert SECRET not in repr(EmbedderEndpoint(faults.url, "tiny", 3, key=SECRET))
 
 
 async def test_proxies_of_the_environment_are_ignored(faults, monkeypatch):
@@ -428,7 +428,7 @@ async def test_a_closed_embedder_refuses(faults):
     [{"url": "localhost:8080"}, {"model": ""}, {"dimensions": 0}, {"key": "a\nb"}, {"key": "schlüssel"}],
 )
 def test_a_wrong_configuration_is_explained(changes):
-    endpoint = replace(Endpoint("http://127.0.0.1:9/v1", "tiny", 3), **changes)
+    endpoint = replace(EmbedderEndpoint("http://127.0.0.1:9/v1", "tiny", 3), **changes)
     with pytest.raises(SetupError, match="RECOLLECT_EMBEDDER"):
         OpenAIEmbedder(endpoint)
 

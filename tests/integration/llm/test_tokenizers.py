@@ -320,7 +320,7 @@ def test_an_estimate_is_no_less_for_the_shared_texts(counters, shared):
 def test_counting_needs_no_network_and_loads_nothing_before(counters):
     script = """
         import socket, sys
-        from recollect.llm.tokens import load_tokenizers
+        from recollect.llm.tokens.count import load_tokenizers
         def refuse(*_, **__):
             raise OSError("the network was asked")
         socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse

@@ -12,8 +12,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from recollect.doors.mcp.arguments import KindName, take_list
-from recollect.doors.mcp.minds import choose_names
+from recollect.doors.mcp.arguments import KindName, choose_names, take_list
 from recollect.doors.mcp.server import build_server
 from recollect.errors import ForbiddenError, UnavailableError
 from recollect.models.conversations import NewMessage

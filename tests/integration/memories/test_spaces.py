@@ -13,7 +13,7 @@ from procrastinate import RetryDecision
 from clones import NUMBERS
 from conftest import addresses_of, execute
 from recollect.errors import NotFoundError
-from recollect.jobs.worker import Patience, build_app
+from recollect.jobs.worker import RetryPolicy, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryState, NewMemory
 from recollect.models.recall import Cue
@@ -110,7 +110,7 @@ async def test_without_a_space_everything_but_vectors_works(cluster, addresses):
 @pytest.mark.promise("A text that the model refuses does not hold up the others")
 async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(recollect, owner, monkeypatch):
     # On a slow machine the second try would be due before the worker has ended, and so on with each one after it.
-    monkeypatch.setattr(Patience, "get_retry_decision", lambda *_, **__: RetryDecision(retry_in={"hours": 1}))
+    monkeypatch.setattr(RetryPolicy, "get_retry_decision", lambda *_, **__: RetryDecision(retry_in={"hours": 1}))
     mind = await recollect.mind("ada")
     refuse = "a text that the model cannot take"
     embed = FakeEmbedder.embed

@@ -24,7 +24,7 @@ from recollect.models.recall import Candidate, Cue, Status
 from recollect.settings import Settings
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall import channels as asking
-from recollect.verbs.recall.channels import Asked, ask_channels, send
+from recollect.verbs.recall.channels import AskedCue, ask_channels, send
 from recollect.wiring import connected
 from waiting import PATIENCE_SECONDS
 
@@ -134,7 +134,9 @@ def lock(addresses):
 async def ask(mind, channels, *texts):
     place = await locate(mind.access.parts.database, mind.access.scope)
     vector = (await mind.access.parts.embedder.embed(["apple"]))[0]
-    step = [Asked(cue, read(cue, vector, now=NOW), channels, 10) for cue in [Cue(text) for text in texts or ("apple",)]]
+    step = [
+        AskedCue(cue, read(cue, vector, now=NOW), channels, 10) for cue in [Cue(text) for text in texts or ("apple",)]
+    ]
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await ask_channels(mind.access.parts, place, step)
 
@@ -217,7 +219,7 @@ async def test_asking_leaves_time_to_fetch(mind, rounds):
     place = await locate(hasty.database, mind.access.scope)
     channels = [Waiter(AGES, f"waiter {number}") for number in range(6)]
     cue = Cue("apple")
-    [found] = await ask_channels(hasty, place, [Asked(cue, read(cue, None, now=NOW), channels, 10)])
+    [found] = await ask_channels(hasty, place, [AskedCue(cue, read(cue, None, now=NOW), channels, 10)])
     # Each round is granted what those before it left over of three quarters of the deadline.
     assert rounds[0] == pytest.approx(0.3)
     assert sum(rounds) < 0.61

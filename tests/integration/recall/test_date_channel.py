@@ -18,7 +18,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Facets, Period
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import Asked, ask_channels
+from recollect.verbs.recall.channels import AskedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -32,7 +32,7 @@ async def propose(mind, periods, limit=10, **more):
     cue = Cue("whatever", **more)
     place = await locate(mind.access.parts.database, mind.access.scope)
     reading = replace(read(cue, None, now=NOW), facets=Facets(periods=periods))
-    [found] = await ask_channels(mind.access.parts, place, [Asked(cue, reading, [DateChannel()], limit)])
+    [found] = await ask_channels(mind.access.parts, place, [AskedCue(cue, reading, [DateChannel()], limit)])
     return found["date"]
 
 

@@ -18,7 +18,7 @@ from recollect.core.recall.cues import read
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Facets
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import Asked, ask_channels
+from recollect.verbs.recall.channels import AskedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -27,7 +27,7 @@ async def propose(mind, *keywords, limit=10, names=(), **more):
     cue = Cue("x", **more)
     reading = replace(read(cue, None, now=NOW), facets=Facets(keywords=keywords, names=names))
     place = await locate(mind.access.parts.database, mind.access.scope)
-    [found] = await ask_channels(mind.access.parts, place, [Asked(cue, reading, [KeywordChannel()], limit)])
+    [found] = await ask_channels(mind.access.parts, place, [AskedCue(cue, reading, [KeywordChannel()], limit)])
     return found["keyword"]
 
 

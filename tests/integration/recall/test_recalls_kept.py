@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from accesses import with_access
 from conftest import new_key
 from past import moment as note_moment
-from recollect.core.conversations.retention import Rules
+from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.ids import memory_id
 from recollect.core.recall.kept import Kept
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
@@ -27,7 +27,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.kept import Fate
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Candidate, Cue, Facets, Lineup, Status
+from recollect.models.recall import Candidate, Cue, Facets, RankingInput, Status
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.recall import kept_recalls
@@ -368,7 +368,7 @@ async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, own
 
 async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, mind, apples, addresses, owner):
     place = await locate(recollect.parts.database, mind.access.scope)
-    lineup = Lineup({"text": tuple(Candidate(each, 1.0) for each in apples)}, {}, Facets(), {"text": 1.0}, 5)
+    lineup = RankingInput({"text": tuple(Candidate(each, 1.0) for each in apples)}, {}, Facets(), {"text": 1.0}, 5)
     kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, lineup, (), 5, Status.OK, "", {}, {}, 0.0)
     with psycopg.connect(addresses.owner) as forgetting:
         forgetting.execute("delete from memories where id = %s", [apples[0]])
@@ -384,7 +384,7 @@ async def test_one_that_is_being_kept_goes_with_what_is_forgotten_meanwhile(reco
     scope_id = owner.execute("select scope_id from recalls").fetchone()[0]
     with psycopg.connect(addresses.owner) as keeping:
         keeping.execute("select share_recalls(%s)", [scope_id])
-        columns = 'asked_at, text, cue, lineup, listed, hits, "limit", status, message, methods, tallies, milliseconds'
+        columns = 'asked_at, text, cue, inputs, listed, hits, "limit", status, message, methods, tallies, milliseconds'
         keeping.execute(
             f"insert into recalls (scope_id, id, {columns}) select scope_id, gen_random_uuid(), {columns} from recalls"
         )
@@ -398,12 +398,12 @@ async def test_one_that_is_being_kept_goes_with_what_is_forgotten_meanwhile(reco
 async def test_old_recalls_are_pruned_by_the_job_and_others_stay(recollect, mind, apples, owner):
     await mind.recall(KEPT)
     database = recollect.parts.database
-    await prune_recalls(database, Rules(recall_days=0))
-    await prune_recalls(database, Rules(recall_days=1))
+    await prune_recalls(database, RetentionRules(recall_days=0))
+    await prune_recalls(database, RetentionRules(recall_days=1))
     assert count(owner) == 1
     owner.execute("update recalls set id = %s", [memory_id(datetime.now(UTC) - timedelta(days=2), 0, bytes(8))])
     new = (await mind.recall(KEPT)).recall_id
-    await retain(database, Rules(recall_days=1))
+    await retain(database, RetentionRules(recall_days=1))
     assert owner.execute("select id from recalls").fetchall() == [(new,)]
 
 
@@ -411,5 +411,5 @@ async def test_pruning_goes_on_beyond_one_chunk(recollect, mind, apples, owner, 
     for _ in range(5):
         await mind.recall(KEPT)
     monkeypatch.setattr(kept_recalls, "CHUNK", 2)
-    assert await prune_recalls(recollect.parts.database, Rules(recall_days=1e-9)) == 5
+    assert await prune_recalls(recollect.parts.database, RetentionRules(recall_days=1e-9)) == 5
     assert count(owner) == 0

@@ -15,7 +15,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import Asked, ask_channels
+from recollect.verbs.recall.channels import AskedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -25,7 +25,7 @@ async def propose(mind, limit=10, **more):
     cue = Cue("whatever", **more)
     place = await locate(mind.access.parts.database, mind.access.scope)
     reading = read(cue, None, now=NOW)
-    [found] = await ask_channels(mind.access.parts, place, [Asked(cue, reading, [RecentChannel()], limit)])
+    [found] = await ask_channels(mind.access.parts, place, [AskedCue(cue, reading, [RecentChannel()], limit)])
     return found["recent"]
 
 

@@ -170,7 +170,7 @@ async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
             for answer in (await http.get(f"/v1/jobs/{job_id}"), await http.post(f"/v1/jobs/{job_id}/retry")):
                 assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
         assert [job["agent"] for job in (await http.get("/v1/jobs")).json()["jobs"] if job["agent"] == "eve"] == []
-    assert await jobs.retry_failed(recollect.parts.database, caller.tenant_id, jobs.Wanted()) == []
+    assert await jobs.retry_failed(recollect.parts.database, caller.tenant_id, jobs.JobQuery()) == []
     states = owner.execute("select status from procrastinate_jobs where id = any (%s)", [[foreign, nobodys]]).fetchall()
     assert states == [("failed",), ("failed",)]
 
@@ -235,11 +235,11 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
     async def three():
         return 3
 
-    async with progress.telling(database, Lease(job_id, 0), three) as counter:
+    async with progress.reporting(database, Lease(job_id, 0), three) as counter:
         counter.reach(1)
         counter.add(1)
     assert owner.execute("select count(*) from job_progress").fetchone() == (0,)
-    async with progress.telling(database, Lease(job_id, 0), three) as counter:
+    async with progress.reporting(database, Lease(job_id, 0), three) as counter:
         counter.reach(4)
         await until(lambda: owner.execute("select done from job_progress").fetchone() == (4,))
         job = await recollect.jobs.show(job_id)
@@ -318,7 +318,7 @@ async def test_a_job_ends_although_its_progress_misses_a_cancellation(recollect,
             await asyncio.sleep(10 * PATIENCE_SECONDS)
 
     async with asyncio.timeout(PATIENCE_SECONDS):
-        async with progress.telling(recollect.parts.database, Lease(1, 0), deaf) as counter:
+        async with progress.reporting(recollect.parts.database, Lease(1, 0), deaf) as counter:
             counter.add(1)
             await asked.wait()
 

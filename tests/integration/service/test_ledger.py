@@ -22,15 +22,15 @@ from recollect.core.memories.erasure import Restatement
 from recollect.core.text.tokens import estimate
 from recollect.doors.http.app import create_app
 from recollect.errors import BudgetError, ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, SetupError
-from recollect.jobs.worker import SPREAD_SECONDS, Patience, build_app, keep_reason, run_worker
-from recollect.llm.chat import Said, Usage
+from recollect.jobs.worker import SPREAD_SECONDS, RetryPolicy, build_app, keep_reason, run_worker
+from recollect.llm.chat import ModelAnswer, Usage
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs
 from recollect.store.service.ledger import Entry, enter
 from recollect.verbs.conversations.converse import Utterance
-from recollect.verbs.service.costs import LedgerDesk, metered, note_step
+from recollect.verbs.service.costs import Costs, metered, note_step
 from recollect.wiring import build_chat_model, connected
 from scripted_chat import chatting
 from serving import serving
@@ -64,7 +64,7 @@ def number_of(owner, mind):
 
 @pytest.fixture
 def chat():
-    return FakeChatModel({Questions: Said(ASKED.model_dump_json(), whole=True, usage=Usage(60, 40))})
+    return FakeChatModel({Questions: ModelAnswer(ASKED.model_dump_json(), whole=True, usage=Usage(60, 40))})
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, ch
     model = metered(asking.parts, scope_id, "extract", prompt_version="digest@1", source_id=source)
     whole = ASKED.model_dump_json()
     for text, ended in ((whole, True), (whole[:9], False), ("no JSON", True), ("", True)):
-        chat.script = {Questions: Said(text, whole=ended, usage=Usage(6, 4))}
+        chat.script = {Questions: ModelAnswer(text, whole=ended, usage=Usage(6, 4))}
         assert (await model.say("?", Questions)).text == text
     chat.fail()
     with pytest.raises(ChatModelError):
@@ -190,7 +190,7 @@ async def test_a_used_up_day_stops_what_is_budgeted_and_nothing_else(asking, own
     for ask in (budgeted.say, budgeted.ask):
         with pytest.raises(BudgetError, match=f"All 250 tokens.*{midnight:%F} 00:00 UTC") as caught:
             await ask("?", Questions)
-        assert (caught.value.until, caught.value.away) == (midnight, True)
+        assert (caught.value.until, caught.value.unavailable) == (midnight, True)
     assert chat.calls == 3
     assert (await asking.ledger()).budget == DailyBudget(250, 300, midnight)
     assert await metered(asking.parts, scope_id, "reflect").ask("?", Questions) == ASKED
@@ -220,7 +220,7 @@ async def test_a_budget_is_a_tenants_own(asking, owner, chat):
     with pytest.raises(InvalidInputError):
         await asking.ledger.allow("other", -1)
     with pytest.raises(SetupError, match="RECOLLECT_OWNER_DATABASE_URL"):
-        await LedgerDesk(asking.parts, "").allow("other", 1)
+        await Costs(asking.parts, "").allow("other", 1)
 
 
 async def test_a_job_waits_for_the_day_says_so_and_goes_on_when_there_is_more(asking, owner):
@@ -237,7 +237,7 @@ async def test_a_job_waits_for_the_day_says_so_and_goes_on_when_there_is_more(as
     def make_app():
         app = build_app(asking.addresses.service, asking.parts.database, None, 64)
         around = [partial(keep_reason, asking.parts.database)]
-        app.task(name="spend", queue="spend", retry=Patience(), task_middleware=around)(task)
+        app.task(name="spend", queue="spend", retry=RetryPolicy(), task_middleware=around)(task)
         return app
 
     async with asking.parts.database.transaction(mind.access.scope.tenant_id) as connection:

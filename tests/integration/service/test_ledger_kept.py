@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.core.conversations.retention import Rules
+from recollect.core.conversations.retention import RetentionRules
 from recollect.jobs.upkeep import tidy_ledger
 from recollect.store.service.ledger import Entry, enter, fold, read_sums
 
@@ -64,9 +64,9 @@ async def test_a_scope_that_is_enriched_anew_keeps_its_lines(recollect, owner, s
 
 
 async def test_sums_go_when_their_time_is_over(recollect, owner, scope):
-    await tidy_ledger(recollect.parts.database, Rules(ledger_days=0))
+    await tidy_ledger(recollect.parts.database, RetentionRules(ledger_days=0))
     assert owner.execute("select sum(calls) from ledger").fetchone() == (300,)
-    await tidy_ledger(recollect.parts.database, Rules())
+    await tidy_ledger(recollect.parts.database, RetentionRules())
     assert owner.execute("select sum(calls) from ledger").fetchone() == (200,)
 
 

@@ -19,7 +19,7 @@ SKEWED = Weighing(recency=5.0, relevance=0.1, importance=0.1)
 
 def judged(number, useful, ranks, relevance, importance, candidates=1_000):
     values = (np.asarray(values, dtype=np.float64) for values in (ranks, relevance, importance))
-    return tuning.Judged(UUID(int=number + 1), candidates, np.asarray(useful, dtype=np.bool_), *values)
+    return tuning.MarkedRecall(UUID(int=number + 1), candidates, np.asarray(useful, dtype=np.bool_), *values)
 
 
 def plant(weights, decay, *, recalls=60, hits=12, noise=0.05, seed=3):

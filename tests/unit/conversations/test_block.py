@@ -15,8 +15,8 @@ from recollect.core.conversations.block import (
     MOST_MISSES,
     OPENING,
     WIDTHS,
+    BlockMemory,
     Gauge,
-    Remembered,
     cut_line,
     fill,
     fold,
@@ -65,9 +65,9 @@ def memory(content: str = "My cat is called Pascal.", number: int = 1, **more) -
     )
 
 
-def remembered(content: str = "My cat is called Pascal.", number: int = 1, **more) -> Remembered:
+def remembered(content: str = "My cat is called Pascal.", number: int = 1, **more) -> BlockMemory:
     ceiling, quotes = more.pop("ceiling", Level.FULL), more.pop("quotes", {})
-    return Remembered(memory(content, number, **more), f"m{number:04x}", quotes=quotes, ceiling=ceiling)
+    return BlockMemory(memory(content, number, **more), f"m{number:04x}", quotes=quotes, ceiling=ceiling)
 
 
 def words(text: str) -> int:
@@ -204,7 +204,7 @@ def test_short_ids_are_unique_and_end_their_ids(ids):
     assert names == shorten_ids(reversed(ids))
 
 
-def numbered(*contents: str) -> list[Remembered]:
+def numbered(*contents: str) -> list[BlockMemory]:
     return [remembered(content, number) for number, content in enumerate(contents)]
 
 

@@ -28,7 +28,7 @@ from recollect.core.conversations.budget import (
     shorten,
 )
 from recollect.core.conversations.messages import count_tokens, to_prompt, written
-from recollect.core.conversations.threads import Node, walk
+from recollect.core.conversations.threads import ThreadNode, walk
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Attachment, Message, MessageStatus, Part, PartType, Shares
 from recollect.models.memories import Role
@@ -301,7 +301,7 @@ def test_random_trees_give_suffixes_of_whole_turns_within_the_budget():
     for _ in range(TREES.now):
         tree = grow(chance, chance.randint(1, 24))
         by_id = {str(each.id): each for each in tree}
-        nodes = [Node(str(each.id), each.parent and str(each.parent)) for each in reversed(tree)]
+        nodes = [ThreadNode(str(each.id), each.parent and str(each.parent)) for each in reversed(tree)]
         leaf = None if chance.random() < 0.3 else str(chance.choice(tree).id)
         path = [by_id[each] for each in walk(nodes, leaf)]
         assert path[-1].parent is None

@@ -10,7 +10,7 @@ import pytest
 from generative_agents import read_golden
 from recollect.core.conversations.budget import fit, fit_upstream, prune_upstream
 from recollect.core.conversations.messages import to_prompt
-from recollect.core.conversations.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
+from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, settle, walk, walk_upstream
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.memories import Role
 
@@ -20,8 +20,8 @@ def golden(shared) -> dict:
     return read_golden(shared, "golden_thread_cases")
 
 
-def nodes_of(case) -> list[Node]:
-    return [Node(each["id"], each["parent_message_id"]) for each in case["messages_newest_first"]]
+def nodes_of(case) -> list[ThreadNode]:
+    return [ThreadNode(each["id"], each["parent_message_id"]) for each in case["messages_newest_first"]]
 
 
 def path_of(case, *, placeholder: bool) -> list[Message]:
@@ -75,7 +75,7 @@ def test_every_thread_is_walked_as_dify_does(golden):
 
 def test_every_thread_stays_the_same_once_it_is_settled(golden):
     for case in golden["thread_cases"]:
-        settled = [Node(node.id, parent) for node, parent in settle(nodes_of(case)[::-1])]
+        settled = [ThreadNode(node.id, parent) for node, parent in settle(nodes_of(case)[::-1])]
         assert walk(settled[::-1], case["leaf"]) == case["strict"], case["name"]
         assert {node.id for node in settled} == {node.id for node in nodes_of(case)}
 

@@ -7,7 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.core.agents.profiles import check_profile
-from recollect.core.conversations.retention import Rules, Standing, find_due, move, rules_for, usual_rules
+from recollect.core.conversations.retention import (
+    ConversationAge,
+    RetentionRules,
+    find_due,
+    move,
+    rules_for,
+    usual_rules,
+)
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.conversations import ConversationState
@@ -18,7 +25,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def standing(state, idle, changed=0.0):
-    return Standing(state, NOW - timedelta(days=idle), NOW - timedelta(days=changed))
+    return ConversationAge(state, NOW - timedelta(days=idle), NOW - timedelta(days=changed))
 
 
 @pytest.mark.parametrize(
@@ -35,24 +42,26 @@ def standing(state, idle, changed=0.0):
     ],
 )
 def test_days_without_use_and_days_since_deletion(state, idle, changed, due):
-    assert find_due(standing(state, idle, changed), Rules(10, 20, 30), NOW) is due
+    assert find_due(standing(state, idle, changed), RetentionRules(10, 20, 30), NOW) is due
 
 
 def test_zero_means_never():
     for state in ConversationState:
-        assert find_due(standing(state, 10_000, 10_000), Rules(0, 0, 0), NOW) is None
-    assert find_due(standing(ACTIVE, 50), Rules(0, 40, 0), NOW) is DELETED
+        assert find_due(standing(state, 10_000, 10_000), RetentionRules(0, 0, 0), NOW) is None
+    assert find_due(standing(ACTIVE, 50), RetentionRules(0, 40, 0), NOW) is DELETED
 
 
 def test_nothing_is_archived_or_deleted_by_itself_unless_somebody_says_so():
     usual = usual_rules(Settings(_env_file=None))
-    assert usual == Rules() == Rules(0, 0, 30)
+    assert usual == RetentionRules() == RetentionRules(0, 0, 30)
     assert find_due(standing(ACTIVE, 10_000, 10_000), usual, NOW) is None
 
 
 def test_a_profile_speaks_before_the_settings():
-    assert rules_for(Profile(), Rules(1, 2, 3)) == Rules(1, 2, 3)
-    assert rules_for(Profile(archive_after_days=0, purge_after_days=9.5), Rules(1, 2, 3)) == Rules(0, 2, 9.5)
+    assert rules_for(Profile(), RetentionRules(1, 2, 3)) == RetentionRules(1, 2, 3)
+    assert rules_for(Profile(archive_after_days=0, purge_after_days=9.5), RetentionRules(1, 2, 3)) == RetentionRules(
+        0, 2, 9.5
+    )
 
 
 @pytest.mark.parametrize("days", [-1, 36_501, float("nan")])

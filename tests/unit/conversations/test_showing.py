@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.conversations.shown import Showing, displace, fade, level_of, reckon, register
+from recollect.core.conversations.shown import Showing, compute_present, displace, fade, level_of, register
 from recollect.models.blocks import Level
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
@@ -56,7 +56,7 @@ def test_without_a_reminder_it_is_full_twice_then_compact_twice_then_abstract():
 
 def test_what_is_gone_begins_afresh_and_what_is_present_goes_on():
     late = NOW + timedelta(minutes=5)
-    present = reckon([shown(), shown(20, OTHER)], late, {OTHER})
+    present = compute_present([shown(), shown(20, OTHER)], late, {OTHER})
     assert {each: showing.score for each, showing in present.items()} == {ONE: 100 - 40 - 18}
     registered = register(present, [(ONE, "m0001"), (OTHER, "m0002")], late)
     assert [(each.memory_id, each.score, each.short_id) for each in registered] == [

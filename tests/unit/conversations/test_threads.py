@@ -9,27 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.conversations.threads import NIL, Node, bound_fetch, settle, walk, walk_upstream
+from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, settle, walk, walk_upstream
 from recollect.errors import InvalidInputError, NotFoundError
 from sizes import Sizes
 
 DEEP = Sizes("messages", ci=20_000, long=100_000)
 
 
-def newest_first(*pairs: tuple[str, str | None]) -> list[Node]:
-    return [Node(identifier, parent) for identifier, parent in pairs]
+def newest_first(*pairs: tuple[str, str | None]) -> list[ThreadNode]:
+    return [ThreadNode(identifier, parent) for identifier, parent in pairs]
 
 
 @st.composite
-def conversations(draw) -> list[Node]:
+def conversations(draw) -> list[ThreadNode]:
     """Draw nodes, oldest first, whose parents may be anything: later ones, themselves, unknown, NIL, none."""
     size = draw(st.integers(1, 12))
     ids = [f"m{number}" for number in range(size)]
     parent = st.one_of(st.sampled_from(ids), st.sampled_from([NIL, None, "", "elsewhere"]))
-    return [Node(identifier, draw(parent)) for identifier in ids]
+    return [ThreadNode(identifier, draw(parent)) for identifier in ids]
 
 
-def climb_slowly(nodes_newest_first: list[Node], leaf: str) -> list[str]:
+def climb_slowly(nodes_newest_first: list[ThreadNode], leaf: str) -> list[str]:
     """Walk as the rules say, looking everything up anew: only for nodes without circles."""
     by_id = {node.id: node for node in nodes_newest_first}
     thread, node = [], by_id.get(leaf)
@@ -44,7 +44,7 @@ def climb_slowly(nodes_newest_first: list[Node], leaf: str) -> list[str]:
     return thread
 
 
-def has_circles(nodes: list[Node]) -> bool:
+def has_circles(nodes: list[ThreadNode]) -> bool:
     parents = {node.id: node.parent for node in nodes}
     for start in parents:
         each, steps = start, 0
@@ -55,8 +55,8 @@ def has_circles(nodes: list[Node]) -> bool:
     return False
 
 
-def as_nodes(settled) -> list[Node]:
-    return [Node(node.id, parent) for node, parent in settled]
+def as_nodes(settled) -> list[ThreadNode]:
+    return [ThreadNode(node.id, parent) for node, parent in settled]
 
 
 def test_nothing_has_no_thread():
@@ -161,7 +161,7 @@ def test_settled_nodes_stand_behind_their_parents_and_otherwise_as_given(nodes):
     followed = {parent for _, parent in settled}
     leaves = [node for node, _ in settled if node.id not in followed]
     assert leaves == [node for node in nodes if node in leaves]
-    assert settle(as_nodes(settled)) == [(Node(node.id, parent), parent) for node, parent in settled]
+    assert settle(as_nodes(settled)) == [(ThreadNode(node.id, parent), parent) for node, parent in settled]
 
 
 @given(conversations())
@@ -185,18 +185,20 @@ def test_without_circles_the_walk_is_the_plain_one(nodes):
 @given(st.integers(1, 30), st.randoms(use_true_random=False))
 def test_both_walks_agree_on_one_chain_in_order(size, chance):
     legacy = chance.random() < 0.5
-    nodes = [Node(f"m{number}", f"m{number - 1}" if number else NIL if legacy else None) for number in range(size)]
+    nodes = [
+        ThreadNode(f"m{number}", f"m{number - 1}" if number else NIL if legacy else None) for number in range(size)
+    ]
     assert walk(nodes[::-1]) == walk_upstream(nodes[::-1]) == [node.id for node in nodes[::-1]]
 
 
 @pytest.mark.promise("A thread of any length and shape is walked once, in time in proportion", DEEP)
 @pytest.mark.parametrize("shape", ["chain", "backwards", "legacy", "circle", "shuffled"])
 def test_a_very_long_thread_is_no_trouble(shape):
-    nodes = [Node(f"m{number}", f"m{number - 1}" if number else None) for number in range(DEEP.now)]
+    nodes = [ThreadNode(f"m{number}", f"m{number - 1}" if number else None) for number in range(DEEP.now)]
     if shape == "legacy":
-        nodes = [Node(node.id, NIL) for node in nodes]
+        nodes = [ThreadNode(node.id, NIL) for node in nodes]
     if shape == "circle":
-        nodes[0] = Node("m0", f"m{DEEP.now - 1}")
+        nodes[0] = ThreadNode("m0", f"m{DEEP.now - 1}")
     if shape == "backwards":
         nodes.reverse()
     if shape == "shuffled":
@@ -211,7 +213,7 @@ def test_a_very_long_thread_is_no_trouble(shape):
 
 @pytest.mark.promise("Circles of parents, however many, are cut once each", DEEP)
 def test_many_circles_at_once_are_no_trouble():
-    nodes = [Node(f"m{number}", f"m{number ^ 1}") for number in range(DEEP.now)]
+    nodes = [ThreadNode(f"m{number}", f"m{number ^ 1}") for number in range(DEEP.now)]
     begun = process_time()
     settled = {node.id: parent for node, parent in settle(nodes)}
     assert process_time() - begun < 5

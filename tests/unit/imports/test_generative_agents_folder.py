@@ -14,9 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.doors.imports.generative_agents.folder import Node, find_name, read_folder, write_folder
-from recollect.doors.imports.generative_agents.nodes import OURS, count_strengths, find_sources, to_memories, to_nodes
-from recollect.doors.imports.generative_agents.scratch import to_profile, to_scratch
+from recollect.doors.imports.generative_agents.folder import SavedNode, find_name, read_folder, write_folder
+from recollect.doors.imports.generative_agents.nodes import (
+    OURS,
+    count_strengths,
+    find_sources,
+    to_memories,
+    to_nodes,
+    to_profile,
+    to_scratch,
+)
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, Profile
 from recollect.models.memories import Kind, Memory, Triple
@@ -160,7 +167,7 @@ def test_numbers_are_given_anew_when_something_was_forgotten(saved):
 def test_any_list_of_nodes_comes_back_in_its_order(listed):
     template = make_nodes()["node_7"]
     nodes = [
-        Node.model_validate(template | {"node_count": number, "filling": [f"node_{source}" for source in sources]})
+        SavedNode.model_validate(template | {"node_count": number, "filling": [f"node_{source}" for source in sources]})
         for number, sources in enumerate(listed, start=1)
     ]
     assert to_nodes(store(to_memories(nodes, {}))) == nodes

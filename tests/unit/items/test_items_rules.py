@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.items.rules import (
-    Condition,
+    FieldCondition,
     before_gap,
     bound_paths,
     check_operations,
@@ -22,7 +22,7 @@ from recollect.core.items.rules import (
     prepare_where,
 )
 from recollect.core.items.writes import (
-    Standing,
+    CurrentItem,
     conclude,
     find_remembered,
     fingerprint_operations,
@@ -62,10 +62,10 @@ def test_gaps_are_patterns_and_all_else_is_literal():
 
 def test_conditions_are_taken_apart():
     assert prepare_where({"a": 1, "b": {"$gt": 2, "$lt": 5}, "c": [1], "d": {}}) == (
-        Condition("a", "$eq", 1),
-        Condition("b", "$gt", 2),
-        Condition("b", "$lt", 5),
-        Condition("c", "$eq", [1]),
+        FieldCondition("a", "$eq", 1),
+        FieldCondition("b", "$gt", 2),
+        FieldCondition("b", "$lt", 5),
+        FieldCondition("c", "$eq", [1]),
     )
     with pytest.raises(InvalidInputError, match="64 conditions"):
         prepare_where({str(number): 1 for number in range(65)})
@@ -100,7 +100,7 @@ def test_only_what_stands_in_the_end_is_remembered():
 
 
 def test_writes_follow_each_other_on_what_stood_before():
-    before = {(("a",), "k"): Standing(4, NOW - timedelta(days=1), OLD), (("a",), "x"): Standing(1, NOW, None)}
+    before = {(("a",), "k"): CurrentItem(4, NOW - timedelta(days=1), OLD), (("a",), "x"): CurrentItem(1, NOW, None)}
     batch = [
         put(expected=4),
         GetItem(("a",), "k"),
@@ -122,7 +122,7 @@ def test_writes_follow_each_other_on_what_stood_before():
 
 @pytest.mark.parametrize(("expected", "stands"), [(0, 1), (2, 1), (1, 0)])
 def test_another_revision_than_expected_is_a_conflict(expected, stands):
-    before = {(("a",), "k"): Standing(stands, NOW, None)} if stands else {}
+    before = {(("a",), "k"): CurrentItem(stands, NOW, None)} if stands else {}
     for write in (put(expected=expected), DropItem(("a",), "k", expected)):
         with pytest.raises(ConflictError, match=r"operations\.0"):
             conclude([write], before, {}, NOW)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recollect.core.knowledge import graph
 from recollect.core.knowledge.graph import (
     MOST_PIECES,
-    Step,
+    FollowedFact,
     find_leaders,
     find_paths,
     is_whole,
@@ -26,7 +26,7 @@ def entity(number):
 
 
 def step(number, source, target, hop=1):
-    return Step(UUID(int=1000 + number), hop, entity(source), entity(target))
+    return FollowedFact(UUID(int=1000 + number), hop, entity(source), entity(target))
 
 
 def to_numbers(path, start):

@@ -5,15 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.core.knowledge.rerun import TYPICAL_COMPLETION, Past, Telling, expect, keep_apart, name_statement, tell
-from recollect.models.knowledge import Cost, Fact, Mention, Salvaged, Span, Statement
+from recollect.core.knowledge.rerun import (
+    TYPICAL_COMPLETION,
+    Past,
+    StatedSoFar,
+    expect,
+    keep_apart,
+    name_statement,
+    tell,
+)
+from recollect.models.knowledge import Cost, Fact, Mention, ParsedDigest, Span, Statement
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)
 
 
 def salvaged(*statements, mentions=("Ann", "Oslo", "Rome")):
-    return Salvaged(mentions=tuple(Mention(name) for name in mentions), statements=statements)
+    return ParsedDigest(mentions=tuple(Mention(name) for name in mentions), statements=statements)
 
 
 def lives(place, *replaces):
@@ -40,8 +48,8 @@ def test_what_is_told_begins_when_it_was_said_unless_a_date_is_given():
 
 
 def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first():
-    telling = Telling()
-    told = Salvaged(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
+    telling = StatedSoFar()
+    told = ParsedDigest(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
     telling.add(tell(ONE, told, (), NOON))
     telling.add(tell(TWO, salvaged(lives("Rome")), (), NOON))
     assert [fact.text for fact in telling.about(["annie"])] == ["Ann lives in Oslo."]
@@ -50,7 +58,7 @@ def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first(
 
 
 def test_what_was_replaced_is_shown_no_more_but_can_be_found():
-    telling = Telling()
+    telling = StatedSoFar()
     [oslo] = tell(ONE, salvaged(lives("Oslo")), (), NOON)
     telling.add([oslo])
     telling.add(tell(TWO, salvaged(lives("Rome", 1)), (oslo.fact,), NOON))
@@ -63,7 +71,7 @@ def test_what_was_replaced_is_shown_no_more_but_can_be_found():
 
 
 def test_what_is_told_twice_is_shown_once_and_numbers_beyond_the_list_replace_nothing():
-    telling = Telling()
+    telling = StatedSoFar()
     telling.add(tell(ONE, salvaged(lives("Oslo")), (), NOON))
     telling.add(tell(TWO, salvaged(lives("Oslo", 7)), (), NOON))
     assert [fact.id for fact in telling.about(["ann"])] == [name_statement(ONE, 0)]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.knowledge.entities import (
-    AnyMatches,
-    Candidate,
+    AnyNameMatches,
     Doubt,
+    EntityCandidate,
     Way,
     choose,
     choose_end,
@@ -31,7 +31,7 @@ def entity(number, kind=PERSON, name="Ann", **more):
 
 
 def found(number, kind=PERSON, way=Way.EXACT):
-    return Candidate(0, entity(number, kind), way)
+    return EntityCandidate(0, entity(number, kind), way)
 
 
 def test_a_caller_means_the_one_of_the_name():
@@ -87,7 +87,7 @@ def test_only_candidates_of_the_same_doubt_are_matched():
     said = {"matches": [{"name": 1, "known": 3}, {"name": "2", "known": 3.0}, {"name": 1, "known": 2}, {"name": 5}]}
     assert {place: each.id.int for place, each in read_matches(json.dumps(said), DOUBTS, known).items()} == {1: 3, 0: 2}
     assert read_matches('{"matches": [{"name": 2, "known": 3}, {"name": 1, "kno', DOUBTS, known).keys() == {1}
-    assert AnyMatches.model_json_schema()["title"] == "Matches"
+    assert AnyNameMatches.model_json_schema()["title"] == "NameMatches"
 
 
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))

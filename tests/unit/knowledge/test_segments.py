@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.knowledge.segments import NOTHING, Rules, Running, finish, follow, lapse, segment, to_turn
+from recollect.core.knowledge.segments import NOTHING, Running, SegmentRules, finish, follow, lapse, segment, to_turn
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Ending, Segment, Turn
 
@@ -32,7 +32,7 @@ def facing(degrees: float) -> tuple[float, float]:
     return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
 
 
-def cut(said: list[Turn], rules: Rules = Rules()) -> list[list[int]]:  # noqa: B008 - frozen
+def cut(said: list[Turn], rules: SegmentRules = SegmentRules()) -> list[list[int]]:  # noqa: B008 - frozen
     closed, running = segment(said, rules)
     return [[each.id.int for each in part.turns] for part in [*closed, running] if part.turns]
 
@@ -66,19 +66,19 @@ def test_a_very_far_turn_closes_at_once():
 
 def test_a_topic_must_last_before_another_ends_it():
     assert cut(turns(NEAR, VERY_FAR, VERY_FAR)) == [[0, 1, 2]]
-    long_topics = Rules(min_turns=3)
+    long_topics = SegmentRules(min_turns=3)
     assert cut(turns(NEAR, NEAR, VERY_FAR, VERY_FAR, VERY_FAR), long_topics) == [[0, 1, 2, 3, 4]]
     assert cut(turns(NEAR, NEAR, NEAR, VERY_FAR), long_topics) == [[0, 1, 2], [3]]
 
 
 def test_the_thresholds_are_the_models_own():
     said = turns(NEAR, NEAR, FAR, FAR)
-    assert cut(said, Rules(threshold=0.5)) == [[0, 1, 2, 3]]
-    assert cut(turns(NEAR, NEAR, FAR), Rules(threshold=0.9, margin=0.1)) == [[0, 1], [2]]
+    assert cut(said, SegmentRules(threshold=0.5)) == [[0, 1, 2, 3]]
+    assert cut(turns(NEAR, NEAR, FAR), SegmentRules(threshold=0.9, margin=0.1)) == [[0, 1], [2]]
 
 
 def test_a_cosine_that_equals_the_threshold_is_near():
-    assert cut(turns((1, 0), (1, 0), (0.6, 0.8), (0.6, 0.8)), Rules(threshold=0.6)) == [[0, 1, 2, 3]]
+    assert cut(turns((1, 0), (1, 0), (0.6, 0.8), (0.6, 0.8)), SegmentRules(threshold=0.6)) == [[0, 1, 2, 3]]
 
 
 def test_the_length_of_vectors_does_not_matter():
@@ -89,25 +89,25 @@ def test_the_length_of_vectors_does_not_matter():
 def test_silence_ends_a_segment(gap, parts):
     said = [turn(0, NEAR, 0), turn(1, NEAR, 5), turn(2, NEAR, 5 + gap)]
     assert cut(said) == parts
-    assert cut(said, Rules(idle_minutes=0)) == [[0, 1, 2]]
+    assert cut(said, SegmentRules(idle_minutes=0)) == [[0, 1, 2]]
 
 
 def test_silence_and_length_leave_the_doubtful_turn_where_it_is():
     said = [turn(0, NEAR), turn(1, NEAR), turn(2, FAR), turn(3, FAR, 600)]
     closed, _ = segment(said)
     assert [(len(each.turns), each.ending) for each in closed] == [(3, Ending.IDLE)]
-    closed, _ = segment(turns(NEAR, NEAR, FAR, FAR), Rules(max_turns=3))
+    closed, _ = segment(turns(NEAR, NEAR, FAR, FAR), SegmentRules(max_turns=3))
     assert [(len(each.turns), each.ending) for each in closed] == [(3, Ending.LENGTH)]
 
 
 def test_no_segment_is_too_long():
-    closed, running = segment(turns(*[NEAR] * 100), Rules(max_turns=30))
+    closed, running = segment(turns(*[NEAR] * 100), SegmentRules(max_turns=30))
     assert [len(each.turns) for each in closed] == [30, 30, 30]
     assert len(running.turns) == 10
     said = [turn(number, NEAR, text="word " * 100) for number in range(9)]
-    closed, running = segment(said, Rules(max_characters=1_700))
+    closed, running = segment(said, SegmentRules(max_characters=1_700))
     assert [len(each.turns) for each in [*closed, running]] == [3, 3, 3]
-    assert cut([turn(0, NEAR, text="x" * 99), turn(1, NEAR, text="y")], Rules(max_characters=50)) == [[0], [1]]
+    assert cut([turn(0, NEAR, text="x" * 99), turn(1, NEAR, text="y")], SegmentRules(max_characters=50)) == [[0], [1]]
 
 
 def test_lapsing_closes_what_the_next_turn_would_close_anyway():
@@ -171,7 +171,7 @@ def test_a_vector_without_direction_or_of_another_model_counts_as_none(useless):
 def test_rules_without_sense_are_refused():
     for wrong in ({"min_turns": 1}, {"min_turns": 5, "max_turns": 4}):
         with pytest.raises(InvalidInputError, match="at least 2 turns"):
-            Rules(**wrong)
+            SegmentRules(**wrong)
 
 
 EMBEDDINGS = st.none() | st.sampled_from([facing(degrees) for degrees in range(0, 360, 15)] + [(0.0, 0.0), (1.0, 0, 0)])
@@ -180,7 +180,7 @@ SAID = st.lists(
     max_size=24,
 )
 RULES = st.builds(
-    Rules,
+    SegmentRules,
     threshold=st.sampled_from([0.3, 0.7, 0.9]),
     margin=st.sampled_from([0.0, 0.3]),
     min_turns=st.integers(2, 4),

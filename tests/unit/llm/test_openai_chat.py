@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
-from recollect.llm.chat import ChatModel, Said, Usage
+from recollect.llm.chat import ChatModel, ModelAnswer, Usage
 from recollect.llm.endpoint import Breaker
 from recollect.llm.fake import FakeChatModel
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel, Total, unwrap
@@ -191,7 +191,7 @@ async def test_an_answer_of_no_use_is_repaired_once(said, complaint):
 async def test_garbage_twice_is_the_models_fault_and_not_lasting():
     endpoint = Endpoint(f"{SECRET} {PROMPT}")
     error = await fails(endpoint)
-    assert (error.lasting, error.answered, error.away) == (False, True, False)
+    assert (error.lasting, error.answered, error.unavailable) == (False, True, False)
     assert len(endpoint.questions) == 2
     assert "Colour" in str(error)
 
@@ -200,7 +200,7 @@ async def test_garbage_twice_is_the_models_fault_and_not_lasting():
 async def test_a_refusal_is_lasting_and_not_repeated(status):
     endpoint = Endpoint(refuse(status))
     error = await fails(endpoint)
-    assert (error.lasting, error.away) == (True, False)
+    assert (error.lasting, error.unavailable) == (True, False)
     assert str(status) in str(error)
     assert len(endpoint.questions) == 1
 
@@ -229,12 +229,12 @@ async def test_a_passing_fault_is_tried_again(fault):
 
 async def test_an_endpoint_that_is_away_is_told_from_one_that_talks_nonsense():
     error = await fails(Endpoint(httpx.ConnectError("gone"), attempts=2))
-    assert (error.lasting, error.answered, error.away) == (False, False, True)
+    assert (error.lasting, error.answered, error.unavailable) == (False, False, True)
 
 
 async def test_a_hang_ends_in_time():
     error = await fails(Endpoint("hang", seconds=0.1))
-    assert error.away
+    assert error.unavailable
     assert "0.1 s" in str(error)
 
 
@@ -279,7 +279,7 @@ async def test_the_fake_can_talk_nonsense_and_be_away():
     fake.fail()
     with pytest.raises(ChatModelError) as caught:
         await fake.ask("?", Colour)
-    assert caught.value.away
+    assert caught.value.unavailable
     fake.recover()
     assert await fake.ask("?", Colour) == RED
 
@@ -297,7 +297,7 @@ async def test_the_fake_can_talk_nonsense_and_be_away():
 async def test_saying_gives_the_words_as_they_stand_and_asks_once(reply, text, whole):
     endpoint = Endpoint(reply)
     model: ChatModel = endpoint.model
-    assert await model.say(PROMPT, Colour) == Said(text, whole, Usage(7, 3))
+    assert await model.say(PROMPT, Colour) == ModelAnswer(text, whole, Usage(7, 3))
     assert endpoint.shapes() == ["json_schema"]
     assert endpoint.questions[0]["messages"][0]["content"].startswith(PROMPT)
 
@@ -332,9 +332,11 @@ async def test_what_the_endpoint_does_not_count_is_estimated(usage):
 async def test_the_fake_says_what_its_script_says_word_for_word():
     fake = FakeChatModel({Colour: "half an ans"})
     model: ChatModel = fake
-    assert await model.say("?", Colour) == Said("half an ans", True, Usage(estimate("?"), estimate("half an ans")))
-    fake.script = {Colour: Said(GOOD[:9], False, Usage(5, 2))}
-    assert await fake.say("?", Colour) == Said(GOOD[:9], False, Usage(5, 2))
+    assert await model.say("?", Colour) == ModelAnswer(
+        "half an ans", True, Usage(estimate("?"), estimate("half an ans"))
+    )
+    fake.script = {Colour: ModelAnswer(GOOD[:9], False, Usage(5, 2))}
+    assert await fake.say("?", Colour) == ModelAnswer(GOOD[:9], False, Usage(5, 2))
     with pytest.raises(ChatModelError) as caught:
         await fake.ask("?", Colour)
     assert caught.value.answered

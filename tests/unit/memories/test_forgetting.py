@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from generative_agents import read_golden
 from recollect.core.memories.fading import (
+    FadingMemory,
     Policy,
-    Remembered,
     complete_rules,
     decide,
     judge,
@@ -35,9 +35,9 @@ def golden(shared) -> dict:
     return read_golden(shared, "golden_forgetting")
 
 
-def remembered(days: float = 0, **changes: object) -> Remembered:
+def remembered(days: float = 0, **changes: object) -> FadingMemory:
     then = NOW - timedelta(days=days)
-    return replace(Remembered(Kind.MESSAGE, 5.0, then, then), **changes)
+    return replace(FadingMemory(Kind.MESSAGE, 5.0, then, then), **changes)
 
 
 def test_every_working_score_is_the_golden_one(golden):

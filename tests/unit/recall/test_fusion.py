@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from recollect.core.recall import fusion
 from recollect.core.recall.fusion import FLOORS, Floor, join
 from recollect.core.recall.weights import usual_weights
-from recollect.models.recall import Candidate, ChannelScore, Facets, Lineup, Script
+from recollect.models.recall import Candidate, ChannelScore, Facets, RankingInput, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}
 
 
 def fuse(proposals, weights, limit):
     """Rank what channels propose, where nothing else is known of it."""
-    return fusion.fuse(Lineup({name: tuple(some) for name, some in proposals.items()}, {}, Facets(), weights, limit))
+    return fusion.fuse(
+        RankingInput({name: tuple(some) for name, some in proposals.items()}, {}, Facets(), weights, limit)
+    )
 
 
 def memory(number: int) -> UUID:

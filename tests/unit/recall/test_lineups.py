@@ -23,12 +23,12 @@ from recollect.models.recall import (
     Cue,
     Facets,
     Factors,
-    Lineup,
+    Features,
     Mode,
     Period,
+    RankingInput,
     Script,
     Status,
-    Trait,
     Weighing,
 )
 from sizes import Sizes
@@ -54,7 +54,7 @@ def lineups(draw):
     theirs, moments = draw(ZONES), DAYS
     terms = st.sets(st.integers(0, width - 1)).map(sorted).map(tuple) if width else st.just(())
     traits = st.builds(
-        Trait,
+        Features,
         moments.map(lambda moment: moment.astimezone(theirs)),
         st.sampled_from(Kind),
         words,
@@ -74,7 +74,7 @@ def lineups(draw):
         st.lists(periods(zone), max_size=2).map(tuple),
         st.frozensets(st.sampled_from(Asks)),
     )
-    return Lineup(
+    return RankingInput(
         draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(tuple))),
         draw(st.just({}) | st.fixed_dictionaries(dict.fromkeys(IDS, traits))),
         draw(facets),
@@ -91,17 +91,17 @@ def periods(draw, zone):
     return Period(start, start + timedelta(days=draw(st.integers(1, 9))), draw(words))
 
 
-def keep(lineup: Lineup, **changed) -> Kept:
+def keep(lineup: RankingInput, **changed) -> Kept:
     hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    usual = {"lineup": lineup, "hits": hits, "limit": lineup.limit}
+    usual = {"inputs": lineup, "hits": hits, "limit": lineup.limit}
     kept = Kept(IDS[0], NOW, Cue("x"), None, None, lineup, hits, lineup.limit, Status.OK, "", {}, {}, 0.0)
     return replace(kept, **usual | changed)
 
 
-def line_up(scores: list[float], limit: int = 10) -> Lineup:
+def line_up(scores: list[float], limit: int = 10) -> RankingInput:
     found = tuple(Candidate(memory_id, score) for memory_id, score in zip(IDS, scores, strict=False))
-    known = {memory_id: Trait(NOW, Kind.EVENT) for memory_id in IDS}
-    return Lineup({"text": found, "graph": found[::-1][:2]}, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
+    known = {memory_id: Features(NOW, Kind.EVENT) for memory_id in IDS}
+    return RankingInput({"text": found, "graph": found[::-1][:2]}, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
 
 
 @pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
@@ -117,7 +117,7 @@ def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
 @settings(max_examples=EXAMPLES.now)
 def test_a_replay_with_the_same_weights_is_the_recall(lineup):
     kept = keep(lineup)
-    placings = rank_anew(replace(kept, lineup=decode(encode(lineup))))
+    placings = rank_anew(replace(kept, inputs=decode(encode(lineup))))
     assert is_same(kept, placings)
     assert [each.before for each in placings] == [each.rank for each in placings] == [*range(1, len(kept.hits) + 1)]
 
@@ -144,9 +144,9 @@ def test_a_day_of_25_hours_is_read_back_as_a_day():
 
 
 def test_moments_are_read_back_as_the_same_moments_in_whichever_zone():
-    trait = Trait(NOW, Kind.FACT, "Li", "talk", 3)
+    trait = Features(NOW, Kind.FACT, "Li", "talk", 3)
     asked = Facets(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
-    lineup = Lineup({"text": (Candidate(IDS[0], 0.1 + 0.2),)}, {IDS[0]: trait}, asked, {"text": 1 / 3}, 5)
+    lineup = RankingInput({"text": (Candidate(IDS[0], 0.1 + 0.2),)}, {IDS[0]: trait}, asked, {"text": 1 / 3}, 5)
     assert decode(encode(lineup)) == lineup
 
 

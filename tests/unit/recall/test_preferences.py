@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from recollect.core.recall.fusion import fuse, rate
 from recollect.core.recall.weights import NAMES, usual_weights
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Candidate, Facets, Lineup, Period, Script, Trait
+from recollect.models.recall import Asks, Candidate, Facets, Features, Period, RankingInput, Script
 
 DAY = datetime(2024, 5, 7, tzinfo=UTC)
 
 
 def trait(place=1, **given):
     said = {"kind": Kind.MESSAGE, "session": "talk a", "place": float(place), "length": 20, "occurred_at": DAY}
-    return Trait(**{**said, **given})
+    return Features(**{**said, **given})
 
 
 def lineup(*traits, facets=None, rarities=(1.0, 3.0), weights=None, text=None, limit=50):
     ids = [UUID(int=number) for number in range(1, len(traits) + 1)]
     scores = text or [1.0] * len(traits)
-    return Lineup(
+    return RankingInput(
         {"text": tuple(map(Candidate, ids, scores)), "recent": tuple(Candidate(each, 1.0) for each in ids)},
         dict(zip(ids, traits, strict=True)),
         facets or Facets(),
@@ -139,7 +139,7 @@ traits = st.builds(
     length=st.integers(0, 2000),
     asks=st.booleans(),
     assistant=st.booleans(),
-    wishes=st.booleans(),
+    is_instruction=st.booleans(),
     cosine=st.none() | st.floats(-1, 1),
     occurred_at=st.integers(-100, 100).map(lambda hours: DAY + timedelta(hours=hours)),
 )

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from procrastinate.jobs import Job
 
-from recollect.core.service.costs import Price, choose_limit, read_prices, reckon
+from recollect.core.service.costs import Price, choose_limit, price_of, read_prices
 from recollect.errors import BudgetError, SetupError, UnavailableError
-from recollect.jobs.worker import LONGEST_WAIT_SECONDS, SPREAD_SECONDS, Patience
+from recollect.jobs.worker import LONGEST_WAIT_SECONDS, SPREAD_SECONDS, RetryPolicy
 
 
 def test_prices_are_read_by_model():
@@ -30,9 +30,9 @@ def test_a_price_that_is_none_is_refused_with_an_example(text):
 
 def test_a_call_is_reckoned_by_the_million():
     prices = {"small": Price(0.5, 2)}
-    assert reckon(prices, "small", 1_000_000, 500_000) == pytest.approx(1.5)
-    assert reckon(prices, "small", 0, 0) == 0
-    assert reckon(prices, "large", 1, 1) is None
+    assert price_of(prices, "small", 1_000_000, 500_000) == pytest.approx(1.5)
+    assert price_of(prices, "small", 0, 0) == 0
+    assert price_of(prices, "large", 1, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_a_job_without_a_budget_waits_for_the_day_and_not_all_at_once(attempts):
     random.seed(attempts)
     until = datetime.now(UTC) + timedelta(hours=5)
     error = BudgetError("All 9 tokens of today are used up.", until=until)
-    chosen = {Patience().get_retry_decision(exception=error, job=job(attempts)).retry_at for _ in range(50)}
+    chosen = {RetryPolicy().get_retry_decision(exception=error, job=job(attempts)).retry_at for _ in range(50)}
     assert len(chosen) > 40
     assert all(until <= moment <= until + timedelta(seconds=SPREAD_SECONDS) for moment in chosen)
 
 
 def test_what_is_away_is_still_tried_soon():
-    decision = Patience().get_retry_decision(exception=UnavailableError("away"), job=job(1000))
+    decision = RetryPolicy().get_retry_decision(exception=UnavailableError("away"), job=job(1000))
     assert decision.retry_at <= datetime.now(UTC) + timedelta(seconds=LONGEST_WAIT_SECONDS)

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from generative_agents import read_json
 from recollect.core.text.checks import check_line, check_text
-from recollect.core.text.phrases import LONGEST_LABEL, find_keywords, label, split_sentences, summarise, telling_terms
+from recollect.core.text.phrases import (
+    LONGEST_LABEL,
+    distinctive_terms,
+    find_keywords,
+    label,
+    split_sentences,
+    summarise,
+)
 
 ENGLISH = [
     "Hi! My dog Rex is sick. The vet, Dr. Lee, said that it is an ear infection.",
@@ -96,9 +103,9 @@ def test_sentences_end_where_they_end(text, sentences):
 
 
 def test_terms_that_tell_a_topic_are_no_fillers():
-    assert telling_terms("I think that the database is very slow today, don't you?") == ("databas", "slow")
-    assert set(telling_terms("我今天觉得数据库很慢")) >= {"数据", "据库"}
-    assert telling_terms("我 也 很 好的 !!!") == ()
+    assert distinctive_terms("I think that the database is very slow today, don't you?") == ("databas", "slow")
+    assert set(distinctive_terms("我今天觉得数据库很慢")) >= {"数据", "据库"}
+    assert distinctive_terms("我 也 很 好的 !!!") == ()
 
 
 @given(st.lists(st.text(max_size=200) | st.sampled_from(ENGLISH + CHINESE), max_size=5), st.integers(1, 300))

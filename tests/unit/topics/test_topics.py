@@ -14,7 +14,7 @@ from recollect.core.text.names import normalise_name
 from recollect.core.topics.paths import (
     LONGEST_LABELS,
     MOST_LEVELS,
-    Node,
+    TopicNode,
     check_filing,
     choose_paths,
     decode_label,
@@ -157,11 +157,11 @@ def test_a_link_does_not_lead_to_itself():
 
 def test_a_tree_counts_what_lies_below_and_leaves_out_what_is_out_of_sight():
     nodes = [
-        Node(("a",), "A", 0, False),
-        Node(("a", "b"), "B", 2, True),
-        Node(("a", "b", "c"), "C", 1, True),
-        Node(("a", "d"), "D", 0, False),
-        Node(("e",), "E", 0, True),
+        TopicNode(("a",), "A", 0, False),
+        TopicNode(("a", "b"), "B", 2, True),
+        TopicNode(("a", "b", "c"), "C", 1, True),
+        TopicNode(("a", "d"), "D", 0, False),
+        TopicNode(("e",), "E", 0, True),
     ]
     found = grow(nodes)
     assert found == [

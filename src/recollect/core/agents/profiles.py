@@ -14,6 +14,10 @@ from recollect.models.agents import Profile
 from recollect.models.memories import JSON
 
 PROFILE = TypeAdapter(Profile)
+HIGHEST_THRESHOLD = 1_000_000
+MOST_MINUTES = 525_600
+DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_days", "fading_fact_days")
+MOST_NAMES = 20
 
 
 def to_profile(kept: JSON) -> Profile:
@@ -25,18 +29,6 @@ def from_profile(profile: Profile) -> dict[str, JSON]:
     """Write only what the profile says, so that a default can change for all who never chose."""
     written: dict[str, JSON] = PROFILE.dump_python(profile, mode="json", exclude_defaults=True, exclude_none=True)
     return written
-
-
-HIGHEST_THRESHOLD = 1_000_000
-
-
-MOST_MINUTES = 525_600
-
-
-DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_days", "fading_fact_days")
-
-
-MOST_NAMES = 20
 
 
 def check_names(names: Collection[str]) -> None:

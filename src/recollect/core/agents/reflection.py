@@ -10,10 +10,17 @@ from datetime import datetime
 from pydantic import Field
 
 from recollect.core.memories.erasure import LONGEST_INSIGHT
-from recollect.core.text.answers import Shape, counted, tidy
+from recollect.core.text.answers import AnswerSchema, counted, tidy
 from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
 from recollect.models.memories import Kind, Memory, NewMemory, Triple
+
+DEFAULT_THRESHOLD = 150.0
+MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10
+FEWEST_NOTES, MOST_NOTES = 1, 100
+LONGEST_NOTE, LONGEST_QUESTION = 600, 500
+BRACKETS = str.maketrans({"<": "‹", ">": "›"})
+"""Notes lie between tags: no note may end them."""
 
 
 def read_triple(triple: Triple) -> tuple[str, ...]:
@@ -22,7 +29,7 @@ def read_triple(triple: Triple) -> tuple[str, ...]:
 
 
 def read_as_original(triple: Triple) -> tuple[str, ...]:
-    """Ask only for what the original finds: it looks names with capitals or places up as written, and in vain."""
+    """Ask only for what the original finds: it looks names with capitals or places up as written, and finds nothing."""
     named = (triple.subject, triple.predicate, triple.object)
     return file_under(tuple(name for name in named if name == name.lower() and ":" not in fold_width(name)))
 
@@ -30,9 +37,6 @@ def read_as_original(triple: Triple) -> tuple[str, ...]:
 def fold_width(text: str) -> str:
     """Write a text in the width that keywords have, so that its colons can be seen."""
     return unicodedata.normalize("NFKC", text)
-
-
-DEFAULT_THRESHOLD = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +57,13 @@ def gather(importance: float, events: int, added: Sequence[float], threshold: fl
     return Unreflected(importance, events)
 
 
-MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10
-FEWEST_NOTES, MOST_NOTES = 1, 100
-LONGEST_NOTE, LONGEST_QUESTION = 600, 500
-BRACKETS = str.maketrans({"<": "‹", ">": "›"})
-"""Notes lie between tags: no note may end them."""
-
-
-class Questions(Shape):
+class Questions(AnswerSchema):
     """Questions of a general kind that the notes can answer."""
 
     questions: list[str] = counted(1, MOST_QUESTIONS)
 
 
-class Insight(Shape):
+class Insight(AnswerSchema):
     """One thing that follows from several notes, and their numbers."""
 
     text: str
@@ -77,7 +74,7 @@ class Insight(Shape):
     notes: list[int] = counted(1, MOST_SOURCES)
 
 
-class Insights(Shape):
+class Insights(AnswerSchema):
     """Insights that follow from the notes."""
 
     insights: list[Insight] = counted(1, MOST_INSIGHTS)

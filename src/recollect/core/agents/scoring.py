@@ -60,7 +60,7 @@ def settle(asked: Weighing, agent: Weighing) -> Settled:
 
 
 def horizon(settled: Settled) -> int:
-    """Give the rank from which on recency adds nothing worth reckoning."""
+    """Give the rank from which on recency adds nothing worth computing."""
     # Also where recency counts for little, or nothing: its rank is told, and may be learned from.
     weight, decay = max(settled.weights[0], 1.0), settled.decay
     # By the hour, any number of memories can be as recent as the first.

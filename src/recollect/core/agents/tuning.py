@@ -33,7 +33,7 @@ FREE = tuple(free for size in (3, 2, 1) for free in combinations(range(3), size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class MarkedRecall:
     """One recall whose hits were marked, by hit: useful or not, and what it was ranked by."""
 
     recall_id: UUID
@@ -44,7 +44,7 @@ class Judged:
     importance: Numbers
 
 
-def learn(judged: Sequence[Judged], present: Weighing) -> Tuning:
+def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     """Fit weights and decay to one part of the feedback, and compare before and after on both.
 
     Only ranks can be weighed anew, so the decay of mode `paper`, which goes by the hour, cannot be learned.
@@ -73,7 +73,7 @@ def learn(judged: Sequence[Judged], present: Weighing) -> Tuning:
     )
 
 
-def split(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
+def split(judged: Sequence[MarkedRecall]) -> tuple[list[MarkedRecall], list[MarkedRecall]]:
     """Hold a part back, chosen by a hash of the recall's id: at random, and the same every time."""
     shuffled = sorted(judged, key=lambda recall: sha256(recall.recall_id.bytes).digest())
     held = round(len(shuffled) * HELD_OUT)
@@ -95,7 +95,7 @@ def gains_of(present: Weighing) -> Sequence[float]:
     return present.gains or USUAL.gains or ()
 
 
-def fit_all(training: Sequence[Judged], before: Settled, gains: Sequence[float]) -> Settled:
+def fit_all(training: Sequence[MarkedRecall], before: Settled, gains: Sequence[float]) -> Settled:
     """Fit the weights for each decay and keep the best; the present decay wins where none is better."""
     prior = np.array(before.weights)
     # A factor without gain can not be weighed: it counts for nothing here as well.
@@ -116,14 +116,14 @@ def keep_sum(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
     return float(kept[0]), float(kept[1]), float(kept[2])
 
 
-def factors_at(recall: Judged, decay: float) -> Numbers:
+def factors_at(recall: MarkedRecall, decay: float) -> Numbers:
     """Give the three factors of every marked hit as they would be at a decay: one row each."""
     recency = rescale(recall.ranks, recall.candidates, decay)
     return np.column_stack((recency, recall.relevance, recall.importance))
 
 
 def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
-    """Reckon recency anew from ranks; what lies beyond the horizon has none."""
+    """Compute recency anew from ranks; what lies beyond the horizon has none."""
     least = decay**candidates
     if decay - least <= 0:
         return np.full(len(ranks), 0.5)
@@ -131,7 +131,7 @@ def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
     return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
 
 
-def pair_up(judged: Iterable[Judged], decay: float) -> tuple[Numbers, Numbers]:
+def pair_up(judged: Iterable[MarkedRecall], decay: float) -> tuple[Numbers, Numbers]:
     """Subtract the factors of useless hits from those of useful ones; every recall has the same say in all."""
     differences: list[Numbers] = []
     shares: list[Numbers] = []
@@ -189,13 +189,13 @@ def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
     return best
 
 
-def measure(judged: Sequence[Judged], settled: Settled) -> Fit:
+def measure(judged: Sequence[MarkedRecall], settled: Settled) -> Fit:
     """Say how well a weighing orders marked hits, on average over recalls."""
     accuracies, reciprocals = order(judged, settled)
     return Fit(float(accuracies.mean()), float(reciprocals.mean()))
 
 
-def order(judged: Sequence[Judged], settled: Settled) -> tuple[Numbers, Numbers]:
+def order(judged: Sequence[MarkedRecall], settled: Settled) -> tuple[Numbers, Numbers]:
     """Give for each recall the share of pairs in order, a tie being half right, and the reciprocal rank."""
     accuracies, reciprocals = np.zeros(len(judged)), np.zeros(len(judged))
     for position, recall in enumerate(judged):

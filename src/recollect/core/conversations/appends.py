@@ -38,7 +38,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenConversation:
     """A conversation as an append finds it."""
 
     state: ConversationState
@@ -51,7 +51,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class EmbeddedWithContext:
     """Which messages' vectors were made with the utterance before, and which could not be before it was read."""
 
     in_time: frozenset[UUID] = frozenset()
@@ -162,19 +162,21 @@ def quote_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) 
     return ["" if each is None else utterance_before(each.speaker, each.content) for each in earlier]
 
 
-def compare_heard(linked: Sequence[Linked], before: Sequence[int | None], quoted: Sequence[str]) -> Heard:
+def compare_context(
+    linked: Sequence[Linked], before: Sequence[int | None], quoted: Sequence[str]
+) -> EmbeddedWithContext:
     """Tell from what messages follow in truth which of them were embedded with it, and which are to be once more."""
     follows = [
         (each, each.parent == (None if position is None else linked[position].id))
         for each, position in zip(linked, before, strict=True)
     ]
-    return Heard(
+    return EmbeddedWithContext(
         frozenset(each.id for (each, known), text in zip(follows, quoted, strict=True) if known and text),
         frozenset(each.id for each, known in follows if not known),
     )
 
 
-def link(messages: Sequence[NewMessage], ids: Sequence[UUID], opened: Opened) -> list[Linked]:
+def link(messages: Sequence[NewMessage], ids: Sequence[UUID], opened: OpenConversation) -> list[Linked]:
     """Let every message follow its parent, in the order of the call."""
     check_open(opened.state)
     linked: list[Linked] = []

@@ -38,12 +38,12 @@ TAG = re.compile(r"[<＜﹤](?=[^\w<＜﹤>]*/|[^\w<＜﹤]*memories)", re.IGNOR
 MOST_CHARACTERS_PER_TOKEN = 16
 """No tokenizer packs running text as densely, so a line that is longer for its room need not be counted."""
 MOST_MISSES = 8
-"""After so many lines that did not fit no other is tried: a bound on what is counted in vain."""
+"""After so many lines that did not fit no other is tried: a bound on what is counted without use."""
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|[。！？；…]")
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class BlockMemory:
     """A memory that a block may show, and how."""
 
     memory: Memory
@@ -66,7 +66,7 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FittedLines:
     """The lines of the memories that found room, best first, and what they cost with what stands above them."""
 
     lines: Mapping[UUID, Line]
@@ -99,7 +99,7 @@ def shorten_ids(ids: Iterable[UUID], known: Mapping[UUID, str] | None = None) ->
     return given
 
 
-def write_line(remembered: Remembered, level: Level = Level.FULL, zone: tzinfo = UTC) -> str:
+def write_line(remembered: BlockMemory, level: Level = Level.FULL, zone: tzinfo = UTC) -> str:
     """Write one memory: its short id, the day it happened, who said it, and what, as far as the level lets it."""
     memory = remembered.memory
     opening = f"[{remembered.short_id}] {_date(memory, zone)}{_by(memory)}: "
@@ -134,7 +134,7 @@ def shorten(text: str, width: int) -> str:
     return f"{head[:blank] if blank * 2 >= end else head}".rstrip() + ELLIPSIS
 
 
-def fill(candidates: Sequence[Remembered], room: int, gauge: Gauge, most: int) -> Filled:
+def fill(candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int) -> FittedLines:
     """Show memories while there is room, and at most so many: all in full if that fits, else the better the fuller.
 
     The first three quarters of the room go to lines in full, what is left of nine tenths to compact ones, the rest to
@@ -147,7 +147,7 @@ def fill(candidates: Sequence[Remembered], room: int, gauge: Gauge, most: int) -
         spent = _raise(lines, candidates, room, spent, gauge)
     if candidates and not lines and room > 0 and most > 0:
         return _cut_first(candidates[0], room, gauge)
-    return Filled(lines, spent, exhausted=_is_all(lines, candidates, most))
+    return FittedLines(lines, spent, exhausted=_is_all(lines, candidates, most))
 
 
 def order(lines: Iterable[Line]) -> list[Line]:
@@ -198,7 +198,7 @@ def leave_least(lines: Sequence[Line], fits: Callable[[Sequence[Line]], bool]) -
 
 
 def _place(
-    candidates: Sequence[Remembered], room: int, gauge: Gauge, most: int, shares: Mapping[Level, float]
+    candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int, shares: Mapping[Level, float]
 ) -> tuple[dict[UUID, Line], int]:
     """Take memories from the front, each at the best level whose part of the room is not spent yet."""
     lines: dict[UUID, Line] = {}
@@ -220,7 +220,7 @@ def _place(
     return lines, spent
 
 
-def _raise(lines: dict[UUID, Line], candidates: Sequence[Remembered], room: int, spent: int, gauge: Gauge) -> int:
+def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int, spent: int, gauge: Gauge) -> int:
     """Show lines at a better level, the best first, as far as there is room; return what is spent then."""
     for each in candidates:
         shown = lines.get(each.memory.id)
@@ -236,29 +236,29 @@ def _raise(lines: dict[UUID, Line], candidates: Sequence[Remembered], room: int,
     return spent
 
 
-def _cut_first(first: Remembered, room: int, gauge: Gauge) -> Filled:
+def _cut_first(first: BlockMemory, room: int, gauge: Gauge) -> FittedLines:
     above = gauge.count(GROUPS[first.memory.kind])
     text = cut_line(write_line(replace(first, quotes={}), Level.ABSTRACT, gauge.zone), room - above, gauge)
     if not text:
-        return Filled({}, 0, exhausted=False)
+        return FittedLines({}, 0, exhausted=False)
     line = _line(first, Level.ABSTRACT, text, gauge.count(text))
-    return Filled({first.memory.id: line}, line.tokens + above, exhausted=False)
+    return FittedLines({first.memory.id: line}, line.tokens + above, exhausted=False)
 
 
-def _levels(remembered: Remembered) -> list[Level]:
+def _levels(remembered: BlockMemory) -> list[Level]:
     """List the levels that a memory may be shown at, the fullest first."""
     levels = list(Level)
     return levels[levels.index(remembered.ceiling) :]
 
 
-def _is_all(lines: Mapping[UUID, Line], candidates: Sequence[Remembered], most: int) -> bool:
+def _is_all(lines: Mapping[UUID, Line], candidates: Sequence[BlockMemory], most: int) -> bool:
     """Tell whether as many as may be are shown, and each as well as it may be."""
     shown = [(each.ceiling, lines[each.memory.id].level) for each in candidates if each.memory.id in lines]
     whole = all(level in (ceiling, Level.FULL) for ceiling, level in shown)
     return whole and len(lines) == min(len(candidates), most)
 
 
-def _fit(remembered: Remembered, level: Level, left: int, gauge: Gauge) -> Line | None:
+def _fit(remembered: BlockMemory, level: Level, left: int, gauge: Gauge) -> Line | None:
     """Write a line at a level if it fits; what is the same at a better level is at that level."""
     text = write_line(remembered, level, gauge.zone)
     if left <= 0 or len(text) > left * MOST_CHARACTERS_PER_TOKEN:
@@ -270,7 +270,7 @@ def _fit(remembered: Remembered, level: Level, left: int, gauge: Gauge) -> Line 
     return _line(remembered, next(same), text, tokens)
 
 
-def _line(remembered: Remembered, level: Level, text: str, tokens: int) -> Line:
+def _line(remembered: BlockMemory, level: Level, text: str, tokens: int) -> Line:
     memory = remembered.memory
     return Line(
         short_id=remembered.short_id,
@@ -286,7 +286,7 @@ def _line(remembered: Remembered, level: Level, text: str, tokens: int) -> Line:
     )
 
 
-def _quote(remembered: Remembered, level: Level) -> Iterable[str]:
+def _quote(remembered: BlockMemory, level: Level) -> Iterable[str]:
     """Quote some of the sources of a summary, one a line."""
     if level is Level.ABSTRACT or not any(each in remembered.quotes for each in remembered.memory.evidence):
         return

@@ -26,7 +26,7 @@ MEND = {DELETED: "Restore it first.", PURGING: "It cannot be called back."}
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RetentionRules:
     """After how many days a conversation moves on; 0 means never."""
 
     archive_after_days: float = 0.0
@@ -39,7 +39,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ConversationAge:
     """What retention looks at: the state, since when it is in it, and since when nobody used the conversation."""
 
     state: ConversationState
@@ -56,10 +56,10 @@ def move(state: ConversationState, wanted: ConversationState) -> bool:
     return True
 
 
-def usual_rules(settings: Settings) -> Rules:
+def usual_rules(settings: Settings) -> RetentionRules:
     """Take the rules that hold for every agent whose profile says nothing else."""
     days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
-    return Rules(*days, recall_days=settings.recall_days, ledger_days=settings.ledger_days)
+    return RetentionRules(*days, recall_days=settings.recall_days, ledger_days=settings.ledger_days)
 
 
 def share_kept(settings: Settings) -> float:
@@ -67,16 +67,16 @@ def share_kept(settings: Settings) -> float:
     return {"off": 0.0, "sampled": settings.keep_share, "on": 1.0}[settings.keep_recalls]
 
 
-def rules_for(profile: Profile, usual: Rules) -> Rules:
+def rules_for(profile: Profile, usual: RetentionRules) -> RetentionRules:
     """Let an agent's profile speak before the settings."""
-    return Rules(
+    return RetentionRules(
         usual.archive_after_days if profile.archive_after_days is None else profile.archive_after_days,
         usual.delete_after_days if profile.delete_after_days is None else profile.delete_after_days,
         usual.purge_after_days if profile.purge_after_days is None else profile.purge_after_days,
     )
 
 
-def find_due(standing: Standing, rules: Rules, now: datetime) -> ConversationState | None:
+def find_due(standing: ConversationAge, rules: RetentionRules, now: datetime) -> ConversationState | None:
     """Say which state a conversation is due to come into, the farthest if several are; None if it stays."""
     if standing.state is DELETED and is_over(standing.changed_at, rules.purge_after_days, now):
         return PURGING

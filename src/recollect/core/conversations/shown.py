@@ -31,7 +31,7 @@ class Showing:
 
 
 def fade(showing: Showing, now: datetime) -> Showing:
-    """Reckon how present a memory is by now; a clock that goes back makes nothing more present."""
+    """Compute how present a memory is by now; a clock that goes back makes nothing more present."""
     minutes = max(0.0, (now - showing.reckoned_at).total_seconds() / 60)
     return replace(showing, score=showing.score - FADE_PER_MINUTE * minutes, reckoned_at=max(now, showing.reckoned_at))
 
@@ -44,7 +44,7 @@ def level_of(score: float) -> Level | None:
 
 
 def displace(showing: Showing, now: datetime, *, reminded: bool) -> Showing:
-    """Reckon how present a memory is when the next block comes, whose cue may remind of it again."""
+    """Compute how present a memory is when the next block comes, whose cue may remind of it again."""
     faded = fade(showing, now)
     level = level_of(faded.score)
     if level is None:
@@ -53,13 +53,13 @@ def displace(showing: Showing, now: datetime, *, reminded: bool) -> Showing:
     return replace(faded, score=min(FRESH, faded.score - DISPLACED + gain))
 
 
-def reckon(showings: Iterable[Showing], now: datetime, reminded: Collection[UUID]) -> dict[UUID, Showing]:
-    """Reckon what is still present when the next block comes; what is gone may be shown anew."""
+def compute_present(showings: Iterable[Showing], now: datetime, reminded: Collection[UUID]) -> dict[UUID, Showing]:
+    """Compute what is still present when the next block comes; what is gone may be shown anew."""
     reckoned = (displace(each, now, reminded=each.memory_id in reminded) for each in showings)
     return {each.memory_id: each for each in reckoned if each.score > 0}
 
 
 def register(present: Mapping[UUID, Showing], shown: Iterable[tuple[UUID, str]], now: datetime) -> list[Showing]:
-    """Say what is on record once a block is shown: what is new begins afresh, all else is as it was reckoned."""
+    """Say what is on record once a block is shown: what is new begins afresh, all else is as it was computed."""
     fresh = {each: Showing(each, short_id, FRESH, now) for each, short_id in shown if each not in present}
     return sorted((fresh | dict(present)).values(), key=lambda each: each.memory_id)

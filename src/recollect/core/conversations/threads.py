@@ -14,14 +14,14 @@ MOST_FETCHED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ThreadNode:
     """A message as its place in a tree: what it is called, and what it follows."""
 
     id: str
     parent: str | None
 
 
-def walk(nodes_newest_first: Sequence[Node], leaf: str | None = None) -> list[str]:
+def walk(nodes_newest_first: Sequence[ThreadNode], leaf: str | None = None) -> list[str]:
     """List the ids from a leaf to its root; without a leaf, from the newest node that is nobody's parent.
 
     No parent, or one that is not there, makes a root. NIL stands for the nearest older node that also has NIL.
@@ -36,7 +36,7 @@ def walk(nodes_newest_first: Sequence[Node], leaf: str | None = None) -> list[st
     return _climb(parents, leaf)
 
 
-def walk_upstream(nodes_newest_first: Sequence[Node]) -> list[str]:
+def walk_upstream(nodes_newest_first: Sequence[ThreadNode]) -> list[str]:
     """List the ids that Dify takes for the newest thread: it reads the nodes once, and any root ends it."""
     thread: list[str] = []
     wanted: str | None = None
@@ -54,7 +54,7 @@ def bound_fetch(message_limit: int | None) -> int:
     return min(message_limit, MOST_FETCHED) if message_limit and message_limit > 0 else MOST_FETCHED
 
 
-def settle(nodes_oldest_first: Sequence[Node]) -> list[tuple[Node, str | None]]:
+def settle(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, str | None]]:
     """Give every node its parent as `walk` sees it, and an order in which no node stands before its parent.
 
     Nodes stay as they are given; a parent that comes late moves up before the first that follows it, so that the
@@ -73,7 +73,7 @@ def settle(nodes_oldest_first: Sequence[Node]) -> list[tuple[Node, str | None]]:
     return [(by_id[each], parent) for each, parent in settled.items()]
 
 
-def _resolve(nodes_oldest_first: Sequence[Node]) -> dict[str, str | None]:
+def _resolve(nodes_oldest_first: Sequence[ThreadNode]) -> dict[str, str | None]:
     """Give every node a parent that is there, or none; what comes out is a forest."""
     known = {node.id for node in nodes_oldest_first}
     if len(known) < len(nodes_oldest_first):

@@ -1,4 +1,4 @@
-"""The calendar that phrases are reckoned by: spans of wall-clock time, half-open, without a zone."""
+"""The calendar that phrases are computed with: spans of wall-clock time, half-open, without a zone."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, date_of, day_of, unit_of, week_of, weekend_of
 from recollect.core.dates.holidays import CHINESE_FEASTS, CHINESE_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
-from recollect.core.dates.parts import Make, Mark, Rule, Seen, ago
+from recollect.core.dates.parts import DateMark, Make, Rule, Seen, ago
 
 DIGITS: Mapping[str, int] = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 UNITS: Mapping[str, str] = {"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week"} | {
@@ -73,24 +73,24 @@ def _digits(words: str, empty: int) -> int:
     return value if words else empty
 
 
-def _year(seen: Seen) -> Mark:
+def _year(seen: Seen) -> DateMark:
     year = read_number(seen["year"]) if seen["year"].isdigit() else _digits(seen["year"], 0)
-    return Mark(year=year + 2000 if year < 100 else year)
+    return DateMark(year=year + 2000 if year < 100 else year)
 
 
-def _named_year(seen: Seen) -> Mark:
-    return Mark(year=seen.now.year + YEARS[seen.match[0]])
+def _named_year(seen: Seen) -> DateMark:
+    return DateMark(year=seen.now.year + YEARS[seen.match[0]])
 
 
-def _month(seen: Seen) -> Mark:
-    return Mark(month=read_number(seen["month"]))
+def _month(seen: Seen) -> DateMark:
+    return DateMark(month=read_number(seen["month"]))
 
 
-def _date(seen: Seen) -> Mark:
-    return Mark(month=read_number(seen["month"]), day=read_number(seen["day"]))
+def _date(seen: Seen) -> DateMark:
+    return DateMark(month=read_number(seen["month"]), day=read_number(seen["day"]))
 
 
-def _days(seen: Seen) -> Mark:
+def _days(seen: Seen) -> DateMark:
     month, first, last = read_number(seen["month"]), read_number(seen["first"]), read_number(seen["last"])
     if last < first:
         raise ValueError(last)
@@ -98,98 +98,98 @@ def _days(seen: Seen) -> Mark:
     def find(year: int) -> Span:
         return date_of(year, month, first)[0], date_of(year, month, last)[1]
 
-    return Mark(yearly=find)
+    return DateMark(yearly=find)
 
 
-def _months(seen: Seen) -> Mark:
+def _months(seen: Seen) -> DateMark:
     first, last = read_number(seen["first"]), read_number(seen["last"])
-    return Mark(yearly=months(first, (last - first) % 12 + 1))
+    return DateMark(yearly=months(first, (last - first) % 12 + 1))
 
 
-def _day(seen: Seen) -> Mark:
-    return Mark(day=read_number(seen["day"]))
+def _day(seen: Seen) -> DateMark:
+    return DateMark(day=read_number(seen["day"]))
 
 
-def _shifted_month(seen: Seen) -> Mark:
+def _shifted_month(seen: Seen) -> DateMark:
     return ago(seen.now, "month", -SHIFTS[seen["shift"]])
 
 
-def _week(seen: Seen) -> Mark:
-    return Mark(span=week_of(seen.now, SHIFTS[seen["shift"]]))
+def _week(seen: Seen) -> DateMark:
+    return DateMark(span=week_of(seen.now, SHIFTS[seen["shift"]]))
 
 
-def _weekend(seen: Seen) -> Mark:
+def _weekend(seen: Seen) -> DateMark:
     if seen["shift"]:
-        return Mark(span=weekend_of(seen.now, SHIFTS[seen["shift"]]))
+        return DateMark(span=weekend_of(seen.now, SHIFTS[seen["shift"]]))
     span = weekend_of(seen.now)
-    return Mark(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
+    return DateMark(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
 
 
-def _weekday(seen: Seen) -> Mark:
+def _weekday(seen: Seen) -> DateMark:
     weekday = WEEKDAYS[seen["weekday"]]
     if not seen["shift"]:
-        return Mark(weekday=weekday, loose=True)
-    return Mark(span=day_of(week_of(seen.now, SHIFTS[seen["shift"]])[0] + weekday * DAY))
+        return DateMark(weekday=weekday, loose=True)
+    return DateMark(span=day_of(week_of(seen.now, SHIFTS[seen["shift"]])[0] + weekday * DAY))
 
 
-def _named_day(seen: Seen) -> Mark:
-    return Mark(span=day_of(seen.now + DAYS[seen.match[0]] * DAY))
+def _named_day(seen: Seen) -> DateMark:
+    return DateMark(span=day_of(seen.now + DAYS[seen.match[0]] * DAY))
 
 
-def _season(seen: Seen) -> Mark:
+def _season(seen: Seen) -> DateMark:
     yearly = CHINESE_SEASONS[seen["season"]]
     if seen["part"]:
         place = 0 if seen["part"] in "初早" else 2
-        return Mark(yearly=lambda year: calendar.third_of(yearly(year), place))
-    return Mark(yearly=yearly, loose="季" in seen.match[0])
+        return DateMark(yearly=lambda year: calendar.third_of(yearly(year), place))
+    return DateMark(yearly=yearly, loose="季" in seen.match[0])
 
 
-def _feast(seen: Seen) -> Mark:
+def _feast(seen: Seen) -> DateMark:
     yearly = CHINESE_FEASTS[seen["name"]]
     if seen["long"] and seen["name"] in LONG_FEASTS:
-        return Mark(yearly=lambda year: (yearly(year)[0] - DAY, yearly(year)[1] + DAY))
-    return Mark(yearly=yearly)
+        return DateMark(yearly=lambda year: (yearly(year)[0] - DAY, yearly(year)[1] + DAY))
+    return DateMark(yearly=yearly)
 
 
-def _year_part(seen: Seen) -> Mark:
-    return Mark(yearly=months(*YEAR_PARTS[seen.match[0]]))
+def _year_part(seen: Seen) -> DateMark:
+    return DateMark(yearly=months(*YEAR_PARTS[seen.match[0]]))
 
 
-def _quarter(seen: Seen) -> Mark:
-    return Mark(yearly=months(3 * read_number(seen["place"]) - 2, 3))
+def _quarter(seen: Seen) -> DateMark:
+    return DateMark(yearly=months(3 * read_number(seen["place"]) - 2, 3))
 
 
-def _month_part(seen: Seen) -> Mark:
+def _month_part(seen: Seen) -> DateMark:
     place = {"初": 0, "中": 1, "底": 2, "末": 2}[seen["part"]]
     spans = [calendar.third_of(calendar.month_of(seen.now.year, seen.now.month - back), place) for back in (0, 1)]
-    return Mark(span=spans[0] if spans[0][0] <= seen.now else spans[1], loose=True)
+    return DateMark(span=spans[0] if spans[0][0] <= seen.now else spans[1], loose=True)
 
 
-def _ago(seen: Seen) -> Mark:
+def _ago(seen: Seen) -> DateMark:
     unit = UNITS[seen["unit"]]
     if seen["count"] == "几":
-        return Mark(span=calendar.few_ago(seen.now, unit))
+        return DateMark(span=calendar.few_ago(seen.now, unit))
     if seen["count"] != "半" and not seen["half"]:
         return ago(seen.now, unit, read_number(seen["count"]))
     whole = calendar.step(seen.now, unit, -(0 if seen["count"] == "半" else read_number(seen["count"])))
     if unit == "year":
-        return Mark(span=unit_of(calendar.add_months(whole, -6), "month"))
-    return Mark(span=unit_of(whole - (15 if unit == "month" else 3) * DAY, "week"))
+        return DateMark(span=unit_of(calendar.add_months(whole, -6), "month"))
+    return DateMark(span=unit_of(whole - (15 if unit == "month" else 3) * DAY, "week"))
 
 
-def _hours_ago(seen: Seen) -> Mark:
+def _hours_ago(seen: Seen) -> DateMark:
     hours = seen["unit"] != "分钟"
     count = 0.5 if seen["count"] == "半" else float(read_number(seen["count"]))
     back = seen.now - (timedelta(hours=count) if hours else timedelta(minutes=count))
     slack = timedelta(minutes=30 if hours and count >= 1 else 10)
-    return Mark(span=(back - slack, back + slack), exact=True)
+    return DateMark(span=(back - slack, back + slack), exact=True)
 
 
-def _later(seen: Seen) -> Mark:
+def _later(seen: Seen) -> DateMark:
     return ago(seen.now, UNITS[seen["unit"]], -read_number(seen["count"]))
 
 
-def _rolling(seen: Seen) -> Mark:
+def _rolling(seen: Seen) -> DateMark:
     sign = 1 if seen["which"] in ("未来", "今后") else -1
     unit, count = UNITS[seen["unit"]], seen["count"]
     if count == "半":
@@ -198,34 +198,34 @@ def _rolling(seen: Seen) -> Mark:
             if unit == "year"
             else calendar.rolling(seen.now, "day", sign * 15)
         )
-        return Mark(span=span)
+        return DateMark(span=span)
     number = calendar.FEW if count == "几" else read_number(count)
     if unit == "quarter":
         unit, number = "month", 3 * number
     span = calendar.rolling(seen.now, unit, sign * number)
     if seen["which"] == "前":
         span = span[0], day_of(seen.now)[0]
-    return Mark(span=span)
+    return DateMark(span=span)
 
 
-def _rolling_hours(seen: Seen) -> Mark:
+def _rolling_hours(seen: Seen) -> DateMark:
     count = read_number(seen["count"])
     back = timedelta(minutes=count) if seen["unit"] == "分钟" else timedelta(hours=count)
-    return Mark(span=(seen.now - back, seen.now), exact=True)
+    return DateMark(span=(seen.now - back, seen.now), exact=True)
 
 
-def _just_now(seen: Seen) -> Mark:
-    return Mark(span=(seen.now - timedelta(hours=1), seen.now), exact=True)
+def _just_now(seen: Seen) -> DateMark:
+    return DateMark(span=(seen.now - timedelta(hours=1), seen.now), exact=True)
 
 
-def _decade(seen: Seen) -> Mark:
+def _decade(seen: Seen) -> DateMark:
     words = seen["decade"]
     decade = int(words) if words.isdigit() else read_number(words)
     century = 0 if decade > 100 else 1900 if decade > 20 else 2000
-    return Mark(span=calendar.year_of(century + decade, 10))
+    return DateMark(span=calendar.year_of(century + decade, 10))
 
 
-def _clock(seen: Seen) -> Mark:
+def _clock(seen: Seen) -> DateMark:
     hour, part = read_number(seen["hour"]), seen["part"]
     minute = 30 if seen["half"] else 15 * read_number(seen["quarter"]) if seen["quarter"] else 0
     minute = read_number(seen["minute"]) if seen["minute"] else minute
@@ -233,11 +233,11 @@ def _clock(seen: Seen) -> Mark:
         raise ValueError(hour)
     if part and hour < 12 and HOURS[part][0] >= 11 and not (part in ("中午", "正午") and hour == 11):
         hour += 12
-    return Mark(hours=(hour + minute / 60, hour + minute / 60 + 1))
+    return DateMark(hours=(hour + minute / 60, hour + minute / 60 + 1))
 
 
-def _part(seen: Seen) -> Mark:
-    return Mark(hours=HOURS[seen.match[0]])
+def _part(seen: Seen) -> DateMark:
+    return DateMark(hours=HOURS[seen.match[0]])
 
 
 def either(words: Mapping[str, object]) -> str:

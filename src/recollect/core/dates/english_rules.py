@@ -10,7 +10,7 @@ from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, Yearly, date_of, day_of, month_of, unit_of, weekend_of
 from recollect.core.dates.holidays import ENGLISH_FEASTS, ENGLISH_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
-from recollect.core.dates.parts import Make, Mark, Rule, Seen, ago
+from recollect.core.dates.parts import DateMark, Make, Rule, Seen, ago
 
 UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TEENS = (
@@ -95,12 +95,12 @@ def maybe_year(words: str | None) -> int | None:
     return int(words) if words else None
 
 
-def _date(seen: Seen) -> Mark:
+def _date(seen: Seen) -> DateMark:
     day, month, year = seen["day"], seen["month"], seen["year"]
-    return Mark(day=ordinal(day), month=MONTHS[month], year=maybe_year(year))
+    return DateMark(day=ordinal(day), month=MONTHS[month], year=maybe_year(year))
 
 
-def _days(seen: Seen) -> Mark:
+def _days(seen: Seen) -> DateMark:
     month, first, last = MONTHS[seen["month"]], ordinal(seen["first"]), ordinal(seen["last"])
     if last < first:
         raise ValueError(last)
@@ -108,24 +108,24 @@ def _days(seen: Seen) -> Mark:
     def find(year: int) -> Span:
         return date_of(year, month, first)[0], date_of(year, month, last)[1]
 
-    return Mark(yearly=find, year=maybe_year(seen["year"]))
+    return DateMark(yearly=find, year=maybe_year(seen["year"]))
 
 
-def _two_days(seen: Seen) -> list[Mark]:
+def _two_days(seen: Seen) -> list[DateMark]:
     month, year = MONTHS[seen["month"]], maybe_year(seen["year"])
     return [
-        Mark(seen.match.start(part), seen.match.end(end), day=ordinal(seen[part]), month=month, year=year)
+        DateMark(seen.match.start(part), seen.match.end(end), day=ordinal(seen[part]), month=month, year=year)
         for part, end in (("first", "first"), ("last", 0))
     ]
 
 
-def _month(seen: Seen) -> Mark:
-    return Mark(month=MONTHS[seen["month"]], year=maybe_year(seen["year"]))
+def _month(seen: Seen) -> DateMark:
+    return DateMark(month=MONTHS[seen["month"]], year=maybe_year(seen["year"]))
 
 
-def _shifted_month(seen: Seen) -> Mark:
+def _shifted_month(seen: Seen) -> DateMark:
     span = _choose(seen["shift"], months(MONTHS[seen["month"]], 1), seen.now)
-    return Mark(month=MONTHS[seen["month"]], year=span[0].year)
+    return DateMark(month=MONTHS[seen["month"]], year=span[0].year)
 
 
 def _choose(word: str, yearly: Yearly, now: datetime) -> Span:
@@ -137,11 +137,11 @@ def _choose(word: str, yearly: Yearly, now: datetime) -> Span:
 
 
 def _yearly(words: Mapping[str, Yearly]) -> Make:
-    def make(seen: Seen) -> Mark:
+    def make(seen: Seen) -> DateMark:
         yearly = words[seen["name"].replace("-", " ")]
         if seen["shift"]:
-            return Mark(span=_choose(seen["shift"], yearly, seen.now))
-        return Mark(yearly=yearly, year=maybe_year(seen["year"]))
+            return DateMark(span=_choose(seen["shift"], yearly, seen.now))
+        return DateMark(yearly=yearly, year=maybe_year(seen["year"]))
 
     return make
 
@@ -154,122 +154,122 @@ RELATIVE_DAYS: Mapping[str, tuple[int, tuple[float, float] | None]] = (
 )
 
 
-def _relative_day(seen: Seen) -> Mark:
+def _relative_day(seen: Seen) -> DateMark:
     shift, hours = RELATIVE_DAYS[seen.match[0].replace("-", " ")]
-    return Mark(span=day_of(seen.now + shift * DAY), hours=hours)
+    return DateMark(span=day_of(seen.now + shift * DAY), hours=hours)
 
 
-def _ago(seen: Seen) -> Mark:
+def _ago(seen: Seen) -> DateMark:
     return ago(seen.now, seen["unit"], number(seen["count"]))
 
 
-def _few_ago(seen: Seen) -> Mark:
-    return Mark(span=calendar.few_ago(seen.now, seen["unit"]))
+def _few_ago(seen: Seen) -> DateMark:
+    return DateMark(span=calendar.few_ago(seen.now, seen["unit"]))
 
 
-def _half_ago(seen: Seen) -> Mark:
+def _half_ago(seen: Seen) -> DateMark:
     count = number(seen["count"]) if seen["count"] else 0
     back = calendar.step(seen.now, seen["unit"], -count)
     if seen["unit"] == "year":
-        return Mark(span=unit_of(calendar.add_months(back, -6), "month"))
-    return Mark(span=unit_of(back - 15 * DAY, "week"))
+        return DateMark(span=unit_of(calendar.add_months(back, -6), "month"))
+    return DateMark(span=unit_of(back - 15 * DAY, "week"))
 
 
-def _hours_ago(seen: Seen) -> Mark:
+def _hours_ago(seen: Seen) -> DateMark:
     unit = seen["unit"]
     back = seen.now - (timedelta(minutes=30) if seen["half"] else timedelta(**{unit + "s": number(seen["count"])}))
     slack = timedelta(minutes=30 if unit == "hour" and not seen["half"] else 10)
-    return Mark(span=(back - slack, back + slack), exact=True)
+    return DateMark(span=(back - slack, back + slack), exact=True)
 
 
-def _in_some(seen: Seen) -> Mark:
+def _in_some(seen: Seen) -> DateMark:
     return ago(seen.now, seen["unit"], -number(seen["count"]))
 
 
-def _rolling(seen: Seen) -> Mark:
+def _rolling(seen: Seen) -> DateMark:
     count = calendar.FEW if seen["few"] else number(seen["count"] or "1")
     ahead = seen["which"] in ("next", "coming")
-    return Mark(span=calendar.rolling(seen.now, seen["unit"], count if ahead else -count))
+    return DateMark(span=calendar.rolling(seen.now, seen["unit"], count if ahead else -count))
 
 
-def _rolling_hours(seen: Seen) -> Mark:
+def _rolling_hours(seen: Seen) -> DateMark:
     back = timedelta(**{seen["unit"] + "s": number(seen["count"] or "1")})
-    return Mark(span=(seen.now - back, seen.now), exact=True)
+    return DateMark(span=(seen.now - back, seen.now), exact=True)
 
 
-def _unit(seen: Seen) -> Mark:
+def _unit(seen: Seen) -> DateMark:
     shift = SHIFTS[seen["shift"]]
     if seen["unit"] == "weekend":
-        return Mark(span=weekend_of(seen.now, shift))
+        return DateMark(span=weekend_of(seen.now, shift))
     if seen["unit"] == "quarter":
-        return Mark(span=month_of(seen.now.year, (seen.now.month - 1) // 3 * 3 + 1 + 3 * shift, 3))
+        return DateMark(span=month_of(seen.now.year, (seen.now.month - 1) // 3 * 3 + 1 + 3 * shift, 3))
     return ago(seen.now, seen["unit"], -shift)
 
 
-def _before_last(seen: Seen) -> Mark:
+def _before_last(seen: Seen) -> DateMark:
     if seen["unit"] == "weekend":
-        return Mark(span=weekend_of(seen.now, -2))
+        return DateMark(span=weekend_of(seen.now, -2))
     return ago(seen.now, seen["unit"], 2)
 
 
-def _earlier(seen: Seen) -> Mark:
+def _earlier(seen: Seen) -> DateMark:
     start, end = unit_of(seen.now, seen["unit"])
     today = day_of(seen.now)
-    return Mark(span=(start, today[1]) if seen["when"] == "earlier" else (today[0], end))
+    return DateMark(span=(start, today[1]) if seen["when"] == "earlier" else (today[0], end))
 
 
-def _other_day(seen: Seen) -> Mark:
+def _other_day(seen: Seen) -> DateMark:
     today = day_of(seen.now)[0]
-    return Mark(span=(today - 7 * DAY, today))
+    return DateMark(span=(today - 7 * DAY, today))
 
 
-def _weekend(seen: Seen) -> Mark:
+def _weekend(seen: Seen) -> DateMark:
     span = weekend_of(seen.now)
-    return Mark(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
+    return DateMark(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
 
 
-def _weekday(seen: Seen) -> Mark:
+def _weekday(seen: Seen) -> DateMark:
     weekday, shift = WEEKDAYS[seen["weekday"]], seen["shift"]
     if not shift:
-        return Mark(weekday=weekday, loose=True)
+        return DateMark(weekday=weekday, loose=True)
     ahead = (weekday - seen.now.weekday() - 1) % 7 + 1
     if shift == "coming":
-        return Mark(span=day_of(seen.now + ahead * DAY))
+        return DateMark(span=day_of(seen.now + ahead * DAY))
     if shift in ("this", "next", "current"):
-        return Mark(span=day_of(calendar.week_of(seen.now, SHIFTS[shift])[0] + weekday * DAY))
-    return Mark(span=day_of(seen.now + (ahead - 7 if ahead < 7 else -7) * DAY))
+        return DateMark(span=day_of(calendar.week_of(seen.now, SHIFTS[shift])[0] + weekday * DAY))
+    return DateMark(span=day_of(seen.now + (ahead - 7 if ahead < 7 else -7) * DAY))
 
 
-def _year(seen: Seen) -> Mark:
-    return Mark(year=int(seen["year"]))
+def _year(seen: Seen) -> DateMark:
+    return DateMark(year=int(seen["year"]))
 
 
-def _decade(seen: Seen) -> Mark:
+def _decade(seen: Seen) -> DateMark:
     decade = int(seen["decade"])
     century = 0 if decade > 100 else 1900 if decade > 20 else 2000
-    return Mark(span=calendar.year_of(century + decade, 10))
+    return DateMark(span=calendar.year_of(century + decade, 10))
 
 
-def _quarter(seen: Seen) -> Mark:
+def _quarter(seen: Seen) -> DateMark:
     place = int(seen["digit"]) if seen["digit"] else ORDINALS[seen["word"]]
-    return Mark(yearly=months(3 * (place if place > 0 else 4) - 2, 3), year=maybe_year(seen["year"]))
+    return DateMark(yearly=months(3 * (place if place > 0 else 4) - 2, 3), year=maybe_year(seen["year"]))
 
 
-def _month_day(seen: Seen) -> Mark:
-    return Mark(day=ordinal(seen["day"]))
+def _month_day(seen: Seen) -> DateMark:
+    return DateMark(day=ordinal(seen["day"]))
 
 
-def _clock(seen: Seen) -> Mark:
+def _clock(seen: Seen) -> DateMark:
     hour, minute = int(seen["hour"]), int(seen["minute"] or 0)
     half = seen["half"]
     if hour > (12 if half else 24) or minute > 59:
         raise ValueError(hour)
     hour = hour % 12 + (12 if half.startswith("p") else 0) if half else hour
-    return Mark(hours=(hour + minute / 60, hour + minute / 60 + 1))
+    return DateMark(hours=(hour + minute / 60, hour + minute / 60 + 1))
 
 
-def _part(seen: Seen) -> Mark:
-    return Mark(hours=HOURS[seen["part"]])
+def _part(seen: Seen) -> DateMark:
+    return DateMark(hours=HOURS[seen["part"]])
 
 
 def rule(pattern: str, make: Make) -> Rule:

@@ -12,7 +12,18 @@ from typing import TypeVar
 from recollect.core.dates.calendar import Span, open_at
 from recollect.core.dates.chinese import CHINESE
 from recollect.core.dates.english import ENGLISH
-from recollect.core.dates.parts import Change, Grammar, Mark, Rule, Seen, lend, merge, modify, resolve, resolve_after
+from recollect.core.dates.parts import (
+    Change,
+    DateMark,
+    Grammar,
+    Rule,
+    Seen,
+    lend,
+    merge,
+    modify,
+    resolve,
+    resolve_after,
+)
 from recollect.models.recall import Period
 
 T = TypeVar("T")
@@ -43,9 +54,9 @@ def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
     here = _try(partial(now.astimezone, zone))
     if here is None:
         return []
-    # The wall clock is reckoned with as if it ran in UTC, where every day has 24 hours.
+    # The wall clock is treated as if it ran in UTC, where every day has 24 hours.
     wall = here.replace(tzinfo=UTC)
-    marks = list[Mark]()
+    marks = list[DateMark]()
     if HAN.search(plain):
         marks = _read(plain, CHINESE, wall)
         plain = _blank(plain, marks)
@@ -59,7 +70,7 @@ def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
     return list(found.values())
 
 
-def _read(plain: str, grammar: Grammar, now: datetime) -> list[Mark]:
+def _read(plain: str, grammar: Grammar, now: datetime) -> list[DateMark]:
     """Find the marks of one language: pieces, then whole dates, then what the words around them make of them."""
     if not grammar.hint.search(plain):
         return []
@@ -69,20 +80,20 @@ def _read(plain: str, grammar: Grammar, now: datetime) -> list[Mark]:
     return [mark for mark in ended if not mark.loose] or ended
 
 
-def _spot(plain: str, grammar: Grammar, now: datetime) -> list[Mark]:
+def _spot(plain: str, grammar: Grammar, now: datetime) -> list[DateMark]:
     """Find all pieces; where two overlap, the one that begins first counts, and of these the longest."""
     found = [mark for rule in grammar.rules for mark in _apply(plain, rule, now)]
     found.sort(key=lambda mark: (mark.first, -mark.last))
-    kept = list[Mark]()
+    kept = list[DateMark]()
     for mark in found:
         if not kept or mark.first >= kept[-1].last:
             kept.append(mark)
     return kept
 
 
-def _apply(plain: str, rule: Rule, now: datetime) -> list[Mark]:
+def _apply(plain: str, rule: Rule, now: datetime) -> list[DateMark]:
     pattern, make = rule
-    found = list[Mark]()
+    found = list[DateMark]()
     for match in pattern.finditer(plain):
         made = _try(partial(make, Seen(match, now)))
         if isinstance(made, list):
@@ -93,9 +104,9 @@ def _apply(plain: str, rule: Rule, now: datetime) -> list[Mark]:
     return found
 
 
-def _join(plain: str, marks: list[Mark], grammar: Grammar) -> list[Mark]:
+def _join(plain: str, marks: list[DateMark], grammar: Grammar) -> list[DateMark]:
     """Put the pieces of one date together."""
-    joined = list[Mark]()
+    joined = list[DateMark]()
     for piece in marks:
         joined.append(piece)
         while len(joined) > 1 and grammar.joins.fullmatch(plain, joined[-2].last, joined[-1].first):
@@ -106,7 +117,7 @@ def _join(plain: str, marks: list[Mark], grammar: Grammar) -> list[Mark]:
     return joined
 
 
-def _extend(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+def _extend(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
     """Let the words before and after a date change it, as long as there are any."""
     for _ in range(ROUNDS):
         changed = _extend_after(plain, mark, grammar, now)
@@ -117,7 +128,7 @@ def _extend(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
     return mark
 
 
-def _extend_after(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+def _extend_after(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
     for pattern, make in grammar.after:
         match = pattern.match(plain, mark.last)
         if match:
@@ -125,7 +136,7 @@ def _extend_after(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Ma
     return mark
 
 
-def _extend_before(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+def _extend_before(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
     for pattern, make in grammar.before:
         match = pattern.search(plain, max(0, mark.first - REACH), mark.first)
         if match:
@@ -133,14 +144,14 @@ def _extend_before(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> M
     return mark
 
 
-def _changed(mark: Mark, change: Change, now: datetime) -> Mark | None:
+def _changed(mark: DateMark, change: Change, now: datetime) -> DateMark | None:
     changed = _try(partial(modify, mark, change, now))
     return changed if changed and _try(partial(resolve, changed, now)) else None
 
 
-def _uncovered(marks: list[Mark]) -> list[Mark]:
+def _uncovered(marks: list[DateMark]) -> list[DateMark]:
     """Drop what became a part of its neighbour: "the last week of May" is not last week."""
-    kept = list[Mark]()
+    kept = list[DateMark]()
     for mark in marks:
         while kept and mark.first <= kept[-1].first and kept[-1].last <= mark.last:
             kept.pop()
@@ -149,9 +160,9 @@ def _uncovered(marks: list[Mark]) -> list[Mark]:
     return kept
 
 
-def _link(plain: str, marks: list[Mark], grammar: Grammar, now: datetime) -> list[Mark]:
+def _link(plain: str, marks: list[DateMark], grammar: Grammar, now: datetime) -> list[DateMark]:
     """Make ranges of dates that are joined to one, and complete those that are listed together."""
-    linked = list[Mark]()
+    linked = list[DateMark]()
     for mark in marks:
         if not linked:
             linked.append(mark)
@@ -168,7 +179,7 @@ def _link(plain: str, marks: list[Mark], grammar: Grammar, now: datetime) -> lis
     return linked
 
 
-def _range(plain: str, left: Mark, right: Mark, grammar: Grammar, now: datetime) -> Mark | None:
+def _range(plain: str, left: DateMark, right: DateMark, grammar: Grammar, now: datetime) -> DateMark | None:
     """Join the beginning and the end of a range; None if the words in between only list the two."""
     if grammar.lists.fullmatch(plain, left.last, right.first) and not _is_pair(plain, left, right, grammar):
         return None
@@ -180,15 +191,15 @@ def _range(plain: str, left: Mark, right: Mark, grammar: Grammar, now: datetime)
     if end[1] <= start[0]:
         return None
     opening = grammar.opening.search(plain, max(0, left.first - REACH), left.first)
-    return Mark(opening.start() if opening else left.first, right.last, span=(start[0], end[1]))
+    return DateMark(opening.start() if opening else left.first, right.last, span=(start[0], end[1]))
 
 
-def _is_pair(plain: str, left: Mark, right: Mark, grammar: Grammar) -> bool:
+def _is_pair(plain: str, left: DateMark, right: DateMark, grammar: Grammar) -> bool:
     before, after = grammar.pairing
     return bool(before.search(plain, max(0, left.first - REACH), left.first) or after.match(plain, right.last))
 
 
-def _open(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
+def _open(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
     """Let a date be the beginning or the end of what has no other."""
     for pattern, side in grammar.ends_after:
         match = pattern.match(plain, mark.last)
@@ -201,12 +212,12 @@ def _open(plain: str, mark: Mark, grammar: Grammar, now: datetime) -> Mark:
     return mark
 
 
-def _opened(mark: Mark, side: str, now: datetime) -> Mark | None:
+def _opened(mark: DateMark, side: str, now: datetime) -> DateMark | None:
     span = _try(lambda: open_at(resolve(mark, now), side, now))
-    return Mark(mark.first, mark.last, span=span, exact=mark.exact) if span else None
+    return DateMark(mark.first, mark.last, span=span, exact=mark.exact) if span else None
 
 
-def _settle(mark: Mark, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
+def _settle(mark: DateMark, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
     """Give a mark the moments it begins and ends at."""
     start, end = resolve(mark, wall)
     if mark.exact:
@@ -216,7 +227,7 @@ def _settle(mark: Mark, now: datetime, wall: datetime, zone: tzinfo) -> Span | N
     return moments if moments[0] < moments[1] else None
 
 
-def _blank(plain: str, marks: list[Mark]) -> str:
+def _blank(plain: str, marks: list[DateMark]) -> str:
     """Take out what was understood, so that another language does not read it again."""
     pieces, end = list[str](), 0
     for mark in marks:

@@ -32,7 +32,7 @@ LUNAR: Mapping[int, tuple[tuple[int, int], ...]] = {
 }
 """Of the Chinese calendar: New Year, Dragon Boat, Double Seventh, Mid-Autumn, Double Ninth.
 
-Checked against the new moons as Meeus reckons them (Astronomical Algorithms, chapter 49)."""
+Checked against the new moons as Meeus computes them (Astronomical Algorithms, chapter 49)."""
 
 
 def season(first_month: int, year: int) -> Span:
@@ -78,7 +78,7 @@ def on_weekday(month: int, weekday: int, place: int) -> Yearly:
 
 
 def _qingming(year: int) -> Span:
-    """Reckon the day when the sun stands at 15 degrees; right from 2000 to 2099."""
+    """Compute the day when the sun stands at 15 degrees; right from 2000 to 2099."""
     return date_of(year, 4, int(year % 100 * 0.2422 + 4.81) - year % 100 // 4)
 
 

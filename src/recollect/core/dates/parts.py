@@ -24,9 +24,16 @@ from recollect.core.dates.calendar import (
     year_of,
 )
 
+Change: TypeAlias = Callable[[Span], Span]
+"""What a word beside a date makes of it."""
+NEVER = re.compile("(?!)")
+Modifier: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], Change]]
+End: TypeAlias = tuple[re.Pattern[str], str]
+"""What leaves a time open at one side, and at which."""
+
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DateMark:
     """A date in a text, as far as its words tell: whole, or with pieces to be filled in."""
 
     first: int = 0
@@ -57,11 +64,7 @@ class Mark:
         return self.year is None and self.span is None and bool(self.month or self.yearly)
 
 
-Change: TypeAlias = Callable[[Span], Span]
-"""What a word beside a date makes of it."""
-
-
-def modify(mark: Mark, change: Change, now: datetime) -> Mark:
+def modify(mark: DateMark, change: Change, now: datetime) -> DateMark:
     """Change what a mark means, and keep open which year it is of."""
     if mark.span or not (mark.month or mark.yearly):
         return replace(mark, span=change(resolve(mark, now)), hours=None)
@@ -72,23 +75,23 @@ def modify(mark: Mark, change: Change, now: datetime) -> Mark:
     return replace(mark, yearly=find, month=None, day=None, hours=None)
 
 
-def ago(now: datetime, unit: str, count: int) -> Mark:
+def ago(now: datetime, unit: str, count: int) -> DateMark:
     """Mark the whole day, week, month or year that lies so many of them back, open to be completed by smaller ones."""
     then = step(now, unit, -count)
     if unit == "year":
-        return Mark(year=then.year)
+        return DateMark(year=then.year)
     if unit == "month":
-        return Mark(year=then.year, month=then.month)
-    return Mark(span=unit_of(then, unit))
+        return DateMark(year=then.year, month=then.month)
+    return DateMark(span=unit_of(then, unit))
 
 
-def resolve(mark: Mark, now: datetime) -> Span:
+def resolve(mark: DateMark, now: datetime) -> Span:
     """Say what a mark means: what is missing is filled in so that it is the latest that has begun."""
     span = mark.span or _resolve_date(mark, now)
     return hours_of(span, mark.hours) if mark.hours else span
 
 
-def resolve_after(mark: Mark, start: datetime, now: datetime) -> Span:
+def resolve_after(mark: DateMark, start: datetime, now: datetime) -> Span:
     """Say what the end of a range means: what is missing is filled in so that it comes first after the start."""
     if mark.weekday is not None and mark.span is None:
         return _with_hours(mark, day_of(start + (mark.weekday - start.weekday()) % 7 * DAY))
@@ -98,13 +101,13 @@ def resolve_after(mark: Mark, start: datetime, now: datetime) -> Span:
     return resolve(mark, now)
 
 
-def merge(left: Mark, right: Mark) -> Mark | None:
+def merge(left: DateMark, right: DateMark) -> DateMark | None:
     """Join two neighbours that complete each other, such as a day and its year; None if they do not."""
     joined = _complete(left, right) or _complete(right, left)
     return replace(joined, first=left.first, last=right.last) if joined else None
 
 
-def lend(giver: Mark, taker: Mark) -> Mark:
+def lend(giver: DateMark, taker: DateMark) -> DateMark:
     """Give what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
     if taker.span or giver.span:
         return taker
@@ -115,7 +118,7 @@ def lend(giver: Mark, taker: Mark) -> Mark:
     return taker
 
 
-def _complete(piece: Mark, whole: Mark) -> Mark | None:
+def _complete(piece: DateMark, whole: DateMark) -> DateMark | None:
     """Fill one piece into another mark that lacks it."""
     if piece.bare and piece.hours:
         return replace(whole, hours=piece.hours) if not whole.hours and _is_daily(whole) else None
@@ -130,21 +133,21 @@ def _complete(piece: Mark, whole: Mark) -> Mark | None:
     return None
 
 
-def _is_daily(mark: Mark) -> bool:
+def _is_daily(mark: DateMark) -> bool:
     if mark.span:
         return mark.span[1] - mark.span[0] == DAY
     return mark.day is not None or mark.weekday is not None or mark.yearly is not None
 
 
-def _is_year(mark: Mark) -> bool:
+def _is_year(mark: DateMark) -> bool:
     return bool(mark.year) and not (mark.month or mark.day or mark.yearly or mark.span)
 
 
-def _with_hours(mark: Mark, span: Span) -> Span:
+def _with_hours(mark: DateMark, span: Span) -> Span:
     return hours_of(span, mark.hours) if mark.hours else span
 
 
-def _resolve_date(mark: Mark, now: datetime) -> Span:
+def _resolve_date(mark: DateMark, now: datetime) -> Span:
     if mark.weekday is not None and not mark.day:
         return day_of(now - (now.weekday() - mark.weekday) % 7 * DAY)
     if mark.day and not mark.month:
@@ -184,13 +187,9 @@ class Seen:
         return (self.match[part] or "") if part in self.match.re.groupindex else ""
 
 
-NEVER = re.compile("(?!)")
-Make: TypeAlias = Callable[[Seen], Mark | list[Mark]]
+Make: TypeAlias = Callable[[Seen], DateMark | list[DateMark]]
 Rule: TypeAlias = tuple[re.Pattern[str], Make]
 """A pattern and what it makes; the mark begins at the group `at`, if there is one."""
-Modifier: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], Change]]
-End: TypeAlias = tuple[re.Pattern[str], str]
-"""What leaves a time open at one side, and at which."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,12 @@ from recollect.errors import InvalidInputError
 from recollect.models.recall import Period
 
 LONGEST_ZONE = 64
+DAY = timedelta(days=1)
+ECHO = 2 * DAY
+"""So long after a time it is still talked of: what was said then counts for something, too."""
+ECHO_SHARE = 0.5
+MOST_PERIODS = 12
+"""Of more periods than these, the widest are left out: each is a search of its own."""
 
 
 def find_zone(name: str) -> tzinfo:
@@ -24,14 +30,6 @@ def find_zone(name: str) -> tzinfo:
         # It may be no name at all, a path, or the name of a folder of zones.
         pass
     raise InvalidInputError("zone must be the IANA name of a time zone, as in Europe/Berlin or Asia/Shanghai")
-
-
-DAY = timedelta(days=1)
-ECHO = 2 * DAY
-"""So long after a time it is still talked of: what was said then counts for something, too."""
-ECHO_SHARE = 0.5
-MOST_PERIODS = 12
-"""Of more periods than these, the widest are left out: each is a search of its own."""
 
 
 def rate(period: Period) -> float:

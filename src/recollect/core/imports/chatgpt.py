@@ -12,11 +12,11 @@ from recollect.core.imports.found import (
     CONVERSATIONS,
     MALFORMED,
     MESSAGES,
-    FoundTalk,
-    Harvest,
+    FoundConversation,
+    ImportedData,
     Placed,
     arrange,
-    take_talk,
+    take_conversation,
 )
 from recollect.core.imports.text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
 from recollect.models.conversations import Attachment, NewMessage, Part, PartType
@@ -49,48 +49,48 @@ class Spot:
     call: str
 
 
-def read(document: JSON) -> Harvest:
+def read(document: JSON) -> ImportedData:
     """Read one conversation."""
-    harvest = Harvest()
+    data = ImportedData()
     talk = to_fields(document)
     mapping = talk.get("mapping")
     identity = to_text(talk.get("conversation_id")) or to_text(talk.get("id"))
     if not isinstance(mapping, dict) or not identity:
-        harvest.leave(CONVERSATIONS, MALFORMED)
-        return harvest
-    remarks = harvest.remarks
+        data.leave(CONVERSATIONS, MALFORMED)
+        return data
+    remarks = data.remarks
     created_at = to_moment(talk.get("create_time"), remarks)
-    messages = arrange(place_all(mapping, created_at, harvest), harvest, to_text(talk.get("current_node")))
+    messages = arrange(place_all(mapping, created_at, data), data, to_text(talk.get("current_node")))
     followed = Counter(each.parent for each in messages)
     remarks[BRANCHED] += max(followed.values(), default=0) > 1
     kept: dict[str, JSON] = {field: talk.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")}
-    take_talk(
-        FoundTalk(
+    take_conversation(
+        FoundConversation(
             to_identifier(identity),
             to_line(to_text(talk.get("title")), remarks),
             created_at,
             note(OURS, {"id": to_line(identity, remarks)}, kept, remarks),
             messages,
         ),
-        harvest,
+        data,
     )
-    return harvest
+    return data
 
 
-def place_all(mapping: Mapping[str, JSON], begun: datetime | None, harvest: Harvest) -> list[Placed]:
+def place_all(mapping: Mapping[str, JSON], begun: datetime | None, data: ImportedData) -> list[Placed]:
     """Give every node its message and its time, oldest first."""
     spots: dict[str, Spot] = {}
     dated: list[tuple[float, Placed]] = []
     for key in mapping:
-        spot = find_spot(key, mapping, spots, Spot(begun, ""), harvest)
+        spot = find_spot(key, mapping, spots, Spot(begun, ""), data)
         node = to_fields(mapping[key])
         parent = to_text(node.get("parent")) or None
-        message = to_message(key, to_fields(node.get("message")), spot, harvest) if node.get("message") else None
+        message = to_message(key, to_fields(node.get("message")), spot, data) if node.get("message") else None
         dated.append((spot.moment.timestamp() if spot.moment else 0.0, Placed(key, parent, message)))
     return [each for _, each in sorted(dated, key=lambda entry: entry[0])]
 
 
-def find_spot(key: str, mapping: Mapping[str, JSON], spots: dict[str, Spot], first: Spot, harvest: Harvest) -> Spot:
+def find_spot(key: str, mapping: Mapping[str, JSON], spots: dict[str, Spot], first: Spot, data: ImportedData) -> Spot:
     """Walk up to a node that is placed already, and place all below it; a circle ends the walk."""
     way: list[str] = []
     seen: set[str] = set()
@@ -102,7 +102,7 @@ def find_spot(key: str, mapping: Mapping[str, JSON], spots: dict[str, Spot], fir
     spot = spots.get(each, first)
     for name in reversed(way):
         message = to_fields(to_fields(mapping[name]).get("message"))
-        moment = to_moment(message.get("create_time"), harvest.remarks) or spot.moment
+        moment = to_moment(message.get("create_time"), data.remarks) or spot.moment
         spot = Spot(moment, name if calls_tool(message) else spot.call)
         spots[name] = spot
     return spot
@@ -114,10 +114,10 @@ def calls_tool(message: Mapping[str, JSON]) -> bool:
     return role == Role.ASSISTANT and (to_text(message.get("recipient")) or EVERYBODY) != EVERYBODY
 
 
-def to_message(key: str, message: Mapping[str, JSON], spot: Spot, harvest: Harvest) -> NewMessage | None:
+def to_message(key: str, message: Mapping[str, JSON], spot: Spot, data: ImportedData) -> NewMessage | None:
     """Turn a node's message into one of ours, or say why it is left out."""
-    harvest.seen[MESSAGES] += 1
-    remarks = harvest.remarks
+    data.seen[MESSAGES] += 1
+    remarks = data.remarks
     content = to_fields(message.get("content"))
     metadata = to_fields(message.get("metadata"))
     author = to_fields(message.get("author"))

@@ -11,13 +11,13 @@ from recollect.core.imports.found import (
     CONVERSATIONS,
     MALFORMED,
     MESSAGES,
+    FoundConversation,
     FoundMemory,
-    FoundTalk,
-    Harvest,
+    ImportedData,
     Owner,
     Placed,
     arrange,
-    take_talk,
+    take_conversation,
 )
 from recollect.core.imports.text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
 from recollect.models.conversations import Attachment, NewMessage
@@ -35,22 +35,22 @@ FOREIGN = "blocks of a type that is not known here, without text: left out of th
 ROLES = {"human": Role.USER, "user": Role.USER, "assistant": Role.ASSISTANT}
 
 
-def read(document: JSON) -> Harvest:
+def read(document: JSON) -> ImportedData:
     """Read one conversation, or one account's memory."""
-    harvest = Harvest()
+    data = ImportedData()
     fields = to_fields(document)
     if "conversations_memory" in fields or "project_memories" in fields:
-        read_memories(fields, harvest)
+        read_memories(fields, data)
     elif isinstance(fields.get("chat_messages"), list) and to_text(fields.get("uuid")):
-        read_talk(fields, harvest)
+        read_conversation(fields, data)
     else:
-        harvest.leave(CONVERSATIONS, MALFORMED)
-    return harvest
+        data.leave(CONVERSATIONS, MALFORMED)
+    return data
 
 
-def read_talk(talk: Mapping[str, JSON], harvest: Harvest) -> None:
+def read_conversation(talk: Mapping[str, JSON], data: ImportedData) -> None:
     """Read a conversation; where messages name no parent, each follows the one before it."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     placed: list[Placed] = []
     before: str | None = None
     entries = [to_fields(entry) for entry in to_list(talk.get("chat_messages"))]
@@ -58,23 +58,23 @@ def read_talk(talk: Mapping[str, JSON], harvest: Harvest) -> None:
     for entry in entries:
         key = to_line(to_text(entry.get("uuid")), remarks)
         if not key:
-            harvest.leave(MESSAGES, MALFORMED)
+            data.leave(MESSAGES, MALFORMED)
             continue
         parent = to_line(to_text(entry.get("parent_message_uuid")), remarks) or None if branched else before
-        placed.append(Placed(key, parent, to_message(entry, harvest)))
+        placed.append(Placed(key, parent, to_message(entry, data)))
         before = key
     more: dict[str, JSON] = {field: talk.get(field) for field in ("summary", "model", "project_uuid", "is_starred")}
     identity = to_text(talk.get("uuid"))
-    take_talk(
-        FoundTalk(
+    take_conversation(
+        FoundConversation(
             to_identifier(identity),
             to_line(to_text(talk.get("name")), remarks),
             to_moment(talk.get("created_at"), remarks),
             note(OURS, {"id": to_line(identity, remarks)}, more, remarks),
-            arrange(placed, harvest),
+            arrange(placed, data),
             own(to_text(to_fields(talk.get("account")).get("uuid"))),
         ),
-        harvest,
+        data,
     )
 
 
@@ -83,10 +83,10 @@ def own(account: str) -> Owner:
     return {UserField.ACCOUNT: account} if account else {}
 
 
-def to_message(entry: Mapping[str, JSON], harvest: Harvest) -> NewMessage | None:
+def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | None:
     """Turn a message into one of ours: its text, what was pasted with it, and its files."""
-    harvest.seen[MESSAGES] += 1
-    remarks = harvest.remarks
+    data.seen[MESSAGES] += 1
+    remarks = data.remarks
     role = ROLES.get(to_text(entry.get("sender")))
     pasted = [to_fields(each) for each in to_list(entry.get("attachments"))]
     said = [read_blocks(entry, remarks), *(quote(each) for each in pasted)]
@@ -139,14 +139,14 @@ def read_files(files: Sequence[Mapping[str, JSON]], remarks: Counter[str]) -> tu
     )
 
 
-def read_memories(fields: Mapping[str, JSON], harvest: Harvest) -> None:
+def read_memories(fields: Mapping[str, JSON], data: ImportedData) -> None:
     """Read what Claude wrote down over all conversations, and for each project."""
     account = to_text(fields.get("account_uuid"))
     texts = {"": fields.get("conversations_memory"), **to_fields(fields.get("project_memories"))}
     for project, text in texts.items():
         if not to_text(text).strip():
             continue
-        name = to_line(project, harvest.remarks)
+        name = to_line(project, data.remarks)
         key = f"memory:{name}" if name else f"memory:{account}"
-        noted = note(OURS, {"project": name}, {}, harvest.remarks)
-        harvest.take_memory(FoundMemory(key, NewMemory(to_text(text), Kind.THOUGHT, metadata=noted), own(account)))
+        noted = note(OURS, {"project": name}, {}, data.remarks)
+        data.take_memory(FoundMemory(key, NewMemory(to_text(text), Kind.THOUGHT, metadata=noted), own(account)))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.conversations.appends import LONGEST_MESSAGE, LONGEST_URL, MOST_PARTS
-from recollect.core.conversations.threads import NIL, Node, settle
+from recollect.core.conversations.threads import NIL, ThreadNode, settle
 from recollect.core.imports import text as import_text
 from recollect.core.imports.text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.memories.checks import check_metadata
@@ -52,7 +52,7 @@ NAMED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class DifyConversation:
     """A row of Dify's conversations."""
 
     id: str
@@ -107,7 +107,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DifyTurn:
     """A question with its answer, in the order in which both are appended."""
 
     id: str
@@ -119,14 +119,14 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DifyMessages:
     """What became of an exchange: one message or two, and what is to be remarked."""
 
     messages: tuple[NewMessage, ...]
     remarks: Counter[str]
 
 
-def find_user(talk: Talk, by: UserBy) -> tuple[str | None, bool]:
+def find_user(talk: DifyConversation, by: UserBy) -> tuple[str | None, bool]:
     """Say whose a conversation is, None if nobody's that was asked for; and whether a name had to give way to an id."""
     named = [name for which in NAMED_BY[by] if (name := getattr(talk, which))]
     fitting = next((name for name in named if IDENTIFIER.fullmatch(name)), None)
@@ -135,7 +135,7 @@ def find_user(talk: Talk, by: UserBy) -> tuple[str | None, bool]:
     return fitting, fitting != named[0]
 
 
-def describe_talk(talk: Talk, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
+def describe_talk(talk: DifyConversation, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
     """Give a conversation's name and metadata, within what can be kept."""
     kept: dict[str, JSON] = {"app": talk.app, "mode": talk.mode, "source": talk.source}
     told = {"invoked_from": talk.invoked_from, "end_user": talk.end_user, "account": talk.account}
@@ -152,16 +152,16 @@ def describe_talk(talk: Talk, remarks: Counter[str]) -> tuple[str, dict[str, JSO
     return to_line(talk.name, remarks), {OURS: kept}
 
 
-def arrange(outlines: Sequence[Outline]) -> tuple[list[Turn], int]:
+def arrange(outlines: Sequence[Outline]) -> tuple[list[DifyTurn], int]:
     """Give turns an order in which none stands before its parent, and count those whose parent is not there."""
     octets = {outline.id: outline.octets for outline in outlines}
     adrift = 0
-    turns: list[Turn] = []
-    for node, parent in settle([Node(outline.id, outline.parent) for outline in outlines]):
-        away = parent is None and bool(node.parent) and node.parent != NIL
-        adrift += away
-        stated = to_uuid(node.parent) if away or node.parent == NIL else None
-        turns.append(Turn(node.id, parent, stated, octets[node.id]))
+    turns: list[DifyTurn] = []
+    for node, parent in settle([ThreadNode(outline.id, outline.parent) for outline in outlines]):
+        unavailable = parent is None and bool(node.parent) and node.parent != NIL
+        adrift += unavailable
+        stated = to_uuid(node.parent) if unavailable or node.parent == NIL else None
+        turns.append(DifyTurn(node.id, parent, stated, octets[node.id]))
     return turns, adrift
 
 
@@ -183,7 +183,7 @@ def answer_of(identity: str) -> str:
     return f"{identity}:assistant"
 
 
-def to_messages(exchange: Exchange, files: Sequence[File]) -> Said:
+def to_messages(exchange: Exchange, files: Sequence[File]) -> DifyMessages:
     """Turn a row into what the user said, and what the assistant answered if it has."""
     remarks = Counter[str]()
     status = STATUSES.get(exchange.status, MessageStatus.DONE)
@@ -197,10 +197,10 @@ def to_messages(exchange: Exchange, files: Sequence[File]) -> Said:
         remarks[UNANSWERED] += 1
         unanswered = MessageStatus.FAILED if status is MessageStatus.FAILED else MessageStatus.PENDING
         metadata = {**question.metadata, **note(exchange, None)}
-        return Said((replace(question, status=unanswered, metadata=metadata),), remarks)
+        return DifyMessages((replace(question, status=unanswered, metadata=metadata),), remarks)
     remarks[FAILED] += status is MessageStatus.FAILED
     answer = to_message(exchange, Role.ASSISTANT, given, remarks)
-    return Said((question, replace(answer, status=status)), +remarks)
+    return DifyMessages((question, replace(answer, status=status)), +remarks)
 
 
 def to_message(exchange: Exchange, role: Role, files: Sequence[File], remarks: Counter[str]) -> NewMessage:
@@ -244,7 +244,7 @@ def to_attachment(file: File, remarks: Counter[str]) -> Attachment:
     return Attachment(to_line(file.type, remarks), clean(url, remarks), to_line(upload, remarks), name=name)
 
 
-def follow(message: NewMessage, turn: Turn, parent: UUID | int | None) -> NewMessage:
+def follow(message: NewMessage, turn: DifyTurn, parent: UUID | int | None) -> NewMessage:
     """Let a question follow the turn before it, or begin a thread, and remember what Dify says of it."""
     if parent is None:
         return replace(message, root=True, stated_parent=turn.stated)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from recollect.core.imports import chatgpt, claude, graphiti, letta, mem0, zep
-from recollect.core.imports.found import Harvest
+from recollect.core.imports.found import ImportedData
 from recollect.core.imports.text import to_fields, to_list
 from recollect.errors import InvalidInputError
 from recollect.models.imports import FileImport, Format, UserField
@@ -14,10 +14,10 @@ from recollect.models.memories import JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class FormatReader:
     """How one system's export is read."""
 
-    read: Callable[[JSON], Harvest]
+    read: Callable[[JSON], ImportedData]
     expected: str
     """What a file should be, and how one comes by it."""
     named_by: tuple[UserField, ...] = ()
@@ -25,12 +25,12 @@ class Reader:
 
 
 READERS = {
-    Format.MEM0: Reader(mem0.read, mem0.EXPECTED, (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)),
-    Format.LETTA: Reader(letta.read, letta.EXPECTED),
-    Format.ZEP: Reader(zep.read, zep.EXPECTED, (UserField.USER_ID,)),
-    Format.GRAPHITI: Reader(graphiti.read, graphiti.EXPECTED, (UserField.GROUP_ID,)),
-    Format.CHATGPT: Reader(chatgpt.read, chatgpt.EXPECTED),
-    Format.CLAUDE: Reader(claude.read, claude.EXPECTED, (UserField.ACCOUNT,)),
+    Format.MEM0: FormatReader(mem0.read, mem0.EXPECTED, (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)),
+    Format.LETTA: FormatReader(letta.read, letta.EXPECTED),
+    Format.ZEP: FormatReader(zep.read, zep.EXPECTED, (UserField.USER_ID,)),
+    Format.GRAPHITI: FormatReader(graphiti.read, graphiti.EXPECTED, (UserField.GROUP_ID,)),
+    Format.CHATGPT: FormatReader(chatgpt.read, chatgpt.EXPECTED),
+    Format.CLAUDE: FormatReader(claude.read, claude.EXPECTED, (UserField.ACCOUNT,)),
 }
 SIGNS = {
     "mapping": Format.CHATGPT, "chat_messages": Format.CLAUDE, "core_memory": Format.LETTA, "agents": Format.LETTA,
@@ -39,7 +39,7 @@ SIGNS = {
 }  # fmt: skip
 
 
-def check_order(wanted: FileImport) -> Reader:
+def check_order(wanted: FileImport) -> FormatReader:
     """Refuse to find users by what the entries of a file do not say."""
     reader = READERS[wanted.format]
     if wanted.user_by is not None and wanted.user_by not in reader.named_by:

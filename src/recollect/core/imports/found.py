@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from recollect.core.conversations.appends import check_message
-from recollect.core.conversations.threads import NIL, Node, settle
+from recollect.core.conversations.threads import NIL, ThreadNode, settle
 from recollect.core.imports.text import clean, digest
 from recollect.core.knowledge.new_facts import check_new_fact
 from recollect.core.knowledge.new_facts import to_memory as word_fact
@@ -49,7 +49,7 @@ class FoundMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTalk:
+class FoundConversation:
     """A conversation with its messages, each behind its parent."""
 
     id: str
@@ -73,11 +73,11 @@ class FoundFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Harvest:
+class ImportedData:
     """What was found in one document, with all that was seen and left out."""
 
     memories: list[FoundMemory] = field(default_factory=list[FoundMemory])
-    talks: list[FoundTalk] = field(default_factory=list[FoundTalk])
+    talks: list[FoundConversation] = field(default_factory=list[FoundConversation])
     facts: list[FoundFact] = field(default_factory=list[FoundFact])
     seen: Counter[str] = field(default_factory=Counter[str])
     """How many of each thing the document holds, also of what is left out."""
@@ -125,7 +125,7 @@ class Placed:
     message: NewMessage | None
 
 
-def arrange(placed: Sequence[Placed], harvest: Harvest, current: str = "") -> tuple[FoundMessage, ...]:
+def arrange(placed: Sequence[Placed], data: ImportedData, current: str = "") -> tuple[FoundMessage, ...]:
     """Let every message follow the nearest one before it that is kept, and give an order in which none precedes it.
 
     What is given oldest first stays so; the end of the thread that was looked at last comes last.
@@ -133,10 +133,10 @@ def arrange(placed: Sequence[Placed], harvest: Harvest, current: str = "") -> tu
     once: dict[str, Placed] = {}
     for each in placed:
         key = to_key(each.key)
-        harvest.remarks[TWICE] += key in once
+        data.remarks[TWICE] += key in once
         once.setdefault(key, replace(each, key=key, parent=to_key(each.parent) if each.parent else None))
-    kept = {key: message for key, each in once.items() if (message := _keep(each.message, harvest)) is not None}
-    nodes = [Node(each.key, None if each.parent == NIL else each.parent) for each in once.values()]
+    kept = {key: message for key, each in once.items() if (message := _keep(each.message, data)) is not None}
+    nodes = [ThreadNode(each.key, None if each.parent == NIL else each.parent) for each in once.values()]
     ends: dict[str, str | None] = {}
     before: dict[str, str | None] = {}
     for node, parent in settle(nodes):
@@ -144,7 +144,7 @@ def arrange(placed: Sequence[Placed], harvest: Harvest, current: str = "") -> tu
         ends[node.id] = node.id if node.id in kept else before[node.id]
     last = ends.get(to_key(current))
     ordered = sorted(kept, key=lambda key: key == last)
-    settled = settle([Node(key, before[key]) for key in ordered])
+    settled = settle([ThreadNode(key, before[key]) for key in ordered])
     return tuple(FoundMessage(node.id, parent, replace(kept[node.id], external_id=node.id)) for node, parent in settled)
 
 
@@ -153,24 +153,24 @@ def to_key(text: str) -> str:
     return digest(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
 
 
-def _keep(message: NewMessage | None, harvest: Harvest) -> NewMessage | None:
+def _keep(message: NewMessage | None, data: ImportedData) -> NewMessage | None:
     if message is None:
         return None
     try:
         check_message(message)
     except InvalidInputError:
-        harvest.remarks[REFUSED] += 1
+        data.remarks[REFUSED] += 1
         return None
     return message
 
 
-def take_talk(talk: FoundTalk, harvest: Harvest) -> None:
+def take_conversation(talk: FoundConversation, data: ImportedData) -> None:
     """Take a conversation, or leave it where nothing is said in it."""
-    harvest.seen[CONVERSATIONS] += 1
+    data.seen[CONVERSATIONS] += 1
     if talk.messages:
-        harvest.talks.append(talk)
+        data.talks.append(talk)
     else:
-        harvest.remarks[SILENT] += 1
+        data.remarks[SILENT] += 1
 
 
 def digest_memory(memory: NewMemory) -> str:

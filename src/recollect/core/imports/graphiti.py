@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from recollect.core.imports.found import FACTS, MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, Harvest, Owner
+from recollect.core.imports.found import FACTS, MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, ImportedData, Owner
 from recollect.core.imports.text import cut, note, to_fields, to_line, to_list, to_moment, to_text
 from recollect.core.memories.checks import LONGEST_CONTENT, LONGEST_PART
 from recollect.errors import InvalidInputError
@@ -36,25 +36,25 @@ TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntity:
     """An entity as facts name it."""
 
     name: str
     type: EntityType | None = None
 
 
-def read(document: JSON) -> Harvest:
+def read(document: JSON) -> ImportedData:
     """Read a whole graph."""
-    harvest = Harvest()
+    data = ImportedData()
     fields = to_fields(document)
     chosen = {part: find(fields, names) for part, names in NAMES.items()}
     if all(entries is None for entries in chosen.values()):
         raise InvalidInputError(EXPECTED)
-    for entry in once(chosen["episodes"], MEMORIES, harvest):
-        read_told(entry, OURS, own(entry), harvest)
-    read_graph(chosen["nodes"], chosen["edges"], OURS, own, harvest)
-    harvest.remarks[COMMUNITIES] += len(to_list(fields.get("communities")))
-    return harvest
+    for entry in once(chosen["episodes"], MEMORIES, data):
+        read_told(entry, OURS, own(entry), data)
+    read_graph(chosen["nodes"], chosen["edges"], OURS, own, data)
+    data.remarks[COMMUNITIES] += len(to_list(fields.get("communities")))
+    return data
 
 
 def find(fields: Mapping[str, JSON], names: Iterable[str]) -> list[JSON] | None:
@@ -62,13 +62,13 @@ def find(fields: Mapping[str, JSON], names: Iterable[str]) -> list[JSON] | None:
     return next((entries for name in names if isinstance(entries := fields.get(name), list)), None)
 
 
-def once(entries: list[JSON] | None, thing: str, harvest: Harvest) -> Iterable[Mapping[str, JSON]]:
+def once(entries: list[JSON] | None, thing: str, data: ImportedData) -> Iterable[Mapping[str, JSON]]:
     """Give every entry that has an id, once."""
     known: set[str] = set()
     for entry in map(to_fields, entries or ()):
         key = identify(entry)
         if not key or key in known:
-            harvest.leave(thing, TWICE if key else MALFORMED)
+            data.leave(thing, TWICE if key else MALFORMED)
             continue
         known.add(key)
         yield entry
@@ -85,12 +85,12 @@ def own(entry: Mapping[str, JSON]) -> Owner:
     return {UserField.GROUP_ID: group} if group else {}
 
 
-def read_told(entry: Mapping[str, JSON], ours: str, owner: Owner, harvest: Harvest) -> None:
+def read_told(entry: Mapping[str, JSON], ours: str, owner: Owner, data: ImportedData) -> None:
     """Read an episode: something that was perceived, at its own time."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     text = to_text(entry.get("content"))
     if not text.strip():
-        harvest.leave(MEMORIES, MALFORMED)
+        data.leave(MEMORIES, MALFORMED)
         return
     told: dict[str, JSON] = {
         field: to_line(to_text(entry.get(field)), remarks) for field in ("name", "source", "source_description")
@@ -104,7 +104,7 @@ def read_told(entry: Mapping[str, JSON], ours: str, owner: Owner, harvest: Harve
         occurred_at=next((moment for value in times if (moment := to_moment(value, remarks))), None),
         metadata=note(ours, told, {"metadata": more}, remarks),
     )
-    harvest.take_memory(FoundMemory(to_line(identify(entry), remarks), memory, owner))
+    data.take_memory(FoundMemory(to_line(identify(entry), remarks), memory, owner))
 
 
 def read_graph(
@@ -112,20 +112,20 @@ def read_graph(
     edges: list[JSON] | None,
     ours: str,
     whose: Callable[[Mapping[str, JSON]], Owner],
-    harvest: Harvest,
+    data: ImportedData,
 ) -> None:
     """Read entities and the facts that join them."""
-    entities: dict[str, Named] = {}
-    for node in once(nodes, MEMORIES, harvest):
-        entities[identify(node)] = name_entity(node, harvest)
-        read_summary(node, ours, whose(node), harvest)
-    for edge in once(edges, FACTS, harvest):
-        read_edge(edge, entities, ours, whose(edge), harvest)
+    entities: dict[str, NamedEntity] = {}
+    for node in once(nodes, MEMORIES, data):
+        entities[identify(node)] = name_entity(node, data)
+        read_summary(node, ours, whose(node), data)
+    for edge in once(edges, FACTS, data):
+        read_edge(edge, entities, ours, whose(edge), data)
 
 
-def name_entity(node: Mapping[str, JSON], harvest: Harvest) -> Named:
+def name_entity(node: Mapping[str, JSON], data: ImportedData) -> NamedEntity:
     """Say what an entity is called, and of which type it is as far as its labels tell."""
-    return Named(to_line(to_text(node.get("name")), harvest.remarks), sort_entity(node.get("labels")))
+    return NamedEntity(to_line(to_text(node.get("name")), data.remarks), sort_entity(node.get("labels")))
 
 
 def sort_entity(labels: JSON) -> EntityType | None:
@@ -134,35 +134,35 @@ def sort_entity(labels: JSON) -> EntityType | None:
     return next((TYPES[word] for word in words if word in TYPES), None)
 
 
-def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, harvest: Harvest) -> None:
+def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, data: ImportedData) -> None:
     """Remember what is known of an entity in general."""
-    summary, name = to_text(node.get("summary")).strip(), to_line(to_text(node.get("name")), harvest.remarks)
+    summary, name = to_text(node.get("summary")).strip(), to_line(to_text(node.get("name")), data.remarks)
     if not summary:
-        harvest.remarks[UNSUMMED] += 1
+        data.remarks[UNSUMMED] += 1
         return
     more: dict[str, JSON] = {"labels": node.get("labels"), "attributes": node.get("attributes")}
     memory = NewMemory(
         f"{name}: {summary}",
         Kind.THOUGHT,
         keywords=(name,) if name else (),
-        occurred_at=to_moment(node.get("created_at"), harvest.remarks),
-        metadata=note(ours, {}, more, harvest.remarks),
+        occurred_at=to_moment(node.get("created_at"), data.remarks),
+        metadata=note(ours, {}, more, data.remarks),
     )
-    harvest.take_memory(FoundMemory(f"node:{to_line(identify(node), harvest.remarks)}", memory, owner))
+    data.take_memory(FoundMemory(f"node:{to_line(identify(node), data.remarks)}", memory, owner))
 
 
 def read_edge(
-    edge: Mapping[str, JSON], entities: Mapping[str, Named], ours: str, owner: Owner, harvest: Harvest
+    edge: Mapping[str, JSON], entities: Mapping[str, NamedEntity], ours: str, owner: Owner, data: ImportedData
 ) -> None:
     """Read a fact; where an end is not in the file, what it says is remembered without it."""
-    remarks = harvest.remarks
-    subject, object_ = (find_end(edge, side, entities, harvest) for side in ("source", "target"))
+    remarks = data.remarks
+    subject, object_ = (find_end(edge, side, entities, data) for side in ("source", "target"))
     predicate = to_line(to_text(edge.get("name")), remarks, LONGEST_PART)
     text = to_text(edge.get("fact")).strip() or " ".join(filter(None, (subject.name, predicate, object_.name)))
     if not text:
-        harvest.leave(FACTS, MALFORMED)
+        data.leave(FACTS, MALFORMED)
         return
-    said_at, valid_at, invalid_at = date_edge(edge, harvest)
+    said_at, valid_at, invalid_at = date_edge(edge, data)
     text = cut(text, LONGEST_CONTENT, remarks)
     fact = NewFact(
         subject.name, predicate, object_.name, text, subject.type, object_.type,
@@ -172,21 +172,23 @@ def read_edge(
     told: dict[str, JSON] = {field: to_text(edge.get(field))[:40] for field in ("created_at", "expired_at")}
     noted = note(ours, told, {"attributes": edge.get("attributes")}, remarks)
     key = to_line(identify(edge), remarks)
-    harvest.take_fact(FoundFact(key, fact, tuple(map(to_text, sources)), spare(fact, noted), owner))
+    data.take_fact(FoundFact(key, fact, tuple(map(to_text, sources)), spare(fact, noted), owner))
 
 
-def find_end(edge: Mapping[str, JSON], side: str, entities: Mapping[str, Named], harvest: Harvest) -> Named:
+def find_end(
+    edge: Mapping[str, JSON], side: str, entities: Mapping[str, NamedEntity], data: ImportedData
+) -> NamedEntity:
     """Find what a fact joins: among the entities, or by what the edge itself calls it."""
     found = entities.get(to_text(edge.get(f"{side}_node_uuid")))
     if found is not None and found.name:
         return found
-    name = to_line(to_text(edge.get(f"{side}_node_name")), harvest.remarks)
-    return Named(name, sort_entity(edge.get(f"{side}_node_labels")))
+    name = to_line(to_text(edge.get(f"{side}_node_name")), data.remarks)
+    return NamedEntity(name, sort_entity(edge.get(f"{side}_node_labels")))
 
 
-def date_edge(edge: Mapping[str, JSON], harvest: Harvest) -> tuple[datetime | None, datetime | None, datetime | None]:
+def date_edge(edge: Mapping[str, JSON], data: ImportedData) -> tuple[datetime | None, datetime | None, datetime | None]:
     """Say when a fact was said, and from when until when it is true; one that only expired ended when it did."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     fields = ("created_at", "valid_at", "invalid_at", "expired_at")
     said_at, valid_at, invalid_at, expired_at = (to_moment(edge.get(field), remarks) for field in fields)
     invalid_at = invalid_at or expired_at

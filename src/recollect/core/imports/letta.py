@@ -11,12 +11,12 @@ from recollect.core.imports.found import (
     MALFORMED,
     MEMORIES,
     MESSAGES,
+    FoundConversation,
     FoundMemory,
-    FoundTalk,
-    Harvest,
+    ImportedData,
     Placed,
     arrange,
-    take_talk,
+    take_conversation,
 )
 from recollect.core.imports.mem0 import to_keywords
 from recollect.core.imports.text import (
@@ -50,24 +50,24 @@ SAY = "send_message"
 """The tool by which older agents speak: what it is called with is what they say."""
 
 
-def read(document: JSON) -> Harvest:
+def read(document: JSON) -> ImportedData:
     """Read an agent file of either version, or a list of passages."""
-    harvest = Harvest()
+    data = ImportedData()
     fields = to_fields(document)
     passages = document if isinstance(document, list) else to_list(fields.get("passages"))
     agents = [fields] if "core_memory" in fields else [to_fields(each) for each in to_list(fields.get("agents"))]
     if not agents and not any("text" in to_fields(each) for each in passages):
         raise InvalidInputError(EXPECTED)
     blocks = {to_text(block.get("id")): block for block in map(to_fields, to_list(fields.get("blocks")))}
-    for agent, called in zip(agents, tell_apart(agents, harvest), strict=True):
-        read_agent(agent, called, blocks, harvest)
+    for agent, called in zip(agents, tell_apart(agents, data), strict=True):
+        read_agent(agent, called, blocks, data)
     for passage in map(to_fields, passages):
-        read_passage(passage, harvest)
-    harvest.remarks[FILES] += len(to_list(fields.get("files")))
-    return harvest
+        read_passage(passage, data)
+    data.remarks[FILES] += len(to_list(fields.get("files")))
+    return data
 
 
-def tell_apart(agents: Sequence[Mapping[str, JSON]], harvest: Harvest) -> list[str]:
+def tell_apart(agents: Sequence[Mapping[str, JSON]], data: ImportedData) -> list[str]:
     """Call every agent by its name, and a further one of a name by its id or its place as well.
 
     The ids in a file count from 0 in every file, so where a name is enough it stands for the agent.
@@ -75,93 +75,91 @@ def tell_apart(agents: Sequence[Mapping[str, JSON]], harvest: Harvest) -> list[s
     names: dict[str, str] = {}
     called: list[str] = []
     for place, agent in enumerate(agents):
-        name = to_line(to_text(agent.get("name")), harvest.remarks) or "agent"
-        identity = to_line(to_text(agent.get("id")), harvest.remarks) or str(place)
+        name = to_line(to_text(agent.get("name")), data.remarks) or "agent"
+        identity = to_line(to_text(agent.get("id")), data.remarks) or str(place)
         first = names.setdefault(name, identity)
         called.append(name if identity == first else f"{name}:{identity}")
     return called
 
 
 def read_agent(
-    agent: Mapping[str, JSON], name: str, blocks: Mapping[str, Mapping[str, JSON]], harvest: Harvest
+    agent: Mapping[str, JSON], name: str, blocks: Mapping[str, Mapping[str, JSON]], data: ImportedData
 ) -> None:
     """Read one agent under what it is called."""
     own = [each for field in ("core_memory", "memory_blocks") for each in to_list(agent.get(field))]
     named = [blocks[key] for each in to_list(agent.get("block_ids")) if (key := to_text(each)) in blocks]
     for block in [*map(to_fields, own), *named]:
-        read_block(block, name, harvest)
+        read_block(block, name, data)
     for passage in to_list(agent.get("passages")):
-        read_passage(to_fields(passage), harvest)
-    read_talk(agent, name, harvest)
+        read_passage(to_fields(passage), data)
+    read_conversation(agent, name, data)
 
 
-def read_block(block: Mapping[str, JSON], agent: str, harvest: Harvest) -> None:
+def read_block(block: Mapping[str, JSON], agent: str, data: ImportedData) -> None:
     """Read a memory block: what the agent wrote down for itself is a thought."""
     value = to_text(block.get("value"))
-    label = to_line(to_text(block.get("label")), harvest.remarks)
+    label = to_line(to_text(block.get("label")), data.remarks)
     if not value.strip():
-        harvest.leave(MEMORIES, BLANK)
+        data.leave(MEMORIES, BLANK)
         return
     told: dict[str, JSON] = {"agent": agent, "label": label}
-    noted = note(
-        OURS, told, {"description": block.get("description"), "metadata": block.get("metadata")}, harvest.remarks
-    )
-    made = to_moment(block.get("updated_at") or block.get("created_at"), harvest.remarks)
+    noted = note(OURS, told, {"description": block.get("description"), "metadata": block.get("metadata")}, data.remarks)
+    made = to_moment(block.get("updated_at") or block.get("created_at"), data.remarks)
     keywords = (label,) if label else ()
     memory = NewMemory(value, Kind.THOUGHT, importance=8.0, keywords=keywords, occurred_at=made, metadata=noted)
-    harvest.take_memory(FoundMemory(to_line(f"block:{agent}:{label}", harvest.remarks), memory))
+    data.take_memory(FoundMemory(to_line(f"block:{agent}:{label}", data.remarks), memory))
 
 
-def read_passage(passage: Mapping[str, JSON], harvest: Harvest) -> None:
+def read_passage(passage: Mapping[str, JSON], data: ImportedData) -> None:
     """Read a passage of archival memory, filed under its tags."""
     text = to_text(passage.get("text"))
     if not text.strip():
-        harvest.leave(MEMORIES, MALFORMED)
+        data.leave(MEMORIES, MALFORMED)
         return
     key = to_text(passage.get("id")) or f"passage:{digest(text)}"
     memory = NewMemory(
         text,
         Kind.EVENT,
-        keywords=to_keywords(to_list(passage.get("tags")), harvest.remarks),
-        occurred_at=to_moment(passage.get("created_at"), harvest.remarks),
-        metadata=note(OURS, {}, {"metadata": passage.get("metadata")}, harvest.remarks),
+        keywords=to_keywords(to_list(passage.get("tags")), data.remarks),
+        occurred_at=to_moment(passage.get("created_at"), data.remarks),
+        metadata=note(OURS, {}, {"metadata": passage.get("metadata")}, data.remarks),
     )
-    harvest.take_memory(FoundMemory(to_line(key, harvest.remarks), memory))
+    data.take_memory(FoundMemory(to_line(key, data.remarks), memory))
 
 
-def read_talk(agent: Mapping[str, JSON], name: str, harvest: Harvest) -> None:
+def read_conversation(agent: Mapping[str, JSON], name: str, data: ImportedData) -> None:
     """Read an agent's messages as one conversation, each behind the one before it."""
     placed: list[Placed] = []
     sent: set[str] = set()
     times: dict[str, int] = {}
     for entry in map(to_fields, to_list(agent.get("messages"))):
-        message = to_message(entry, sent, harvest)
+        message = to_message(entry, sent, data)
         told = json.dumps([entry.get(field) for field in ("role", "content", "tool_calls", "created_at")])
         times[told] = times.get(told, 0) + 1
         # The ids in the file say only how far down a message stands, and the same may be said twice at a time.
         placed.append(Placed(digest(told, times[told]), placed[-1].key if placed else None, message))
     if not placed:
         return
-    made = to_moment(agent.get("created_at"), harvest.remarks)
+    made = to_moment(agent.get("created_at"), data.remarks)
     kept: dict[str, JSON] = {"agent": name}
-    noted = note(OURS, kept, {"description": agent.get("description")}, harvest.remarks)
-    messages = arrange(placed, harvest)
-    take_talk(FoundTalk(to_identifier(f"letta:{name}"), name, made, noted, messages), harvest)
+    noted = note(OURS, kept, {"description": agent.get("description")}, data.remarks)
+    messages = arrange(placed, data)
+    take_conversation(FoundConversation(to_identifier(f"letta:{name}"), name, made, noted, messages), data)
 
 
-def to_message(entry: Mapping[str, JSON], sent: set[str], harvest: Harvest) -> NewMessage | None:
+def to_message(entry: Mapping[str, JSON], sent: set[str], data: ImportedData) -> NewMessage | None:
     """Turn a message into one of ours, or say why it is left out."""
-    harvest.seen[MESSAGES] += 1
-    remarks = harvest.remarks
+    data.seen[MESSAGES] += 1
+    remarks = data.remarks
     role = ROLES.get(to_text(entry.get("role")))
-    text = read_content(entry, harvest)
+    text = read_content(entry, data)
     calls = [to_fields(each) for each in to_list(entry.get("tool_calls"))]
     why = find_reason(role, entry, sent, text)
     if role is Role.USER and why is None:
         text = unpack(text)
-    said, parts = read_calls(calls, sent, harvest) if role is Role.ASSISTANT else ("", ())
+    said, parts = read_calls(calls, sent, data) if role is Role.ASSISTANT else ("", ())
     if role is Role.TOOL:
-        parts = (Part(PartType.TOOL_RESULT, cut(text, LONGEST_MESSAGE, remarks), call_id=name_call(entry, harvest)),)
+        parts = (Part(PartType.TOOL_RESULT, cut(text, LONGEST_MESSAGE, remarks), call_id=name_call(entry, data)),)
     elif said and text:
         # Beside what is sent to the user stands what the agent thinks.
         remarks[REASONING] += 1
@@ -186,14 +184,14 @@ def find_reason(role: Role | None, entry: Mapping[str, JSON], sent: set[str], te
     return EVENTS if packed.get("type") not in (None, "user_message") else None
 
 
-def read_content(entry: Mapping[str, JSON], harvest: Harvest) -> str:
+def read_content(entry: Mapping[str, JSON], data: ImportedData) -> str:
     """Join the parts of a content that are said, and count those that are thought."""
     if isinstance(entry.get("content"), str):
         return to_text(entry.get("content"))
     texts: list[str] = []
     for part in map(to_fields, to_list(entry.get("content"))):
         kind = to_text(part.get("type"))
-        harvest.remarks[REASONING] += kind.endswith("reasoning")
+        data.remarks[REASONING] += kind.endswith("reasoning")
         texts += [to_text(part.get("text"))] if kind == "text" else []
         texts += [to_text(part.get("content"))] if kind == "tool_return" else []
     return "\n".join(filter(None, texts)) or to_text(entry.get("text"))
@@ -215,23 +213,23 @@ def unpack(text: str) -> str:
     return to_text(packed.get("message")) if packed.get("type") == "user_message" else text
 
 
-def read_calls(calls: Sequence[Mapping[str, JSON]], sent: set[str], harvest: Harvest) -> tuple[str, tuple[Part, ...]]:
+def read_calls(calls: Sequence[Mapping[str, JSON]], sent: set[str], data: ImportedData) -> tuple[str, tuple[Part, ...]]:
     """Take what is sent to the user for what is said, and all else for calls of tools."""
     said: list[str] = []
     parts: list[Part] = []
     for call in calls:
         function = to_fields(call.get("function"))
         name, arguments = to_text(function.get("name")), to_text(function.get("arguments"))
-        identity = to_line(to_text(call.get("id")), harvest.remarks)
+        identity = to_line(to_text(call.get("id")), data.remarks)
         if name == SAY:
             sent.add(identity)
             said.append(to_text(load(arguments).get("message")))
         else:
-            text = cut(arguments, LONGEST_MESSAGE, harvest.remarks)
-            parts.append(Part(PartType.TOOL_CALL, text, to_line(name, harvest.remarks), call_id=identity))
+            text = cut(arguments, LONGEST_MESSAGE, data.remarks)
+            parts.append(Part(PartType.TOOL_CALL, text, to_line(name, data.remarks), call_id=identity))
     return "\n".join(filter(None, said)), tuple(parts)
 
 
-def name_call(entry: Mapping[str, JSON], harvest: Harvest) -> str:
+def name_call(entry: Mapping[str, JSON], data: ImportedData) -> str:
     """Name the call that a tool's message answers."""
-    return to_line(to_text(entry.get("tool_call_id")), harvest.remarks)
+    return to_line(to_text(entry.get("tool_call_id")), data.remarks)

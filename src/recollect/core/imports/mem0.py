@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from recollect.core.imports.found import MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, Harvest, Owner
+from recollect.core.imports.found import MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, ImportedData, Owner
 from recollect.core.imports.text import digest, note, to_fields, to_line, to_list, to_moment, to_text
 from recollect.core.memories.checks import LONGEST_PART, MOST_KEYWORDS
 from recollect.errors import InvalidInputError
@@ -30,9 +30,9 @@ MOMENT = timedelta(microseconds=1)
 WHOLE_DAY = len("2030-01-31")
 
 
-def read(document: JSON) -> Harvest:
+def read(document: JSON) -> ImportedData:
     """Read all memories of a file, and the relations of a graph beside them."""
-    harvest = Harvest()
+    data = ImportedData()
     listed = document if isinstance(document, list) else open_page(document)
     if listed is None:
         raise InvalidInputError(EXPECTED)
@@ -40,11 +40,11 @@ def read(document: JSON) -> Harvest:
     for each in listed:
         page = open_page(each)
         for entry in [each] if page is None else page:
-            read_memory(flatten(to_fields(entry)), known, harvest)
+            read_memory(flatten(to_fields(entry)), known, data)
     for answer in document if isinstance(document, list) else [document]:
         for relation in to_list(to_fields(answer).get("relations")):
-            read_relation(to_fields(relation), harvest)
-    return harvest
+            read_relation(to_fields(relation), data)
+    return data
 
 
 def open_page(value: JSON) -> list[JSON] | None:
@@ -67,20 +67,20 @@ def flatten(entry: Mapping[str, JSON]) -> Mapping[str, JSON]:
     return {**named, "id": entry.get("id"), "memory": text, "metadata": rest}
 
 
-def read_memory(entry: Mapping[str, JSON], known: set[str], harvest: Harvest) -> None:
+def read_memory(entry: Mapping[str, JSON], known: set[str], data: ImportedData) -> None:
     """Read one memory; it is a thought, because a model worded it."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     text = to_text(entry.get("memory")) or to_text(entry.get("text"))
     identity = entry.get("id")
     key = to_line(str(identity) if isinstance(identity, str | int) else digest(text), remarks)
     if not text.strip():
-        harvest.leave(MEMORIES, MALFORMED)
+        data.leave(MEMORIES, MALFORMED)
         return
     owner = own(entry)
     # Without an id, the same words of two users are two memories.
     name = key if isinstance(identity, str | int) else digest(key, *(owner.get(field, "") for field in OWNERS))
     if name in known:
-        harvest.leave(MEMORIES, TWICE)
+        data.leave(MEMORIES, TWICE)
         return
     known.add(name)
     metadata = to_fields(entry.get("metadata"))
@@ -96,7 +96,7 @@ def read_memory(entry: Mapping[str, JSON], known: set[str], harvest: Harvest) ->
         expires_at=find_expiry(entry.get("expiration_date"), made, remarks),
         metadata=note(OURS, told, {"metadata": dict(metadata), "updated_at": entry.get("updated_at")}, remarks),
     )
-    harvest.take_memory(FoundMemory(key, memory, owner))
+    data.take_memory(FoundMemory(key, memory, owner))
 
 
 def to_keywords(words: list[JSON], remarks: Counter[str]) -> tuple[str, ...]:
@@ -121,13 +121,13 @@ def own(entry: Mapping[str, JSON]) -> Owner:
     return {field: name for field in OWNERS if (name := to_text(entry.get(field.replace("-", "_"))))}
 
 
-def read_relation(relation: Mapping[str, JSON], harvest: Harvest) -> None:
+def read_relation(relation: Mapping[str, JSON], data: ImportedData) -> None:
     """Read an edge of mem0's graph, which has no time."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     target = relation.get("target") or relation.get("destination")
     parts = (relation.get("source"), relation.get("relationship"), target)
     subject, predicate, object_ = (to_line(to_text(part), remarks) for part in parts)
     fact = NewFact(subject, predicate, object_, text=f"{subject} {predicate.replace('_', ' ')} {object_}".strip())
     key = f"relation:{digest(subject, predicate, object_)}"
     spare = NewMemory(fact.text, Kind.THOUGHT, triple=Triple(subject, predicate, object_))
-    harvest.take_fact(FoundFact(key, fact, (), spare, own(relation)))
+    data.take_fact(FoundFact(key, fact, (), spare, own(relation)))

@@ -16,13 +16,13 @@ from recollect.core.imports.found import (
     MEMORIES,
     MESSAGES,
     TWICE,
+    FoundConversation,
     FoundMemory,
-    FoundTalk,
-    Harvest,
+    ImportedData,
     Owner,
     Placed,
     arrange,
-    take_talk,
+    take_conversation,
 )
 from recollect.core.imports.graphiti import find, identify, once, read_graph, read_told
 from recollect.core.imports.text import (
@@ -53,26 +53,26 @@ ROLES |= {"system": Role.SYSTEM, "tool": Role.TOOL, "function": Role.TOOL}
 PARTS = ("threads", "sessions", "edges", "nodes", "episodes", "facts")
 
 
-def read(document: JSON) -> Harvest:
+def read(document: JSON) -> ImportedData:
     """Read what was written down of one user or of many."""
-    harvest = Harvest()
+    data = ImportedData()
     fields = to_fields(document)
     if not any(isinstance(fields.get(part), list) for part in PARTS):
         raise InvalidInputError(EXPECTED)
     said: set[str] = set()
     users = {identify(user): to_text(user.get("user_id")) for user in map(to_fields, to_list(fields.get("users")))}
     whose = partial(own, users=users, usual=to_text(fields.get("user_id")))
-    for thread in join(find(fields, ("threads", "sessions")) or [], whose, harvest):
-        read_thread(thread, whose(thread), said, harvest)
+    for thread in join(find(fields, ("threads", "sessions")) or [], whose, data):
+        read_thread(thread, whose(thread), said, data)
     for fact in to_list(fields.get("facts")):
-        read_sentence(fact, "facts", whose(to_fields(fact)), harvest)
-    for entry in once(find(fields, ("episodes",)), MEMORIES, harvest):
+        read_sentence(fact, "facts", whose(to_fields(fact)), data)
+    for entry in once(find(fields, ("episodes",)), MEMORIES, data):
         if identify(entry) in said:
-            harvest.leave(MEMORIES, SAID_TWICE)
+            data.leave(MEMORIES, SAID_TWICE)
         else:
-            read_told(entry, OURS, whose(entry), harvest)
-    read_graph(find(fields, ("nodes",)), find(fields, ("edges",)), OURS, whose, harvest)
-    return harvest
+            read_told(entry, OURS, whose(entry), data)
+    read_graph(find(fields, ("nodes",)), find(fields, ("edges",)), OURS, whose, data)
+    return data
 
 
 def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") -> Owner:
@@ -83,7 +83,7 @@ def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") ->
 
 
 def join(
-    entries: list[JSON], whose: Callable[[Mapping[str, JSON]], Owner], harvest: Harvest
+    entries: list[JSON], whose: Callable[[Mapping[str, JSON]], Owner], data: ImportedData
 ) -> Iterable[Mapping[str, JSON]]:
     """Make one thread of all entries that are of it, such as pages of its messages; what stands in two comes once."""
     threads: dict[tuple[str, str], dict[str, JSON]] = {}
@@ -95,17 +95,17 @@ def join(
         elif name not in threads:
             threads[name] = entry
         else:
-            threads[name] = go_on(threads[name], entry, harvest)
+            threads[name] = go_on(threads[name], entry, data)
     return [*threads.values(), *alone]
 
 
-def go_on(thread: Mapping[str, JSON], page: Mapping[str, JSON], harvest: Harvest) -> dict[str, JSON]:
+def go_on(thread: Mapping[str, JSON], page: Mapping[str, JSON], data: ImportedData) -> dict[str, JSON]:
     """Add to a thread what a further entry of it holds."""
     before, after = to_list(thread.get("messages")), to_list(page.get("messages"))
     told = {json.dumps(each, sort_keys=True) for each in before if is_told_apart(to_fields(each))}
     more = [each for each in after if before != after and json.dumps(each, sort_keys=True) not in told]
     for _ in range(len(after) - len(more)):
-        harvest.leave(MESSAGES, TWICE)
+        data.leave(MESSAGES, TWICE)
     facts = [*to_list(thread.get("facts")), *to_list(page.get("facts"))]
     return {**thread, "messages": [*before, *more], "facts": facts}
 
@@ -121,40 +121,40 @@ def name_thread(thread: Mapping[str, JSON]) -> str:
     return next(filter(None, names), "")
 
 
-def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], harvest: Harvest) -> None:
+def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], data: ImportedData) -> None:
     """Read a thread or a session: its messages in their order, and its facts."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     identity = name_thread(thread)
     if not identity:
-        harvest.leave(CONVERSATIONS, MALFORMED)
+        data.leave(CONVERSATIONS, MALFORMED)
         return
     placed: list[Placed] = []
-    for entry in order(to_list(thread.get("messages")), harvest):
+    for entry in order(to_list(thread.get("messages")), data):
         before = placed[-1].key if placed else None
         key = identify(entry) or digest(entry.get("created_at"), entry.get("content"), before)
         said.add(key)
-        placed.append(Placed(to_line(key, remarks), before, to_message(entry, harvest)))
+        placed.append(Placed(to_line(key, remarks), before, to_message(entry, data)))
     created_at = to_moment(thread.get("created_at"), remarks)
     metadata = note(OURS, {"id": to_line(identity, remarks)}, {"metadata": thread.get("metadata")}, remarks)
-    messages = arrange(placed, harvest)
+    messages = arrange(placed, data)
     facts = to_list(thread.get("facts"))
     if messages or not facts:
-        take_talk(FoundTalk(to_identifier(identity), "", created_at, metadata, messages, owner), harvest)
+        take_conversation(FoundConversation(to_identifier(identity), "", created_at, metadata, messages, owner), data)
     for fact in facts:
-        read_sentence(fact, identity, owner, harvest)
+        read_sentence(fact, identity, owner, data)
 
 
-def order(messages: list[JSON], harvest: Harvest) -> list[dict[str, JSON]]:
+def order(messages: list[JSON], data: ImportedData) -> list[dict[str, JSON]]:
     """Put messages oldest first where all say when they came: pages of them may begin with the newest."""
     entries = [to_fields(entry) for entry in messages]
-    dated = [(moment, entry) for entry in entries if (moment := to_moment(entry.get("created_at"), harvest.remarks))]
+    dated = [(moment, entry) for entry in entries if (moment := to_moment(entry.get("created_at"), data.remarks))]
     return [entry for _, entry in sorted(dated, key=itemgetter(0))] if len(dated) == len(entries) else entries
 
 
-def to_message(entry: Mapping[str, JSON], harvest: Harvest) -> NewMessage | None:
+def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | None:
     """Turn a message into one of ours; where a role has a type, the role itself is a name."""
-    harvest.seen[MESSAGES] += 1
-    remarks = harvest.remarks
+    data.seen[MESSAGES] += 1
+    remarks = data.remarks
     typed = to_text(entry.get("role_type"))
     role = ROLES.get(typed or to_text(entry.get("role")), Role.USER)
     name = to_text(entry.get("name")) or (to_text(entry.get("role")) if typed else "")
@@ -169,16 +169,16 @@ def to_message(entry: Mapping[str, JSON], harvest: Harvest) -> NewMessage | None
     return NewMessage(role, text, to_line(name, remarks), occurred_at=moment, metadata=noted)
 
 
-def read_sentence(entry: JSON, place: str, owner: Owner, harvest: Harvest) -> None:
+def read_sentence(entry: JSON, place: str, owner: Owner, data: ImportedData) -> None:
     """Read a fact that is a sentence and joins nothing: it is a thought, named by where it stands and what it says."""
-    remarks = harvest.remarks
+    remarks = data.remarks
     fields = to_fields(entry)
     text = to_text(entry) or to_text(fields.get("fact"))
     if not text.strip():
-        harvest.leave(FACTS, MALFORMED)
+        data.leave(FACTS, MALFORMED)
         return
     told: dict[str, JSON] = {"rating": fields.get("rating") if isinstance(fields.get("rating"), float) else None}
     made = to_moment(fields.get("created_at"), remarks)
     memory = NewMemory(text, Kind.THOUGHT, occurred_at=made, metadata=note(OURS, told, {}, remarks))
     key = identify(fields) or f"{place}:{digest(text)}"
-    harvest.take_memory(FoundMemory(to_line(key, remarks), memory, owner))
+    data.take_memory(FoundMemory(to_line(key, remarks), memory, owner))

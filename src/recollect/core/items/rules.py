@@ -44,7 +44,7 @@ PLAIN = re.compile(r"[^A-Za-z0-9_\u0080-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FieldCondition:
     """What a field of an item's value is compared with, and how."""
 
     field: str
@@ -154,10 +154,10 @@ def check_value(value: object) -> int:
     return check_json("value", dict(value) if isinstance(value, Mapping) else value, LARGEST_VALUE, DEEPEST_VALUE)
 
 
-def prepare_where(where: Mapping[str, JSON]) -> tuple[Condition, ...]:
+def prepare_where(where: Mapping[str, JSON]) -> tuple[FieldCondition, ...]:
     """Take conditions apart: a plain value must be equal, an object holds operators."""
     conditions = [
-        Condition(field, operator, operand)
+        FieldCondition(field, operator, operand)
         for field, asked in where.items()
         for operator, operand in (asked.items() if isinstance(asked, Mapping) else ((EQUAL, asked),))
     ]
@@ -168,7 +168,7 @@ def prepare_where(where: Mapping[str, JSON]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def check_condition(condition: Condition) -> None:
+def check_condition(condition: FieldCondition) -> None:
     """Refuse an operator that nobody knows, and an order among what has none."""
     check_text("where", condition.field, LONGEST_KEY)
     if condition.operator not in OPERATORS:

@@ -18,7 +18,7 @@ Name: TypeAlias = tuple[Path, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentItem:
     """What stands under a name."""
 
     revision: int
@@ -27,7 +27,7 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Outcome:
+class WriteOutcome:
     """What a batch of writes comes to."""
 
     results: dict[int, Item | bool] = field(default_factory=dict[int, "Item | bool"])
@@ -68,12 +68,12 @@ def to_memory(put: PutItem) -> NewMemory:
 
 def conclude(
     operations: Sequence[ItemOperation],
-    standing: Mapping[Name, Standing],
+    standing: Mapping[Name, CurrentItem],
     memory_ids: Mapping[int, UUID],
     written_at: datetime,
-) -> Outcome:
+) -> WriteOutcome:
     """Carry the writes out one after the other on what stood before, or refuse them all."""
-    outcome, now = Outcome(), dict(standing)
+    outcome, now = WriteOutcome(), dict(standing)
     for place, write in enumerate(operations):
         if not isinstance(write, ItemWrite):
             continue
@@ -85,7 +85,7 @@ def conclude(
             outcome.kept.pop(name, None)
             continue
         item = make_item(write, before, memory_ids.get(place), written_at)
-        now[name] = Standing(item.revision, item.created_at, item.memory_id)
+        now[name] = CurrentItem(item.revision, item.created_at, item.memory_id)
         outcome.results[place] = outcome.kept[name] = item
     outcome.dropped += [name for name in standing if name not in now]
     outcome.forgotten += [each.memory_id for each in standing.values() if each.memory_id is not None]
@@ -100,7 +100,7 @@ def check_revision(place: int, expected: int | None, actual: int) -> None:
         raise ConflictError(f"operations.{place}: {found}, {wanted}; get it anew, then try again.")
 
 
-def make_item(put: PutItem, before: Standing | None, memory_id: UUID | None, written_at: datetime) -> Item:
+def make_item(put: PutItem, before: CurrentItem | None, memory_id: UUID | None, written_at: datetime) -> Item:
     """Make the item that a put leaves behind."""
     return Item(
         path=tuple(put.path),
@@ -114,7 +114,7 @@ def make_item(put: PutItem, before: Standing | None, memory_id: UUID | None, wri
     )
 
 
-def write_down(outcome: Outcome) -> list[JSON]:
+def write_down(outcome: WriteOutcome) -> list[JSON]:
     """Note what writes came to without what they hold, for who sends the same batch again."""
     return [note(result) for _, result in sorted(outcome.results.items())]
 
@@ -136,7 +136,7 @@ def read_back(
         put = operations[place]
         if isinstance(put, PutItem) and isinstance(each, list):
             revision, created_at, updated_at = int(str(each[0])), *map(datetime.fromisoformat, map(str, each[1:]))
-            standing = Standing(revision - 1, created_at, None)
+            standing = CurrentItem(revision - 1, created_at, None)
             results[place] = make_item(put, standing, memory_ids.get(place), updated_at)
         else:
             results[place] = bool(each)

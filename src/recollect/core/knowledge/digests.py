@@ -15,13 +15,13 @@ from typing import Any
 from pydantic import BaseModel, Field, RootModel
 
 from recollect.core.knowledge.facts import fill, overlap
-from recollect.core.text.answers import Shape, Sieve, counted
+from recollect.core.text.answers import AnswerParser, AnswerSchema, counted
 from recollect.core.text.broken_json import read_fragments
 from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
 from recollect.core.text.names import normalise_name, normalise_predicate
 from recollect.core.text.terms import script_of
-from recollect.models.knowledge import EntityType, Mention, Salvaged, Statement
+from recollect.models.knowledge import EntityType, Mention, ParsedDigest, Statement
 from recollect.models.memories import JSON
 from recollect.models.recall import Script
 
@@ -43,7 +43,7 @@ TYPES: Mapping[str, EntityType] = {
 """Our types, and what models write where they were asked for one of them."""
 
 
-class DigestEntity(Shape):
+class DigestEntity(AnswerSchema):
     """A person, place or thing that the facts speak of, by its full name."""
 
     name: str
@@ -52,7 +52,7 @@ class DigestEntity(Shape):
     description: str
 
 
-class DigestFact(Shape):
+class DigestFact(AnswerSchema):
     """One fact that joins two of the entities. Dates are ISO 8601, or null where nothing says when.
 
     `replaces` holds the numbers of the known facts that are no longer true because of it.
@@ -67,7 +67,7 @@ class DigestFact(Shape):
     replaces: list[int] = counted(0, MOST_REPLACED)
 
 
-class Digest(Shape):
+class Digest(AnswerSchema):
     """What a segment of a conversation is about and what is learned from it."""
 
     summary: str
@@ -88,31 +88,31 @@ class AnyDigest(RootModel[JSON]):
         return Digest.model_json_schema(*args, **kwargs)
 
 
-def salvage(raw: object, shown: int = 0, zone: tzinfo = UTC) -> Salvaged:
+def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDigest:
     """Keep every usable part of an answer, parsed or as text; count the others. Nothing makes it raise.
 
     `shown` is how many facts the prompt numbered, `zone` where dates without an offset are meant.
     """
-    sieve = Sieve(zone)
+    parser = AnswerParser(zone)
     said = _open(raw)
     if said is None:
-        return Salvaged(dropped={"answers": 1})
-    mentions = _Mentions(sieve)
-    for item in sieve.items(said.get("entities"), "entities"):
+        return ParsedDigest(dropped={"answers": 1})
+    mentions = _Mentions(parser)
+    for item in parser.items(said.get("entities"), "entities"):
         mentions.take(item)
-    statements = _Statements(sieve, mentions, shown)
-    for item in sieve.items(said.get("facts"), "facts"):
+    statements = _Statements(parser, mentions, shown)
+    for item in parser.items(said.get("facts"), "facts"):
         statements.take(item)
     importance = said.get("importance")
-    return Salvaged(
-        summary=sieve.text(said.get("summary"), LONGEST_SUMMARY, "summaries"),
-        label=sieve.text(said.get("label"), LONGEST_LABEL, "labels"),
-        paths=_read_paths(said.get("paths"), sieve),
+    return ParsedDigest(
+        summary=parser.text(said.get("summary"), LONGEST_SUMMARY, "summaries"),
+        label=parser.text(said.get("label"), LONGEST_LABEL, "labels"),
+        paths=_read_paths(said.get("paths"), parser),
         mentions=tuple(mentions.found),
         statements=tuple(statements.found),
-        importance=sieve.number(importance, LEAST_IMPORTANCE, MOST_IMPORTANCE, "importances"),
-        keywords=_read_keywords(said.get("keywords"), sieve),
-        dropped=dict(sieve.dropped),
+        importance=parser.number(importance, LEAST_IMPORTANCE, MOST_IMPORTANCE, "importances"),
+        keywords=_read_keywords(said.get("keywords"), parser),
+        dropped=dict(parser.dropped),
     )
 
 
@@ -135,32 +135,32 @@ def _open(raw: object) -> Mapping[Any, Any] | None:
     return raw
 
 
-def _read_paths(value: object, sieve: Sieve) -> tuple[tuple[str, ...], ...]:
+def _read_paths(value: object, parser: AnswerParser) -> tuple[tuple[str, ...], ...]:
     """Read paths of topics, written as texts with arrows or as lists, without what the tree shows beside names."""
     paths: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for item in sieve.items(value, "paths"):
+    for item in parser.items(value, "paths"):
         parts = ARROW.split(item[: 4 * LONGEST_NAME]) if isinstance(item, str) else item
-        levels = [BRACKETED.sub("", part) for part in sieve.items(parts, "paths") if isinstance(part, str)]
-        named = [sieve.name(level, LONGEST_LABEL, "paths") for level in levels if level.strip()]
+        levels = [BRACKETED.sub("", part) for part in parser.items(parts, "paths") if isinstance(part, str)]
+        named = [parser.name(level, LONGEST_LABEL, "paths") for level in levels if level.strip()]
         path = tuple(filter(None, named))[:MOST_LEVELS]
         if path:
             paths.setdefault(tuple(map(normalise_name, path)), path)
-    sieve.drop("paths", max(len(paths) - MOST_PATHS, 0))
+    parser.drop("paths", max(len(paths) - MOST_PATHS, 0))
     return tuple(paths.values())[:MOST_PATHS]
 
 
-def _read_keywords(value: object, sieve: Sieve) -> tuple[str, ...]:
-    named = [sieve.name(item, LONGEST_KEYWORD, "keywords") for item in sieve.items(value, "keywords")]
+def _read_keywords(value: object, parser: AnswerParser) -> tuple[str, ...]:
+    named = [parser.name(item, LONGEST_KEYWORD, "keywords") for item in parser.items(value, "keywords")]
     keywords = file_under(tuple(named))
-    sieve.drop("keywords", max(len(keywords) - MOST_KEYWORDS, 0))
+    parser.drop("keywords", max(len(keywords) - MOST_KEYWORDS, 0))
     return keywords[:MOST_KEYWORDS]
 
 
 class _Mentions:
     """The entities of one answer: the same name and type is one, and an unknown type gives way to a known one."""
 
-    def __init__(self, sieve: Sieve) -> None:
-        self._sieve = sieve
+    def __init__(self, parser: AnswerParser) -> None:
+        self._parser = parser
         self._found: dict[tuple[str, EntityType], Mention] = {}
         self._called: dict[str, tuple[str, EntityType]] = {}
         self._also_called: dict[str, tuple[str, EntityType]] = {}
@@ -172,10 +172,10 @@ class _Mentions:
     def take(self, item: object) -> None:
         """Read one entity; a bare name is one of no known type."""
         said = item if isinstance(item, Mapping) else {"name": item}
-        name = self._sieve.name(said.get("name"), LONGEST_NAME, "entities")
+        name = self._parser.name(said.get("name"), LONGEST_NAME, "entities")
         if name:
             kind = self._read_type(said.get("type"))
-            description = self._sieve.text(said.get("description"), LONGEST_DESCRIPTION, "descriptions")
+            description = self._parser.text(said.get("description"), LONGEST_DESCRIPTION, "descriptions")
             self._add(Mention(name, kind, self._read_aliases(said.get("aliases"), name), description))
 
     def find(self, name: str) -> Mention | None:
@@ -213,7 +213,7 @@ class _Mentions:
         elif len(self._found) < MOST_MENTIONS:
             self._found[same] = mention
         else:
-            self._sieve.drop("entities")
+            self._parser.drop("entities")
 
     def _index(self) -> None:
         for key, mention in self._found.items():
@@ -224,19 +224,19 @@ class _Mentions:
     def _read_type(self, value: object) -> EntityType:
         word = value.strip().casefold() if isinstance(value, str) and len(value) <= LONGEST_LABEL else ""
         if word not in TYPES:
-            self._sieve.drop("types")
+            self._parser.drop("types")
         return TYPES.get(word, EntityType.OTHER)
 
     def _read_aliases(self, value: object, name: str) -> tuple[str, ...]:
-        named = [self._sieve.name(item, LONGEST_NAME, "aliases") for item in self._sieve.items(value, "aliases")]
+        named = [self._parser.name(item, LONGEST_NAME, "aliases") for item in self._parser.items(value, "aliases")]
         return _join_aliases(name, named)
 
 
 class _Statements:
     """The facts of one answer: the same one said again is one, with the dates that either knows."""
 
-    def __init__(self, sieve: Sieve, mentions: _Mentions, shown: int) -> None:
-        self._sieve = sieve
+    def __init__(self, parser: AnswerParser, mentions: _Mentions, shown: int) -> None:
+        self._parser = parser
         self._mentions = mentions
         self._shown = shown
         self._found: dict[tuple[str, str, str], list[Statement]] = {}
@@ -249,14 +249,14 @@ class _Statements:
     def take(self, item: object) -> None:
         """Read one fact; it needs two different ends and what joins them."""
         if not isinstance(item, Mapping) or self._count >= MOST_STATEMENTS:
-            self._sieve.drop("facts")
+            self._parser.drop("facts")
             return
-        subject, object_ = (self._sieve.name(item.get(end), LONGEST_NAME, "facts") for end in ("subject", "object"))
-        predicate = self._sieve.name(item.get("predicate"), LONGEST_PREDICATE, "facts")
+        subject, object_ = (self._parser.name(item.get(end), LONGEST_NAME, "facts") for end in ("subject", "object"))
+        predicate = self._parser.name(item.get("predicate"), LONGEST_PREDICATE, "facts")
         ends = self._join(subject, object_) if subject and predicate and object_ else None
         if ends is not None:
-            span = self._sieve.span(item.get("valid_at"), item.get("invalid_at"))
-            text = self._sieve.text(item.get("text"), LONGEST_STATEMENT, "texts") or _tell(ends[0], predicate, ends[1])
+            span = self._parser.span(item.get("valid_at"), item.get("invalid_at"))
+            text = self._parser.text(item.get("text"), LONGEST_STATEMENT, "texts") or _tell(ends[0], predicate, ends[1])
             replaces = self._read_replaced(item.get("replaces"))
             self._add(Statement(ends[0], predicate, ends[1], text, span, replaces))
 
@@ -265,9 +265,9 @@ class _Statements:
         known = [self._mentions.find(subject), self._mentions.find(object_)]
         unknown = [name for name, mention in zip((subject, object_), known, strict=True) if mention is None]
         if normalise_name(subject) == normalise_name(object_) or (known[0] is not None and known[0] == known[1]):
-            self._sieve.drop("facts about nothing else")
+            self._parser.drop("facts about nothing else")
         elif not self._mentions.has_room_for(unknown):
-            self._sieve.drop("facts without ends")
+            self._parser.drop("facts without ends")
         else:
             one, other = (known[0] or self._mentions.invent(subject), known[1] or self._mentions.invent(object_))
             return one.name, other.name
@@ -277,7 +277,7 @@ class _Statements:
         alike = self._found.setdefault(_identify(stated), [])
         for index, known in enumerate(alike):
             if overlap(known.span, stated.span):
-                self._sieve.drop("repetitions")
+                self._parser.drop("repetitions")
                 alike[index] = _combine(known, stated)
                 return
         alike.append(stated)
@@ -285,7 +285,9 @@ class _Statements:
 
     def _read_replaced(self, value: object) -> tuple[int, ...]:
         listed = (value,) if isinstance(value, int | float) else value
-        read = (self._sieve.number(item, 1, self._shown, "replaced") for item in self._sieve.items(listed, "replaced"))
+        read = (
+            self._parser.number(item, 1, self._shown, "replaced") for item in self._parser.items(listed, "replaced")
+        )
         return tuple(dict.fromkeys(number for number in read if number is not None))[:MOST_REPLACED]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, RootModel
 
 from recollect.core.agents.reflection import BRACKETS
-from recollect.core.text.answers import Shape, Sieve, counted
+from recollect.core.text.answers import AnswerParser, AnswerSchema, counted
 from recollect.core.text.broken_json import read_fragments
 from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
@@ -35,7 +35,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EntityCandidate:
     """An entity that a name may mean: found for which of the names that were asked for, and how."""
 
     number: int
@@ -52,26 +52,26 @@ class Doubt:
     candidates: tuple[Entity, ...]
 
 
-class Match(Shape):
+class NameMatch(AnswerSchema):
     """A new name and the known one that means the same; 0 where none does."""
 
     name: int = Field(ge=1)
     known: int = Field(ge=0)
 
 
-class Matches(Shape):
+class NameMatches(AnswerSchema):
     """Which of the new names mean what is known already."""
 
-    matches: list[Match] = counted(0, MOST_ASKED)
+    matches: list[NameMatch] = counted(0, MOST_ASKED)
 
 
-class AnyMatches(RootModel[JSON]):
+class AnyNameMatches(RootModel[JSON]):
     """Ask for matches, and take whatever JSON comes back."""
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
         """Show the schema of matches."""
-        return Matches.model_json_schema(*args, **kwargs)
+        return NameMatches.model_json_schema(*args, **kwargs)
 
 
 def least_alike(normalised: str) -> float:
@@ -79,7 +79,7 @@ def least_alike(normalised: str) -> float:
     return LEAST_ALIKE_CJK if script_of(normalised) is Script.CJK else LEAST_ALIKE
 
 
-def choose_end(kind: EntityType | None, candidates: Sequence[Candidate]) -> Entity | None:
+def choose_end(kind: EntityType | None, candidates: Sequence[EntityCandidate]) -> Entity | None:
     """Find whom a caller means by a name; None for somebody new, an error where it could be several."""
     exact = [found.entity for found in candidates if found.way is Way.EXACT]
     of_type = [entity for entity in exact if kind is not None and entity.type is kind]
@@ -97,7 +97,9 @@ def choose_end(kind: EntityType | None, candidates: Sequence[Candidate]) -> Enti
     return None
 
 
-def choose(mention: Mention, own: Sequence[Candidate], others: Sequence[Candidate]) -> Entity | Doubt | None:
+def choose(
+    mention: Mention, own: Sequence[EntityCandidate], others: Sequence[EntityCandidate]
+) -> Entity | Doubt | None:
     """Find whom a digest means by a mention: `own` were found for its name, `others` for its aliases."""
     exact = [found.entity for found in own if found.way is Way.EXACT]
     for entity in exact:
@@ -140,15 +142,15 @@ def write_doubts(doubts: Sequence[Doubt]) -> tuple[str, str, list[Entity]]:
 
 def read_matches(said: object, doubts: Sequence[Doubt], known: Sequence[Entity]) -> Mapping[int, Entity]:
     """Read which doubt is which entity, by position; only what was a candidate for it counts."""
-    sieve = Sieve()
+    parser = AnswerParser()
     value = read_fragments(said) if isinstance(said, str) else said
     listed = value.get("matches") if isinstance(value, Mapping) else value
     found: dict[int, Entity] = {}
-    for item in sieve.items(listed, "matches"):
+    for item in parser.items(listed, "matches"):
         if not isinstance(item, Mapping):
             continue
-        number = sieve.number(item.get("name"), 1, len(doubts), "names")
-        chosen = sieve.number(item.get("known"), 1, len(known), "known")
+        number = parser.number(item.get("name"), 1, len(doubts), "names")
+        chosen = parser.number(item.get("known"), 1, len(known), "known")
         if number is not None and chosen is not None and _is_among(known[chosen - 1], doubts[number - 1].candidates):
             found.setdefault(number - 1, known[chosen - 1])
     return found

@@ -20,7 +20,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NewVersion:
     """A version to be written."""
 
     fact: Fact
@@ -34,7 +34,7 @@ class Change:
 class Plan:
     """What is to be written, new facts first, and which fact each statement turned out to be."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[NewVersion, ...]
     outcomes: tuple[UUID, ...]
 
 
@@ -45,7 +45,7 @@ def plan(stated: Sequence[Stated], known: Iterable[Fact], now: datetime, faded: 
     """
     before = {fact.id: fact for fact in known}
     current = dict(before)
-    changes: dict[UUID, Change] = {}
+    changes: dict[UUID, NewVersion] = {}
     outcomes: list[UUID] = []
     for position, each in enumerate(stated):
         same = recognise(each.fact, current.values())
@@ -79,8 +79,8 @@ def find_clashes(added: Iterable[Fact], hidden: Iterable[Fact]) -> list[Fact]:
     ]
 
 
-def _join(fact: Fact, before: Mapping[UUID, Fact], earlier: Change | None, position: int) -> Change:
+def _join(fact: Fact, before: Mapping[UUID, Fact], earlier: NewVersion | None, position: int) -> NewVersion:
     known = before.get(fact.id)
     version = replace(fact, version=1 if known is None else known.version + 1)
     causes = (*(earlier.causes if earlier else ()), position)
-    return Change(version, known, causes)
+    return NewVersion(version, known, causes)

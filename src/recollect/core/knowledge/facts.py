@@ -27,7 +27,7 @@ from recollect.models.knowledge import Fact, FactEnd, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class EndedVersion:
     """A believed version that is true no longer than until the new fact begins."""
 
     fact: Fact
@@ -39,7 +39,7 @@ class Placement:
     """What becomes of a new fact, and of those it contradicts."""
 
     span: Span
-    closings: tuple[Closing, ...] = ()
+    closings: tuple[EndedVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def place(new: Span, contradicted: Iterable[Fact]) -> Placement:
     ends = [moment for moment in starts if moment > start]
     if new.invalid_at is not None:
         ends.append(new.invalid_at)
-    closings = (Closing(fact, start) for fact in others if _lasts_into(fact.span, start))
+    closings = (EndedVersion(fact, start) for fact in others if _lasts_into(fact.span, start))
     return Placement(Span(start, min(ends, default=None)), tuple(closings))
 
 

@@ -1,4 +1,4 @@
-"""Reckon on facts as a graph: how near a fact is, who is reached how, which paths join two entities.
+"""Compute on facts as a graph: how near a fact is, who is reached how, which paths join two entities.
 
 Facts point from subject to object and are followed either way: that Ada works at Acme says something of both.
 """
@@ -27,7 +27,7 @@ PIECE = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FollowedFact:
     """A fact that a walk followed: the hop, and from which of its ends to which."""
 
     memory_id: UUID
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NameSpan:
     """What may be a name in a cue, normalised: from which piece of the cue to which."""
 
     name: str
@@ -45,7 +45,7 @@ class Named:
     last: int
 
 
-def measure_depths(starts: Iterable[UUID], steps: Iterable[Step]) -> dict[UUID, int]:
+def measure_depths(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[UUID, int]:
     """Say how many hops each entity lies from the nearest start."""
     depths = dict.fromkeys(starts, 0)
     for step in sorted(steps, key=lambda step: step.hop):
@@ -53,9 +53,9 @@ def measure_depths(starts: Iterable[UUID], steps: Iterable[Step]) -> dict[UUID, 
     return depths
 
 
-def find_leaders(starts: Iterable[UUID], steps: Iterable[Step]) -> dict[UUID, Step]:
+def find_leaders(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[UUID, FollowedFact]:
     """Say which step led to each entity first; of one hop the first given counts."""
-    leaders: dict[UUID, Step] = {}
+    leaders: dict[UUID, FollowedFact] = {}
     known = set(starts)
     for step in sorted(steps, key=lambda step: step.hop):
         if step.target not in known:
@@ -64,7 +64,7 @@ def find_leaders(starts: Iterable[UUID], steps: Iterable[Step]) -> dict[UUID, St
     return leaders
 
 
-def is_whole(starts: Sequence[UUID], steps: Iterable[Step], beam: int) -> bool:
+def is_whole(starts: Sequence[UUID], steps: Iterable[FollowedFact], beam: int) -> bool:
     """Tell whether a walk certainly followed all there was, because no hop came near its bounds."""
     followed = list(steps)
     depths = measure_depths(starts, followed)
@@ -81,11 +81,13 @@ def rate(depth: int, other_depth: int) -> float:
     return (DECAY**depth + DECAY**other_depth) / 2
 
 
-def find_paths(steps: Iterable[Step], start: UUID, end: UUID, hops: int, limit: int) -> list[list[Step]]:
+def find_paths(
+    steps: Iterable[FollowedFact], start: UUID, end: UUID, hops: int, limit: int
+) -> list[list[FollowedFact]]:
     """List the paths that meet no entity twice, the shortest first; between two entities the newest fact stands."""
     joined = _join(steps)
     distances = _measure(joined, end)
-    found: list[list[Step]] = []
+    found: list[list[FollowedFact]] = []
     tries = iter(range(MOST_TRIES))
     for length in range(distances.get(start, hops + 1), hops + 1):
         for path in _search(joined, distances, (start, end), length, tries):
@@ -95,30 +97,30 @@ def find_paths(steps: Iterable[Step], start: UUID, end: UUID, hops: int, limit: 
     return found
 
 
-def spot_names(text: str) -> list[Named]:
+def spot_names(text: str) -> list[NameSpan]:
     """List what may be a name in a cue: runs of words, and of single characters where words are not spaced."""
     pieces = list(PIECE.finditer(text))
     first = max(0, len(pieces) - MOST_PIECES)
-    found: dict[Named, None] = {}
+    found: dict[NameSpan, None] = {}
     for begin in range(first, len(pieces)):
         for end in range(begin, min(begin + LONGEST_NAME, len(pieces))):
             name = normalise_name(text[pieces[begin].start() : pieces[end].end()])
             if name:
-                found[Named(name, begin, end)] = None
+                found[NameSpan(name, begin, end)] = None
     return list(found)
 
 
-def _join(steps: Iterable[Step]) -> dict[UUID, dict[UUID, Step]]:
+def _join(steps: Iterable[FollowedFact]) -> dict[UUID, dict[UUID, FollowedFact]]:
     """List for each entity whom it is joined to, and by which fact, both ways; the newest fact first."""
-    joined: dict[UUID, dict[UUID, Step]] = {}
+    joined: dict[UUID, dict[UUID, FollowedFact]] = {}
     for step in sorted(steps, key=lambda step: step.memory_id, reverse=True):
-        back = Step(step.memory_id, step.hop, step.target, step.source)
+        back = FollowedFact(step.memory_id, step.hop, step.target, step.source)
         joined.setdefault(step.source, {}).setdefault(step.target, step)
         joined.setdefault(step.target, {}).setdefault(step.source, back)
     return joined
 
 
-def _measure(joined: Mapping[UUID, Mapping[UUID, Step]], end: UUID) -> dict[UUID, int]:
+def _measure(joined: Mapping[UUID, Mapping[UUID, FollowedFact]], end: UUID) -> dict[UUID, int]:
     """Say how far each entity is from the end."""
     distances, frontier, distance = {end: 0}, [end], 0
     while frontier:
@@ -130,15 +132,15 @@ def _measure(joined: Mapping[UUID, Mapping[UUID, Step]], end: UUID) -> dict[UUID
 
 
 def _search(
-    joined: Mapping[UUID, Mapping[UUID, Step]],
+    joined: Mapping[UUID, Mapping[UUID, FollowedFact]],
     distances: Mapping[UUID, int],
     ends: tuple[UUID, UUID],
     length: int,
     tries: Iterator[int],
-) -> Iterator[list[Step]]:
+) -> Iterator[list[FollowedFact]]:
     """Go every way of one length that can still arrive, until the tries are used up."""
     start, end = ends
-    waiting: list[tuple[Step, ...]] = [()]
+    waiting: list[tuple[FollowedFact, ...]] = [()]
     while waiting and next(tries, None) is not None:
         path = waiting.pop()
         here = path[-1].target if path else start

@@ -1,4 +1,4 @@
-"""Reckon what it costs to read history anew, and keep in mind what a run has said that nobody believes yet."""
+"""Estimate what it costs to read history anew, and hold what a run has stated that is not believed yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from recollect.core.knowledge.facts import assume_start, identify, overlap
 from recollect.core.text.names import normalise_name
-from recollect.models.knowledge import Cost, Fact, FactEnd, Salvaged, Span
+from recollect.models.knowledge import Cost, Fact, FactEnd, ParsedDigest, Span
 
 TYPICAL_COMPLETION = 400
 """Tokens of an answer about one segment, where the ledger has none to go by."""
@@ -64,7 +64,7 @@ def name_statement(segment_id: UUID, position: int) -> UUID:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StatedFact:
     """A statement as the fact that it will be, its ends by their names."""
 
     fact: Fact
@@ -79,7 +79,7 @@ class Told:
         return identify(self.fact.subject, self.fact.predicate, self.fact.object)
 
 
-def tell(segment_id: UUID, salvaged: Salvaged, shown: Sequence[Fact], said_at: datetime) -> list[Told]:
+def tell(segment_id: UUID, salvaged: ParsedDigest, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
     """Read what a digest states, each statement under its name."""
     called = {
         normalise_name(mention.name): frozenset(map(normalise_name, (mention.name, *mention.aliases)))
@@ -91,18 +91,18 @@ def tell(segment_id: UUID, salvaged: Salvaged, shown: Sequence[Fact], said_at: d
         fact = Fact(name, each.subject, each.predicate, each.object, each.text, span, said_at)
         subject = normalise_name(each.subject)
         replaced = tuple(shown[number - 1].id for number in each.replaces if number <= len(shown))
-        told.append(Told(fact, called.get(subject, frozenset({subject})), replaced))
+        told.append(StatedFact(fact, called.get(subject, frozenset({subject})), replaced))
     return told
 
 
-class Telling:
+class StatedSoFar:
     """What a run's digests have stated so far: whatever follows may be shown it, and may replace it."""
 
     def __init__(self) -> None:
-        self._told: dict[UUID, Told] = {}
-        self._lasting: dict[tuple[FactEnd, str, FactEnd], Told] = {}
+        self._told: dict[UUID, StatedFact] = {}
+        self._lasting: dict[tuple[FactEnd, str, FactEnd], StatedFact] = {}
 
-    def add(self, told: Iterable[Told]) -> None:
+    def add(self, told: Iterable[StatedFact]) -> None:
         """Add what a segment states; what it replaces lasts no longer."""
         for each in told:
             for name in each.replaced:

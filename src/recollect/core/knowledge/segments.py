@@ -19,7 +19,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.text.phrases import telling_terms
+from recollect.core.text.phrases import distinctive_terms
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Ending, Segment, Turn
 from recollect.models.memories import Embedding
@@ -28,7 +28,7 @@ SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e18
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SegmentRules:
     """When a segment ends. Cosines are a model's own: what is near for one is far for another."""
 
     threshold: float = 0.7
@@ -57,16 +57,16 @@ class Running:
     doubt: int | None = None
 
 
-USUAL = Rules()
+USUAL = SegmentRules()
 NOTHING = Running()
 
 
 def to_turn(identity: UUID, occurred_at: datetime, text: str, embedding: Embedding | None = None) -> Turn:
     """Take of a turn what segmentation looks at."""
-    return Turn(identity, occurred_at, telling_terms(text), len(text), embedding)
+    return Turn(identity, occurred_at, distinctive_terms(text), len(text), embedding)
 
 
-def follow(running: Running, turn: Turn, rules: Rules = USUAL) -> tuple[Running, Segment | None]:
+def follow(running: Running, turn: Turn, rules: SegmentRules = USUAL) -> tuple[Running, Segment | None]:
     """Let one more turn join the running segment, or begin the next one; at most one segment closes."""
     if not running.turns:
         return Running((turn,)), None
@@ -80,7 +80,7 @@ def follow(running: Running, turn: Turn, rules: Rules = USUAL) -> tuple[Running,
     return _part(running, turn, similarity or 0.0, rules)
 
 
-def segment(turns: Iterable[Turn], rules: Rules = USUAL) -> tuple[list[Segment], Running]:
+def segment(turns: Iterable[Turn], rules: SegmentRules = USUAL) -> tuple[list[Segment], Running]:
     """Follow many turns: give the segments that closed, and the one that is still open."""
     running, closed = NOTHING, list[Segment]()
     for turn in turns:
@@ -90,7 +90,7 @@ def segment(turns: Iterable[Turn], rules: Rules = USUAL) -> tuple[list[Segment],
     return closed, running
 
 
-def lapse(running: Running, now: datetime, rules: Rules = USUAL) -> Segment | None:
+def lapse(running: Running, now: datetime, rules: SegmentRules = USUAL) -> Segment | None:
     """Close the running segment if nothing has been said for too long; what is said next would close it anyway."""
     if running.turns and _is_idle(running.turns[-1].occurred_at, now, rules):
         return Segment(running.turns, Ending.IDLE)
@@ -102,7 +102,7 @@ def finish(running: Running) -> Segment | None:
     return Segment(running.turns, Ending.ASKED) if running.turns else None
 
 
-def _interrupt(running: Running, turn: Turn, rules: Rules) -> Ending | None:
+def _interrupt(running: Running, turn: Turn, rules: SegmentRules) -> Ending | None:
     """Say what ends a segment before a turn, whatever the turn is about."""
     if _is_idle(running.turns[-1].occurred_at, turn.occurred_at, rules):
         return Ending.IDLE
@@ -112,7 +112,7 @@ def _interrupt(running: Running, turn: Turn, rules: Rules) -> Ending | None:
     return None
 
 
-def _is_idle(since: datetime, until: datetime, rules: Rules) -> bool:
+def _is_idle(since: datetime, until: datetime, rules: SegmentRules) -> bool:
     return rules.idle_minutes > 0 and until - since > timedelta(minutes=rules.idle_minutes)
 
 
@@ -121,7 +121,7 @@ def _settled(running: Running) -> tuple[Turn, ...]:
     return running.turns[: running.doubt]
 
 
-def _part(running: Running, turn: Turn, similarity: float, rules: Rules) -> tuple[Running, Segment | None]:
+def _part(running: Running, turn: Turn, similarity: float, rules: SegmentRules) -> tuple[Running, Segment | None]:
     """Decide on a turn that is far: doubt it, or close the segment before it or before the one in doubt."""
     settled = _settled(running)
     # Turns that say nothing make no topic. So behind the doubt lies one at most that does, and what is left of
@@ -136,7 +136,7 @@ def _part(running: Running, turn: Turn, similarity: float, rules: Rules) -> tupl
     return rest, Segment(settled, Ending.TOPIC, similarity)
 
 
-def _is_very_far(settled: tuple[Turn, ...], turn: Turn, similarity: float, rules: Rules) -> bool:
+def _is_very_far(settled: tuple[Turn, ...], turn: Turn, similarity: float, rules: SegmentRules) -> bool:
     return similarity < rules.threshold - rules.margin and _cosine(settled, turn) is not None
 
 
@@ -144,7 +144,7 @@ def _speaks(turn: Turn) -> bool:
     return bool(turn.terms) or _unit(turn.embedding) is not None
 
 
-def _compare(settled: tuple[Turn, ...], turn: Turn, rules: Rules) -> tuple[bool, float | None]:
+def _compare(settled: tuple[Turn, ...], turn: Turn, rules: SegmentRules) -> tuple[bool, float | None]:
     """Tell whether a turn is near a segment, and how near; None where nothing can be compared."""
     cosine = _cosine(settled, turn)
     if cosine is not None:

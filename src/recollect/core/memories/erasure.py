@@ -1,4 +1,4 @@
-"""Decide what becomes of derived memories when some of what they were made from is gone for good, and restate them."""
+"""Decide whether to delete or rebuild derived memories after a purge, and restate them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.text.answers import Shape, tidy
+from recollect.core.text.answers import AnswerSchema, tidy
 from recollect.core.text.checks import LONGEST_NAME
 from recollect.models.memories import Kind, NewMemory, Triple
 
@@ -42,7 +42,7 @@ def decide(purged: Collection[UUID], evidence: Mapping[UUID, Collection[UUID]]) 
     return Erasure(frozenset(out.intersection(evidence)), frozenset(stale), frozenset(lost))
 
 
-class Restatement(Shape):
+class Restatement(AnswerSchema):
     """What the remaining notes say together, in one sentence and in three short parts."""
 
     text: str

@@ -16,6 +16,7 @@ from recollect.models.memories import FadingRules, Grounds, Kind
 DAY = timedelta(days=1)
 PLACES = 9
 """Scores are rounded before they are compared: one that is exactly the threshold must not depend on how floats add."""
+MOST_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class FadingMemory:
     """What the policy looks at of one memory."""
 
     kind: Kind
@@ -55,7 +56,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FadingVerdict:
     """Whether to forget, how strongly time speaks for it, and why, in words that quote nothing remembered."""
 
     forget: bool
@@ -98,33 +99,35 @@ def policy_by(rules: FadingRules) -> Policy | None:
     return Policy(threshold=first_of(rules.threshold, USUAL.threshold), decay_days=days, fact_days=fact_days)
 
 
-def judge(memory: Remembered, now: datetime, policy: Policy | None) -> Verdict:
+def judge(memory: FadingMemory, now: datetime, policy: Policy | None) -> FadingVerdict:
     """Decide on one memory by a policy; without one, only what its caller said can make it fade."""
     verdict = decide(memory, now, policy or USUAL)
     if policy is not None or verdict.grounds in {Grounds.EXPIRED, Grounds.HELD}:
         return verdict
-    return Verdict(forget=False, score=verdict.score, reason="Nothing fades here by itself.", grounds=Grounds.KEPT)
+    return FadingVerdict(
+        forget=False, score=verdict.score, reason="Nothing fades here by itself.", grounds=Grounds.KEPT
+    )
 
 
-def decide(memory: Remembered, now: datetime, policy: Policy = USUAL) -> Verdict:
+def decide(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> FadingVerdict:
     """Decide on one memory: expiry comes first because its caller set it, then what protects, then decay or age."""
     aging = memory.kind in policy.aging_kinds
     score = score_age(memory, now, policy) if aging else score_decay(memory, now, policy)
     if memory.expires_at is not None and memory.expires_at <= now:
-        return Verdict(
+        return FadingVerdict(
             forget=True, score=score, reason=f"It expired at {memory.expires_at.isoformat()}.", grounds=Grounds.EXPIRED
         )
     if memory.held:
         reason = "It is a part of a conversation, and goes with it."
-        return Verdict(forget=False, score=score, reason=reason, grounds=Grounds.HELD)
+        return FadingVerdict(forget=False, score=score, reason=reason, grounds=Grounds.HELD)
     if memory.importance >= policy.protected_importance:
         least = policy.protected_importance
         reason = f"Importance {memory.importance:g} is at least {least:g}: it is protected."
-        return Verdict(forget=False, score=score, reason=reason, grounds=Grounds.PROTECTED)
+        return FadingVerdict(forget=False, score=score, reason=reason, grounds=Grounds.PROTECTED)
     return _judge_age(memory, now, policy, score) if aging else _judge_decay(memory, now, policy, score)
 
 
-def score_decay(memory: Remembered, now: datetime, policy: Policy = USUAL) -> float:
+def score_decay(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> float:
     """Score how far a memory has decayed, by the formula of its kind."""
     days = idle_days(memory, now)
     if memory.kind in policy.event_kinds:
@@ -144,7 +147,7 @@ def score_event(days: float, access_count: int, policy: Policy = USUAL) -> float
     return round(fading + policy.event_rarity_weight * rarity(access_count), PLACES)
 
 
-def score_age(memory: Remembered, now: datetime, policy: Policy = USUAL) -> float:
+def score_age(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> float:
     """Score how much of its days something has used up; above 1 they are over."""
     return round((now - memory.created_at) / DAY / policy.fact_days, PLACES) if policy.fact_days > 0 else 0.0
 
@@ -159,12 +162,12 @@ def rarity(access_count: int) -> float:
     return 1.0 if access_count <= 1 else 1 / (1 + math.log(access_count))
 
 
-def idle_days(memory: Remembered, now: datetime) -> float:
+def idle_days(memory: FadingMemory, now: datetime) -> float:
     """Count the days since the last access; an access to come counts as one just now."""
     return max((now - memory.last_accessed_at) / DAY, 0.0)
 
 
-def _judge_decay(memory: Remembered, now: datetime, policy: Policy, score: float) -> Verdict:
+def _judge_decay(memory: FadingMemory, now: datetime, policy: Policy, score: float) -> FadingVerdict:
     forget = score > policy.threshold
     relation = "above" if forget else "not above"
     weighed = "" if memory.kind in policy.event_kinds else f"importance {memory.importance:g}, "
@@ -173,18 +176,15 @@ def _judge_decay(memory: Remembered, now: datetime, policy: Policy, score: float
         f"Score {score:g} is {relation} {policy.threshold:g}: {weighed}{accesses}, "
         f"the last {idle_days(memory, now):.1f} days ago."
     )
-    return Verdict(forget, score, reason, Grounds.DECAYED if forget else Grounds.KEPT)
+    return FadingVerdict(forget, score, reason, Grounds.DECAYED if forget else Grounds.KEPT)
 
 
-def _judge_age(memory: Remembered, now: datetime, policy: Policy, score: float) -> Verdict:
+def _judge_age(memory: FadingMemory, now: datetime, policy: Policy, score: float) -> FadingVerdict:
     days = (now - memory.created_at) / DAY
     if policy.fact_days <= 0:
-        return Verdict(forget=False, score=score, reason="It may grow as old as it likes.", grounds=Grounds.KEPT)
+        return FadingVerdict(forget=False, score=score, reason="It may grow as old as it likes.", grounds=Grounds.KEPT)
     # Compared as dates, not as the rounded share: the last moment of the last day is still within it.
     forget = now - memory.created_at > timedelta(days=policy.fact_days)
     relation = "older" if forget else "not older"
     reason = f"It is {days:.1f} days old, {relation} than {policy.fact_days:g}."
-    return Verdict(forget, score, reason, Grounds.AGED if forget else Grounds.KEPT)
-
-
-MOST_DAYS = 36_500
+    return FadingVerdict(forget, score, reason, Grounds.AGED if forget else Grounds.KEPT)

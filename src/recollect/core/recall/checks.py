@@ -75,7 +75,7 @@ def check_times(times: Times) -> None:
 
 
 def check_weighing(weighing: Weighing) -> None:
-    """Keep the weights of the three factors and their decay within what scoring can reckon with."""
+    """Keep the weights of the three factors and their decay within what scoring can compute with."""
     if weighing.gains is not None and len(weighing.gains) != 3:
         raise InvalidInputError("gains must be three numbers, for recency, relevance and importance")
     weights = (("recency", weighing.recency), ("relevance", weighing.relevance), ("importance", weighing.importance))

@@ -46,13 +46,6 @@ PATTERNS: Mapping[Asks, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
-
-
-def find_asked(text: str) -> frozenset[Asks]:
-    """Tell what a cue asks about."""
-    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(text))
-
-
 MOST_KEYWORDS = 64
 LONGEST_KEYWORD = 3
 """In words, or in characters where words are not spaced."""
@@ -66,6 +59,11 @@ _PIECE = r"[^\s>，。,.?？!！-]"
 _PATH = re.compile(rf"(?<!{_PIECE}){_PIECE}++(?:\s*+->\s*+{_PIECE}++)+")
 _BROKEN_WORD = re.compile(rf"^[^\W{UNSPACED}]+")
 _IDLE = STOP_WORDS | QUESTION_WORDS
+
+
+def find_asked(text: str) -> frozenset[Asks]:
+    """Tell what a cue asks about."""
+    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def read(
 ) -> Reading:
     """Take a cue apart; the vector is given where an embedder or the caller had one, else the reason.
 
-    `own` names whose memory it is: as all of it is about them, their names tell nothing apart.
+    `own` names whose memory it is: as all of it is about them, their names do not help ranking.
     """
     script = script_of(cue.text)
     return Reading(

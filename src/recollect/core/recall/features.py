@@ -19,7 +19,7 @@ _NUMBER = re.compile(
     r"|\d|[一二两三四五六七八九十百千万几多]+[个次天年岁位本件张条家种元块斤公里米分钟小时]",
     re.IGNORECASE,
 )
-_WISHES = (
+_INSTRUCTION = (
     *("always", "never", "prefer", "rather than", "make sure", "from now on", "whenever"),
     *("please include", "please use", "please provide", "please don't", "please do not"),
     *("总是", "永远", "从不", "以后都", "每次都", "务必", "请记得", "请不要", "请用", "更喜欢", "偏好"),
@@ -36,7 +36,7 @@ def tells_number(content: str) -> bool:
     return bool(_NUMBER.search(content))
 
 
-def wishes(content: str) -> bool:
+def is_instruction(content: str) -> bool:
     """Tell whether a text says what is always, or never, to be done."""
     lowered = content.lower()
-    return any(words in lowered for words in _WISHES)
+    return any(words in lowered for words in _INSTRUCTION)

@@ -1,4 +1,4 @@
-"""Join what the channels propose into one ranking in which the share of every channel and preference can be seen."""
+"""Rank what the channels propose as one list, and say why there was nothing to rank."""
 
 from __future__ import annotations
 
@@ -13,8 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.dates.periods import rate_moment
-from recollect.core.recall.preferences import DIVERSITY, Bench, prefer
-from recollect.models.recall import Asks, Candidate, ChannelScore, Lineup, Ranked
+from recollect.core.recall.preferences import DIVERSITY, CandidateTable, prefer
+from recollect.models.recall import Asks, Candidate, ChannelScore, Cue, Ranked, RankingInput
+from recollect.models.service import Scope
+
+MOST_USERS = 5
+RESTRICTIONS = ("kinds", "min_trust", "as_of", "at", "channels", "topics", "since", "until")
+VECTOR, SKIPPED = "vector", "skipped: "
+Scores = NDArray[np.float64]
+
+
+def tell_empty(scope: Scope, users: Sequence[str]) -> str:
+    """Say that a scope is empty, and which others of its agent are not, as far as they are given."""
+    said = f"agent {scope.agent} has no memories with {name_user(scope.user)}"
+    if not users:
+        return said
+    more = " and others" if len(users) > MOST_USERS else ""
+    return f"{said}; users with memories: {', '.join(map(name_user, users[:MOST_USERS]))}{more}"
+
+
+def name_user(user: str) -> str:
+    """Name a user; an agent's own memories have none."""
+    return user or "no user"
+
+
+def tell_unmatched(cue: Cue, methods: Mapping[str, str]) -> str:
+    """Say what nothing was found by: the restrictions that were given, or the words."""
+    given = [name for name in RESTRICTIONS if getattr(cue, name)]
+    said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has the words of the cue"
+    skipped = methods.get(VECTOR, "")
+    return f"{said}; vectors were not compared: {skipped.removeprefix(SKIPPED)}" if SKIPPED in skipped else said
 
 
 def join(
@@ -30,9 +58,6 @@ def join(
         both = [*proposals.get(channel, ()), *lent[channel]]
         joined[channel] = sorted(both, key=lambda candidate: candidate.score, reverse=True)[:most]
     return joined
-
-
-Scores = NDArray[np.float64]
 
 
 class Floor(Enum):
@@ -72,38 +97,38 @@ class Rated:
     preferences: Mapping[str, Scores]
 
 
-def fuse(lineup: Lineup) -> list[Ranked]:
-    """Rank a lineup by the weighted sum of scaled scores and preferences.
+def fuse(inputs: RankingInput) -> list[Ranked]:
+    """Rank candidates by the weighted sum of scaled scores and preferences.
 
     Equals come newest first, or in the order of the channel where only one has a say.
     """
-    rated = rate(lineup)
+    rated = rate(inputs)
     weighed = {
-        name: lineup.weights[name] * values
+        name: inputs.weights[name] * values
         for name, values in rated.preferences.items()
-        if lineup.weights.get(name, 0.0) and values.any()
+        if inputs.weights.get(name, 0.0) and values.any()
     }
-    return _rank(lineup, rated.ids, rated.columns, weighed)
+    return _rank(inputs, rated.ids, rated.columns, weighed)
 
 
-def rate(lineup: Lineup) -> Rated:
+def rate(inputs: RankingInput) -> Rated:
     """Say what the channels that have a say, and all preferences, make of the candidates."""
     voiced = {
-        name: some for name, some in sorted(lineup.candidates.items()) if some and lineup.weights.get(name, 0.0) > 0
+        name: some for name, some in sorted(inputs.candidates.items()) if some and inputs.weights.get(name, 0.0) > 0
     }
     ids = list({each.id: None for some in voiced.values() for each in some if math.isfinite(each.score)})
     if len(voiced) > 1:
         ids.sort(reverse=True)
     places = {memory_id: place for place, memory_id in enumerate(ids)}
-    columns = {name: column for name, some in voiced.items() if (column := _fill(lineup, name, some, ids, places))}
-    if not lineup.traits or not ids:
+    columns = {name: column for name, some in voiced.items() if (column := _fill(inputs, name, some, ids, places))}
+    if not inputs.features or not ids:
         return Rated(ids, columns, {})
-    bench = Bench.seat(lineup, ids, {name: column.scaled for name, column in columns.items()})
-    return Rated(ids, columns, prefer(bench, lineup.facets))
+    bench = CandidateTable.seat(inputs, ids, {name: column.scaled for name, column in columns.items()})
+    return Rated(ids, columns, prefer(bench, inputs.facets))
 
 
 def _fill(
-    lineup: Lineup, channel: str, some: Sequence[Candidate], ids: Sequence[UUID], places: Mapping[UUID, int]
+    inputs: RankingInput, channel: str, some: Sequence[Candidate], ids: Sequence[UUID], places: Mapping[UUID, int]
 ) -> Column | None:
     """Bring a channel's scores into the order of the ids, and let it score what others proposed, where it can."""
     candidates: list[Candidate | None] = [None] * len(ids)
@@ -114,52 +139,52 @@ def _fill(
             candidates[place], scores[place] = each, each.score
     if np.isnan(scores).all():
         return None
-    _complete(lineup, channel, ids, scores)
+    _complete(inputs, channel, ids, scores)
     return Column(candidates, scores, _scale(scores, FLOORS.get(channel, Floor.ZERO)))
 
 
-def _complete(lineup: Lineup, channel: str, ids: Sequence[UUID], scores: Scores) -> None:
+def _complete(inputs: RankingInput, channel: str, ids: Sequence[UUID], scores: Scores) -> None:
     """Score what others proposed, where a channel's score follows from what is known of a memory."""
-    if not lineup.traits or channel not in {"text", "vector", "date"}:
+    if not inputs.features or channel not in {"text", "vector", "date"}:
         return
     weakest = float(np.nanmin(scores))
     for place in np.flatnonzero(np.isnan(scores)).tolist():
-        trait = lineup.traits[ids[place]]
+        its_features = inputs.features[ids[place]]
         if channel == "vector":
-            score = trait.cosine
+            score = its_features.cosine
         elif channel == "text":
             # What it weighs in each is not known; but if it were more than the weakest has, it would be proposed.
-            rarities = [lineup.rarities[term] for term in trait.terms] if lineup.rarities else []
+            rarities = [inputs.rarities[term] for term in its_features.terms] if inputs.rarities else []
             score = min(math.fsum(rarities), weakest)
         else:
-            score = rate_moment(lineup.facets.periods, trait.occurred_at)
+            score = rate_moment(inputs.facets.periods, its_features.occurred_at)
         # Of what a channel would not have found at all it says nothing.
         scores[place] = score or math.nan
 
 
 def _rank(
-    lineup: Lineup, ids: Sequence[UUID], columns: Mapping[str, Column], preferences: Mapping[str, Scores]
+    inputs: RankingInput, ids: Sequence[UUID], columns: Mapping[str, Column], preferences: Mapping[str, Scores]
 ) -> list[Ranked]:
     """Add up the shares and sort; a ranking for the overall picture is then spread over the sessions."""
-    gains = [lineup.weights[name] for name in preferences if lineup.weights[name] > 0]
-    total = math.fsum((*(lineup.weights[name] for name in columns), *gains))
+    gains = [inputs.weights[name] for name in preferences if inputs.weights[name] > 0]
+    total = math.fsum((*(inputs.weights[name] for name in columns), *gains))
     if not ids or total <= 0:
         return []
     sums = np.zeros(len(ids))
     for name, column in columns.items():
-        sums += lineup.weights[name] / total * np.nan_to_num(column.scaled)
+        sums += inputs.weights[name] / total * np.nan_to_num(column.scaled)
     for values in preferences.values():
         sums += values / total
     order = np.argsort(-sums, kind="stable")
-    limit = max(lineup.limit, 0)
-    spread = max(lineup.weights.get(DIVERSITY, 0.0), 0.0) / total if Asks.OVERVIEW in lineup.facets.asks else 0.0
-    best = order[: 2 * limit + 20] if spread and lineup.traits else order[:limit]
-    ranked = [_explain(lineup, ids[place], int(place), total, columns, preferences) for place in best]
-    return _diversify(ranked, lineup, spread) if spread and lineup.traits else ranked
+    limit = max(inputs.limit, 0)
+    spread = max(inputs.weights.get(DIVERSITY, 0.0), 0.0) / total if Asks.OVERVIEW in inputs.facets.asks else 0.0
+    best = order[: 2 * limit + 20] if spread and inputs.features else order[:limit]
+    ranked = [_explain(inputs, ids[place], int(place), total, columns, preferences) for place in best]
+    return _diversify(ranked, inputs, spread) if spread and inputs.features else ranked
 
 
 def _explain(
-    lineup: Lineup,
+    inputs: RankingInput,
     memory_id: UUID,
     place: int,
     total: float,
@@ -168,7 +193,7 @@ def _explain(
 ) -> Ranked:
     """Say what every channel and preference adds to one candidate."""
     parts = {
-        name: column.part(place, lineup.weights[name] / total)
+        name: column.part(place, inputs.weights[name] / total)
         for name, column in columns.items()
         if not math.isnan(column.scores[place])
     }
@@ -177,16 +202,16 @@ def _explain(
     return Ranked(memory_id, min(score, 1.0), parts, extras)
 
 
-def _diversify(ranked: Sequence[Ranked], lineup: Lineup, spread: float) -> list[Ranked]:
+def _diversify(ranked: Sequence[Ranked], inputs: RankingInput, spread: float) -> list[Ranked]:
     """Take the best in turn, where each that is taken makes the others of its session a little less welcome."""
     waiting = list(ranked)
     taken: dict[str, int] = {}
     chosen: list[Ranked] = []
-    while waiting and len(chosen) < lineup.limit:
-        penalties = [spread * taken.get(lineup.traits[hit.id].session, 0) for hit in waiting]
+    while waiting and len(chosen) < inputs.limit:
+        penalties = [spread * taken.get(inputs.features[hit.id].session, 0) for hit in waiting]
         best = max(range(len(waiting)), key=lambda place: (waiting[place].score - penalties[place], -place))
         hit, penalty = waiting.pop(best), penalties[best]
-        session = lineup.traits[hit.id].session
+        session = inputs.features[hit.id].session
         taken[session] = taken.get(session, 0) + 1
         if penalty:
             hit = replace(hit, score=hit.score - penalty, preferences={**hit.preferences, DIVERSITY: -penalty})

@@ -18,14 +18,14 @@ from recollect.core.recall.fusion import fuse
 from recollect.errors import InvalidInputError
 from recollect.models.kept import Fate, KeptHit, Placing
 from recollect.models.memories import JSON
-from recollect.models.recall import Cue, Lineup, Period, Ranked, Recollection, Status, Tally
+from recollect.models.recall import Cue, Period, Ranked, RankingInput, Recollection, Status, Tally
 
 VERSION = b"1"
-"""Stands before what is written; a lineup that a later version writes otherwise begins with another."""
+"""Stands before what is written; what a later version writes otherwise begins with another."""
 QUICK = 1
 """As small as need be: a higher level takes twice the time for a tenth less."""
 SEPARATOR = b"\n"
-LINEUP, CUE, HITS = TypeAdapter(Lineup), TypeAdapter(Cue), TypeAdapter(tuple[KeptHit, ...])
+RANKING_INPUT, CUE, HITS = TypeAdapter(RankingInput), TypeAdapter(Cue), TypeAdapter(tuple[KeptHit, ...])
 TALLIES = TypeAdapter(dict[str, Tally])
 
 
@@ -40,9 +40,9 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The zones of a lineup's moments: between two of one zone, Python reckons by the wall and not by the world."""
+    """The zones of the moments: Python subtracts two of the same zone by wall clock, not by UTC."""
 
-    traits: str
+    features: str
     periods: tuple[tuple[Clock | None, Clock | None], ...]
 
 
@@ -60,7 +60,7 @@ class Kept:
     vector: NDArray[np.float32] | None
     space_id: int | None
     """The embedding space that the vector belongs to."""
-    lineup: Lineup
+    inputs: RankingInput
     hits: tuple[KeptHit, ...]
     limit: int
     """How many hits were asked for."""
@@ -71,39 +71,39 @@ class Kept:
     milliseconds: float
 
 
-def encode(lineup: Lineup) -> bytes:
-    """Write a lineup, each number exactly; what has no number to compare by is never ranked and left out."""
+def encode(inputs: RankingInput) -> bytes:
+    """Write what a ranking is made from, each number exactly; what has no finite score is left out."""
     finite = {
         channel: tuple(each for each in candidates if math.isfinite(each.score))
-        for channel, candidates in lineup.candidates.items()
+        for channel, candidates in inputs.candidates.items()
     }
-    first = next(iter(lineup.traits.values()), None)
+    first = next(iter(inputs.features.values()), None)
     clocks = Clocks(
-        traits=zone_of(first.occurred_at) if first else "",
-        periods=tuple((to_clock(each.start), to_clock(each.end)) for each in lineup.facets.periods),
+        features=zone_of(first.occurred_at) if first else "",
+        periods=tuple((to_clock(each.start), to_clock(each.end)) for each in inputs.facets.periods),
     )
-    written = LINEUP.dump_json(replace(lineup, candidates=finite), exclude_defaults=True)
+    written = RANKING_INPUT.dump_json(replace(inputs, candidates=finite), exclude_defaults=True)
     return VERSION + zlib.compress(CLOCKS.dump_json(clocks) + SEPARATOR + written, QUICK)
 
 
-def decode(written: bytes) -> Lineup:
-    """Read a lineup."""
+def decode(written: bytes) -> RankingInput:
+    """Read what a ranking is made from."""
     if written[:1] != VERSION:
         raise InvalidInputError("This recall was kept by another version of Recollect, which alone can read it.")
     first, _, rest = zlib.decompress(written[1:]).partition(SEPARATOR)
-    clocks, lineup = CLOCKS.validate_json(first), LINEUP.validate_json(rest)
+    clocks, inputs = CLOCKS.validate_json(first), RANKING_INPUT.validate_json(rest)
     periods = tuple(
         Period(from_clock(start, period.start), from_clock(end, period.end), period.phrase)
-        for (start, end), period in zip(clocks.periods, lineup.facets.periods, strict=True)
+        for (start, end), period in zip(clocks.periods, inputs.facets.periods, strict=True)
     )
-    traits = lineup.traits
-    if clocks.traits:
-        zone = find_zone(clocks.traits)
-        traits = {
-            memory_id: replace(trait, occurred_at=trait.occurred_at.astimezone(zone))
-            for memory_id, trait in lineup.traits.items()
+    all_features = inputs.features
+    if clocks.features:
+        zone = find_zone(clocks.features)
+        all_features = {
+            memory_id: replace(its_features, occurred_at=its_features.occurred_at.astimezone(zone))
+            for memory_id, its_features in inputs.features.items()
         }
-    return replace(lineup, traits=traits, facets=replace(lineup.facets, periods=periods))
+    return replace(inputs, features=all_features, facets=replace(inputs.facets, periods=periods))
 
 
 def zone_of(moment: datetime) -> str:
@@ -123,10 +123,10 @@ def from_clock(clock: Clock | None, moment: datetime) -> datetime:
     return clock.shows.replace(tzinfo=find_zone(clock.zone), fold=clock.fold) if clock else moment
 
 
-def list_memories(lineup: Lineup, hits: Sequence[KeptHit]) -> list[UUID]:
+def list_memories(inputs: RankingInput, hits: Sequence[KeptHit]) -> list[UUID]:
     """List every memory that a kept recall speaks of, each once."""
-    listed = {each.id for candidates in lineup.candidates.values() for each in candidates}
-    listed |= lineup.traits.keys()
+    listed = {each.id for candidates in inputs.candidates.values() for each in candidates}
+    listed |= inputs.features.keys()
     for hit in hits:
         listed |= {hit.id, *hit.duplicates}
     return sorted(listed)
@@ -155,22 +155,22 @@ def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: 
 
     What was found to be a duplicate of another still is, and what was dropped stays so.
     """
-    lineup = replace(kept.lineup, weights={**kept.lineup.weights, **(weights or {})})
-    ranking = fuse(lineup)
-    dropped = find_dropped(kept, fuse(kept.lineup) if weights else ranking)
+    inputs = replace(kept.inputs, weights={**kept.inputs.weights, **(weights or {})})
+    ranking = fuse(inputs)
+    dropped = find_dropped(kept, fuse(kept.inputs) if weights else ranking)
     partners = pair(kept.hits)
     then = {hit.id: (rank, hit.duplicates) for rank, hit in enumerate(kept.hits, 1)}
     hits: dict[UUID, Placing] = {}
     others: list[Placing] = []
     passed = 0
-    for each in [*ranking, *below(lineup, ranking)] if whole else ranking:
+    for each in [*ranking, *below(inputs, ranking)] if whole else ranking:
         group = partners.get(each.id, frozenset())
         # What was dropped had taken its place before; yet no hit of then gives way to it.
         full = len(hits) + (0 if each.id in then else passed) >= kept.limit
         fate = decide(each.id, group, hits, dropped, full=full)
         passed += fate is Fate.DROPPED
-        trait = lineup.traits.get(each.id)
-        placing = Placing(each.id, fate, 0, each.score, each.channels, each.preferences, trait)
+        its_features = inputs.features.get(each.id)
+        placing = Placing(each.id, fate, 0, each.score, each.channels, each.preferences, its_features)
         if fate is Fate.HIT:
             before, duplicates = then.get(each.id, (None, tuple(sorted(group - {each.id}))))
             hits[each.id] = replace(placing, rank=len(hits) + 1, before=before, duplicates=duplicates)
@@ -179,11 +179,11 @@ def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: 
     return (*hits.values(), *others) if whole else tuple(hits.values())
 
 
-def below(lineup: Lineup, ranking: Sequence[Ranked]) -> list[Ranked]:
+def below(inputs: RankingInput, ranking: Sequence[Ranked]) -> list[Ranked]:
     """Rank what did not come into a ranking."""
     known = {each.id for each in ranking}
-    every = sum(map(len, lineup.candidates.values()))
-    return [each for each in fuse(replace(lineup, limit=every)) if each.id not in known]
+    every = sum(map(len, inputs.candidates.values()))
+    return [each for each in fuse(replace(inputs, limit=every)) if each.id not in known]
 
 
 def decide(

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from recollect.core.dates.periods import find_zone
 from recollect.core.recall.cues import Reading
-from recollect.core.text.answers import Shape, counted
+from recollect.core.text.answers import AnswerSchema, counted
 from recollect.core.topics.paths import encode, find_topics, parse_topic, show_topic
 from recollect.models.recall import Cue, Period
 from recollect.models.topics import Topic
@@ -25,14 +25,14 @@ DAY = timedelta(days=1)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class Match(Shape):
+class Match(AnswerSchema):
     """A topic by its path, or a date as yyyy-MM-dd."""
 
     type: str = Field(json_schema_extra={"enum": [TOPIC, DATE]})
     text: str
 
 
-class Matches(Shape):
+class Matches(AnswerSchema):
     """What a cue asks about."""
 
     matches: list[Match] = counted(0, 2 * MOST_FOUND)

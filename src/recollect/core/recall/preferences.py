@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recollect.core.dates.periods import DAY
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Facets, Lineup, Period, Script, Trait
+from recollect.models.recall import Asks, Facets, Features, Period, RankingInput, Script
 
 Scores = NDArray[np.float64]
 COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"
@@ -38,10 +38,10 @@ DENSER = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class CandidateTable:
     """The candidates side by side, in the order of their ids, with what all preferences look at."""
 
-    traits: Sequence[Trait]
+    features: Sequence[Features]
     terms: Scores
     """1 where a candidate has a term of the cue, a column for each term."""
     rarities: Scores
@@ -53,21 +53,24 @@ class Bench:
     """Sorted by session, and by place within."""
 
     @classmethod
-    def seat(cls, lineup: Lineup, ids: Sequence[UUID], scaled: Mapping[str, Scores]) -> Bench:
+    def seat(cls, inputs: RankingInput, ids: Sequence[UUID], scaled: Mapping[str, Scores]) -> CandidateTable:
         """Line the candidates up."""
-        traits = [lineup.traits[memory_id] for memory_id in ids]
-        width = len(lineup.rarities)
+        all_features = [inputs.features[memory_id] for memory_id in ids]
+        width = len(inputs.rarities)
         terms = np.zeros((len(ids), width))
-        for place, trait in enumerate(traits):
+        for place, its_features in enumerate(all_features):
             if width:
-                terms[place, list(trait.terms)] = 1.0
-        names = {session: number for number, session in enumerate(sorted({trait.session for trait in traits}))}
-        sessions = np.array([names[trait.session] for trait in traits], dtype=np.intp)
+                terms[place, list(its_features.terms)] = 1.0
+        names = {
+            session: number
+            for number, session in enumerate(sorted({its_features.session for its_features in all_features}))
+        }
+        sessions = np.array([names[its_features.session] for its_features in all_features], dtype=np.intp)
         none = np.zeros(len(ids))
-        places = np.array([trait.place for trait in traits])
+        places = np.array([its_features.place for its_features in all_features])
         order = np.lexsort((places, sessions))
         text, vector = (np.nan_to_num(scaled.get(name, none)) for name in ("text", "vector"))
-        return cls(traits, terms, np.array(lineup.rarities), text, vector, sessions, order)
+        return cls(all_features, terms, np.array(inputs.rarities), text, vector, sessions, order)
 
     @property
     def session_count(self) -> int:
@@ -75,29 +78,32 @@ class Bench:
         return int(self.sessions.max()) + 1 if len(self.sessions) else 0
 
 
-def prefer(bench: Bench, facets: Facets) -> dict[str, Scores]:
+def prefer(bench: CandidateTable, facets: Facets) -> dict[str, Scores]:
     """Rate the candidates by every preference that applies."""
     return {
         COVERAGE: rate_coverage(bench),
         **rate_company(bench),
-        SPEAKER: _flag(trait.named for trait in bench.traits),
+        SPEAKER: _flag(its_features.named for its_features in bench.features),
         ANSWER: rate_answers(bench),
-        **rate_wording(bench.traits, facets),
-        NEAR_DATE: _flag(_is_near(facets.periods, trait) for trait in bench.traits),
+        **rate_wording(bench.features, facets),
+        NEAR_DATE: _flag(_is_near(facets.periods, its_features) for its_features in bench.features),
         LATEST: rate_age(bench, facets),
     }
 
 
-def rate_coverage(bench: Bench) -> Scores:
+def rate_coverage(bench: CandidateTable) -> Scores:
     """Say which part of the cue each candidate has, its rarer terms counting more."""
     whole = bench.rarities.sum()
-    return bench.terms @ bench.rarities / whole if whole > 0 else np.zeros(len(bench.traits))
+    return bench.terms @ bench.rarities / whole if whole > 0 else np.zeros(len(bench.features))
 
 
-def rate_company(bench: Bench) -> dict[str, Scores]:
+def rate_company(bench: CandidateTable) -> dict[str, Scores]:
     """Say what of the cue the neighbours and the whole session have, and how good the best of the session is."""
     beside = bench.terms.copy()
-    ordered, places = bench.terms[bench.order], np.array([trait.place for trait in bench.traits])[bench.order]
+    ordered, places = (
+        bench.terms[bench.order],
+        np.array([its_features.place for its_features in bench.features])[bench.order],
+    )
     sessions = bench.sessions[bench.order]
     for step in range(1, min(MOST_BESIDE, len(places) - 1) + 1):
         near = (sessions[step:] == sessions[:-step]) & (places[step:] - places[:-step] <= REACH)
@@ -119,46 +125,46 @@ def rate_company(bench: Bench) -> dict[str, Scores]:
     return company
 
 
-def rate_answers(bench: Bench) -> Scores:
+def rate_answers(bench: CandidateTable) -> Scores:
     """Rate what somebody says to a question that shares words with the cue, by how much the question shares."""
-    rated = np.zeros(len(bench.traits))
+    rated = np.zeros(len(bench.features))
     for before, after in zip(bench.order[:-1], bench.order[1:], strict=True):
-        asked, told = bench.traits[before], bench.traits[after]
+        asked, told = bench.features[before], bench.features[after]
         follows = asked.session == told.session and told.place - asked.place == 1
         if follows and asked.asks and told.kind is Kind.MESSAGE and not told.assistant:
             rated[after] = bench.text[before]
     return rated
 
 
-def rate_wording(traits: Sequence[Trait], facets: Facets) -> dict[str, Scores]:
+def rate_wording(all_features: Sequence[Features], facets: Facets) -> dict[str, Scores]:
     """Rate by length, by who spoke, and by whether a candidate has the form of what is asked for."""
     denser = DENSER if facets.script is Script.CJK else 1.0
-    lengths = np.array([max(trait.length, 1) / denser for trait in traits], dtype=np.float64)
+    lengths = np.array([max(its_features.length, 1) / denser for its_features in all_features], dtype=np.float64)
     rated = {
         LONG: np.clip(np.log(lengths / LONGEST_TELLING) / np.log(LONGEST / LONGEST_TELLING), 0.0, 1.0),
-        QUESTION: _flag(trait.asks and trait.length < LONGEST_QUESTION for trait in traits),
-        ASSISTANT: _flag(trait.assistant for trait in traits),
-        WISH: _flag(trait.wishes and not trait.assistant for trait in traits),
+        QUESTION: _flag(its_features.asks and its_features.length < LONGEST_QUESTION for its_features in all_features),
+        ASSISTANT: _flag(its_features.assistant for its_features in all_features),
+        WISH: _flag(its_features.is_instruction and not its_features.assistant for its_features in all_features),
     }
     if Asks.TIME in facets.asks:
-        rated[TELLS_TIME] = _flag(trait.tells_time for trait in traits)
+        rated[TELLS_TIME] = _flag(its_features.tells_time for its_features in all_features)
     if Asks.NUMBER in facets.asks:
-        rated[TELLS_NUMBER] = _flag(trait.tells_number for trait in traits)
+        rated[TELLS_NUMBER] = _flag(its_features.tells_number for its_features in all_features)
     return rated
 
 
-def rate_age(bench: Bench, facets: Facets) -> Scores:
+def rate_age(bench: CandidateTable, facets: Facets) -> Scores:
     """Rate by age where the cue asks for what is newest: 1 for the newest candidate, 0 for the oldest."""
     if Asks.LATEST not in facets.asks:
-        return np.zeros(len(bench.traits))
-    return _from_worst(np.array([trait.occurred_at.timestamp() for trait in bench.traits]))
+        return np.zeros(len(bench.features))
+    return _from_worst(np.array([its_features.occurred_at.timestamp() for its_features in bench.features]))
 
 
-def _is_near(periods: Sequence[Period], trait: Trait) -> bool:
+def _is_near(periods: Sequence[Period], its_features: Features) -> bool:
     """Tell whether something happened within a day of a day that the cue names."""
     return any(
         period.end - period.start <= DAY + timedelta(hours=2)
-        and period.start - DAY <= trait.occurred_at < period.end + DAY
+        and period.start - DAY <= its_features.occurred_at < period.end + DAY
         for period in periods
     )
 

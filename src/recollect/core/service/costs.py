@@ -1,4 +1,4 @@
-"""Reckon what calls of a model cost, and whether a day's tokens are used up."""
+"""Compute what calls of a model cost, and whether a day's tokens are used up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens of a model cost, in whatever currency an operator reckons."""
+    """What a million tokens of a model cost, in whatever currency an operator uses."""
 
     prompt: float
     completion: float
@@ -36,7 +36,7 @@ def _read_price(entry: str) -> tuple[str, Price]:
     return model, Price(*numbers)
 
 
-def reckon(prices: Mapping[str, Price], model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+def price_of(prices: Mapping[str, Price], model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
     """Tell what a call cost; None where the model has no price."""
     price = prices.get(model)
     if price is None:

@@ -29,7 +29,7 @@ NO_DATE = frozenset(
 DIGITS = re.compile(r"\s*#?(\d{1,6})(?:\.0+)?\s*", re.ASCII)
 
 
-class Sieve:
+class AnswerParser:
     """Reads values one by one; what it drops is counted by what it was."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:
@@ -140,7 +140,7 @@ def counted(least: int, most: int) -> Any:  # noqa: ANN401 - what pydantic itsel
     return Field(json_schema_extra={"minItems": least, "maxItems": most})
 
 
-class Shape(BaseModel):
+class AnswerSchema(BaseModel):
     """An answer: its schema asks for more than is needed to use it. The model reads the words of its kinds."""
 
     model_config = ConfigDict(frozen=True, json_schema_extra={"additionalProperties": False})

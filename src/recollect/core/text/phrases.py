@@ -54,7 +54,7 @@ class Word:
     filler: bool
 
 
-def telling_terms(text: str) -> tuple[str, ...]:
+def distinctive_terms(text: str) -> tuple[str, ...]:
     """List the terms of a text that can tell its topic: no words that stand in every text, no single characters."""
     terms = analyse(_FILLER.sub(" ", text[:LONGEST_READ]))
     return tuple(term for term in terms if term not in _FILLER_TERMS and (len(term) > 1 or term.isascii()))
@@ -93,7 +93,7 @@ def split_sentences(text: str) -> list[str]:
 
 def _cover(sentences: Sequence[str], longest: int, joint: int) -> list[int]:
     """Take the sentence that adds most for its length, again and again, until none fits or adds much."""
-    terms = [frozenset(telling_terms(sentence)) for sentence in sentences]
+    terms = [frozenset(distinctive_terms(sentence)) for sentence in sentences]
     missing = {term: math.log1p(count) for term, count in Counter(chain.from_iterable(terms)).items()}
     chosen: list[int] = []
     room, least = longest, 0.0

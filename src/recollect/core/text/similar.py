@@ -13,6 +13,10 @@ from recollect.models.recall import Ranked
 
 NEARLY = 0.9
 """Of all terms of two memories, so many must be in both."""
+MOST_WHOLE = 10
+"""So many are shown without leaving any out."""
+BEGINNING, MIDDLE, END = 2, 4, 2
+T = TypeVar("T")
 
 
 def collapse(
@@ -38,12 +42,6 @@ def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
     if min(len(one), len(other)) < NEARLY * max(len(one), len(other)):
         return False
     return len(one & other) >= NEARLY * len(one | other)
-
-
-MOST_WHOLE = 10
-"""So many are shown without leaving any out."""
-BEGINNING, MIDDLE, END = 2, 4, 2
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ LONGEST_LABEL, LONGEST_LABELS = 900, 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TopicNode:
     """A topic as the store lists it: its labels, its name, its links, and whether anything of it is in sight."""
 
     labels: tuple[str, ...]
@@ -140,7 +140,7 @@ def choose_paths(paths: Sequence[Names], label: str) -> tuple[str, tuple[str, ..
     return (shown[0], tuple(shown[1:])) if shown else ("", ())
 
 
-def grow(nodes: Sequence[Node], level: int = 1) -> list[Topic]:
+def grow(nodes: Sequence[TopicNode], level: int = 1) -> list[Topic]:
     """Put names and counts together along the tree, from a level on, without what nothing in sight is filed under."""
     names = {node.labels: node.name for node in nodes}
     below: Counter[tuple[str, ...]] = Counter()

@@ -29,7 +29,7 @@ ALONE_DIFFUSION, SHORT_LOSS = 0.45, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A link that a recall by topic came upon, and how."""
+    """A link that a recall by topic found, and how."""
 
     memory_id: UUID
     source: TopicSource
@@ -74,7 +74,7 @@ def rate_recency(occurred_at: datetime, now: datetime) -> float:
 
 
 def rank(found: Iterable[Found], now: datetime, limit: int) -> list[Candidate]:
-    """Order what was come upon, best first and the newest among equals; of one memory the best link counts."""
+    """Order what was found, best first and the newest among equals; of one memory the best link counts."""
     best: dict[UUID, tuple[float, datetime]] = {}
     for each in found:
         rated = (rate(each, now), each.occurred_at)

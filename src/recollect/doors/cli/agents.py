@@ -1,4 +1,4 @@
-"""Commands for what an agent goes by, what its minds hold, what they are reminded of, and what feedback teaches."""
+"""Commands for an agent: its settings, what its scopes hold, associations, and learning from feedback."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def profile(
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Show what an agent goes by in all its scopes, and change what is given."""
+    """Show an agent's default settings, and change what is given."""
 
     async def work(mind: Mind) -> Profile:
         before = Profile() if reset else await mind.profile()
@@ -91,7 +91,7 @@ def tabulate(profile: Profile) -> Table:
 
 @commands.command()
 def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Show what a scope holds in numbers, its strongest keywords, and what its agent goes by."""
+    """Show what a scope holds in numbers, its strongest keywords, and its agent's settings."""
     found = with_mind(agent, user, tenant, lambda mind: mind.overview())
     counts = Table("memories", "")
     for name in ("memories", "events", "thoughts", "chats", "unreflected_importance", "unreflected_events", "stale"):

@@ -40,6 +40,12 @@ State = Annotated[
 Limit = Annotated[int, typer.Option(help="Most to show.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+T = TypeVar("T")
+Run = Callable[[Coroutine[Any, Any, T]], T]
+BAR = 40
+MOST_SHOWN = 10
+HELP = "/history shows the thread, /leaves where its branches end, /quit ends; everything else is said."
+SILENT = "No chat model is configured (RECOLLECT_CHAT_URL): type the answer yourself, or leave the line empty."
 
 
 @app.command("list")
@@ -221,14 +227,6 @@ def move(
 def tell(found: Conversation) -> None:
     """Say where a conversation stands."""
     out.print(f"{found.id} is {found.state}", highlight=False)
-
-
-T = TypeVar("T")
-Run = Callable[[Coroutine[Any, Any, T]], T]
-BAR = 40
-MOST_SHOWN = 10
-HELP = "/history shows the thread, /leaves where its branches end, /quit ends; everything else is said."
-SILENT = "No chat model is configured (RECOLLECT_CHAT_URL): type the answer yourself, or leave the line empty."
 
 
 @commands.command()

@@ -153,7 +153,7 @@ def write_part(part: ChannelScore | None) -> str:
 
 def moment(placing: Placing) -> str:
     """Write when a memory happened, as far as it is known."""
-    known = placing.memory or placing.trait
+    known = placing.memory or placing.features
     return f"{known.occurred_at:%F %R}" if known else ""
 
 

@@ -14,7 +14,7 @@ from recollect.doors.cli import jsonl
 from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind
 from recollect.doors.imports import dify, exports
 from recollect.doors.imports.generative_agents.folder import find_name
-from recollect.doors.imports.generative_agents.journey import Arrival, Gathered, export_folder, import_folder
+from recollect.doors.imports.generative_agents.journey import FolderReport, Gathered, export_folder, import_folder
 from recollect.mind.service import Recollect
 
 commands = typer.Typer()
@@ -62,7 +62,7 @@ def import_saved_mind(path: Path, agent: NamedByFolder = "", user: User = "", te
     with Progress(console=err) as progress:
         steps = Steps(progress)
 
-        async def work(recollect: Recollect) -> Arrival:
+        async def work(recollect: Recollect) -> FolderReport:
             mind = await recollect.mind(name, user, tenant=tenant)
             return await import_folder(recollect, mind, path, steps)
 

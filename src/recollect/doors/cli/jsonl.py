@@ -26,7 +26,7 @@ LEFT_OUT = {
 """What has no place in a line, of one and of several."""
 
 
-class Line(MemoryBody):
+class ExportLine(MemoryBody):
     """One line of a file."""
 
     id: UUID | None = Field(default=None, description="The id it had where it came from; evidence may name it.")
@@ -43,7 +43,7 @@ class Line(MemoryBody):
 async def import_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
     """Load a file chunk by chunk; every chunk is one transaction, and evidence follows the new ids."""
     renamed: dict[UUID, UUID] = {}
-    waiting: list[Line] = []
+    waiting: list[ExportLine] = []
     total = 0
 
     async def flush() -> None:
@@ -63,14 +63,14 @@ async def import_lines(mind: Mind, path: Path, report: Callable[[int], None]) ->
     return total
 
 
-def read_lines(path: Path) -> Iterator[tuple[Line, int]]:
+def read_lines(path: Path) -> Iterator[tuple[ExportLine, int]]:
     """Read and check the lines of a file, each with its size in bytes."""
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             if not text.strip():
                 continue
             try:
-                yield Line.model_validate_json(text), len(text)
+                yield ExportLine.model_validate_json(text), len(text)
             except ValidationError as problem:
                 # A misspelt name is also one that is missing: it is told first.
                 first = min(problem.errors(include_input=False), key=lambda error: error["type"] != UNKNOWN)
@@ -81,11 +81,11 @@ def explain(error: ErrorDetails) -> str:
     """Say what is wrong with a line."""
     place = error["loc"]
     if error["type"] == UNKNOWN:
-        return explain_name(str(place[-1]), known_fields(Line, place))
+        return explain_name(str(place[-1]), known_fields(ExportLine, place))
     return f"{'.'.join(map(str, place))} {error['msg']}"
 
 
-def to_value(line: Line, renamed: dict[UUID, UUID]) -> NewMemory:
+def to_value(line: ExportLine, renamed: dict[UUID, UUID]) -> NewMemory:
     """Turn a line into a value whose evidence names memories as they are called here."""
     sources = [renamed.get(source, source) for source in line.evidence if isinstance(source, UUID)]
     return line.model_copy(update={"evidence": sources}).to_value()
@@ -118,7 +118,7 @@ def to_line(memory: Memory, written: Collection[UUID]) -> str:
 
     Past versions stay out of the file, and no import could find them.
     """
-    line = Line(
+    line = ExportLine(
         id=memory.id,
         content=memory.content,
         kind=memory.kind,

@@ -35,6 +35,16 @@ from recollect.models.knowledge import (
 commands = typer.Typer()
 
 Limit = Annotated[int, typer.Option(help="Most to show.", min=1, max=200)]
+graph_app = typer.Typer(help="Follow facts from entity to entity.", no_args_is_help=True)
+Whom = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name, or its id.")]
+AsOf = Annotated[datetime | None, typer.Option(help="What was believed then, in UTC.", show_default="now")]
+At = Annotated[datetime | None, typer.Option(help="What was true then, in UTC.", show_default="--as-of, or now")]
+LONG_PAGE = 200
+ChosenAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
+ChosenUser = Annotated[str | None, typer.Option(help="Whom it is about or with.", show_default="all of the agent's")]
+Since = Annotated[datetime | None, typer.Option(help="Only what was said since then, in UTC.", show_default="ever")]
+Model = Annotated[str, typer.Option(help="Another model of the endpoint.", show_default="RECOLLECT_CHAT_MODEL")]
+COSTS = ("calls", "prompt", "completion", "price")
 
 
 @commands.command()
@@ -102,13 +112,6 @@ def tell(begins: datetime | None, ends: datetime | None) -> str:
     """Write a span of time; what has no beginning or no end says so by leaving it out."""
     written = (f"{moment.astimezone(UTC):%F %R}" if moment else "" for moment in (begins, ends))
     return " - ".join(written).strip()
-
-
-graph_app = typer.Typer(help="Follow facts from entity to entity.", no_args_is_help=True)
-Whom = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name, or its id.")]
-AsOf = Annotated[datetime | None, typer.Option(help="What was believed then, in UTC.", show_default="now")]
-At = Annotated[datetime | None, typer.Option(help="What was true then, in UTC.", show_default="--as-of, or now")]
-LONG_PAGE = 200
 
 
 @graph_app.command("neighbours")
@@ -258,13 +261,6 @@ def label(relation: Relation, reached: UUID) -> str:
     if relation.object.id == reached:
         return f"{escape(relation.predicate)} → [bold]{escape(relation.object.name)}[/bold]"
     return f"← {escape(relation.predicate)} [bold]{escape(relation.subject.name)}[/bold]"
-
-
-ChosenAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
-ChosenUser = Annotated[str | None, typer.Option(help="Whom it is about or with.", show_default="all of the agent's")]
-Since = Annotated[datetime | None, typer.Option(help="Only what was said since then, in UTC.", show_default="ever")]
-Model = Annotated[str, typer.Option(help="Another model of the endpoint.", show_default="RECOLLECT_CHAT_MODEL")]
-COSTS = ("calls", "prompt", "completion", "price")
 
 
 @commands.command()

@@ -47,8 +47,8 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "agents": {
         "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",
-        "overview": "Show what a scope holds in numbers, its strongest keywords, and what its agent goes by.",
-        "profile": "Show what an agent goes by in all its scopes, and change what is given.",
+        "overview": "Show what a scope holds in numbers, its strongest keywords, and its agent's settings.",
+        "profile": "Show an agent's default settings, and change what is given.",
         "tune": "Learn an agent's weights from feedback, and show before and after on feedback that was held out.",
     },
     "knowledge": {
@@ -86,21 +86,21 @@ HELP = {name: line for commands in ROOMS.values() for name, line in commands.ite
 class Commands(TyperGroup):
     """The commands of all rooms: to list them loads none, to run one loads its room."""
 
-    def list_commands(self, _context: object) -> list[str]:
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - the library's name
         """List every command, the usual ones first."""
         return list(HELP)
 
-    def get_command(self, _context: object, name: str) -> Any:  # noqa: ANN401 - typer's own class
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - the library's names
         """Give a command for the list, which only says what it does."""
-        return TyperCommand(name, help=HELP[name]) if name in HELP else None
+        return TyperCommand(cmd_name, help=HELP[cmd_name]) if cmd_name in HELP else None
 
-    def resolve_command(self, context: Any, words: list[str]) -> Any:  # noqa: ANN401 - typer's own classes
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the library's names
         """Load the command that is to be run."""
-        if words[0] not in HELP:
-            return super().resolve_command(context, words)
+        if args[0] not in HELP:
+            return super().resolve_command(ctx, args)
         for sentence in load("recollect.settings").check_settings():
             Console(stderr=True).print(escape(sentence), highlight=False, soft_wrap=True)
-        return words[0], load_command(words[0]), words[1:]
+        return args[0], load_command(args[0]), args[1:]
 
 
 def load_command(name: str) -> Any:  # noqa: ANN401 - typer's own class

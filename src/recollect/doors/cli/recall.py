@@ -52,6 +52,10 @@ OPTIONS: dict[str, object] = {
         datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")
     ],
 }
+DIGITS = 3
+SMALLEST_SHARE = 0.01
+WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
+BLOCK = TypeAdapter(Block)
 
 
 @commands.command()
@@ -111,10 +115,6 @@ def read_weight(text: str) -> tuple[str, float]:
         raise InvalidInputError("--weight must be written as in text=0.5") from None
 
 
-DIGITS = 3
-SMALLEST_SHARE = 0.01
-
-
 def to_table(recollection: Recollection) -> Table:
     """Lay hits out, best first; where the stream channel alone was asked, with its three factors."""
     if all(set(hit.channels) == {"stream"} for hit in recollection.hits):
@@ -159,9 +159,6 @@ def moment(hit: Hit) -> str:
     return f"{hit.memory.occurred_at:%F %R}"
 
 
-WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
-
-
 async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
     """Write and recall so many memories one by one, clean up, and tabulate the times."""
     writes, recalls, ids = [], [], []
@@ -189,9 +186,6 @@ def sentence(number: int) -> str:
     """Make up a memory."""
     first, second = WORDS[number % 10], WORDS[number // 10 % 10]
     return f"Note {number}: the {first} reminded somebody of the {second}"
-
-
-BLOCK = TypeAdapter(Block)
 
 
 @commands.command()

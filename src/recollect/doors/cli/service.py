@@ -22,6 +22,13 @@ from recollect.models.service import ApiKey, Bounds, DailyBudget, Right
 commands = typer.Typer()
 
 jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
+tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
+AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
+NUMBERS = ("calls", "failed", "salvaged", "prompt", "completion", "seconds", "price")
+reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
+key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
 
 
 @commands.command()
@@ -113,11 +120,6 @@ def show_progress(done: int | None, total: int | None) -> str:
     return str(done) if total is None else f"{done} of {total}"
 
 
-tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
-AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
-NUMBERS = ("calls", "failed", "salvaged", "prompt", "completion", "seconds", "price")
-
-
 @commands.command()
 def ledger(
     agent: AnyAgent = "",
@@ -166,10 +168,6 @@ def describe(budget: DailyBudget) -> str:
     return f"{budget.used:,} of {budget.limit:,} tokens used today.{waits}"
 
 
-reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
-
-
 @reader_app.command("create")
 def create_reader(name: Name, tenant: Tenant = "default") -> None:
     """Make a role that may read a tenant's views, and show how it logs in, this once."""
@@ -191,9 +189,6 @@ def drop_reader(name: Name) -> None:
     """Drop a reader; it reads nothing from now on."""
     run(lambda recollect: recollect.operator.readers.drop(name))
     out.print("dropped")
-
-
-key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 
 
 @key_app.command("create")
@@ -246,9 +241,6 @@ def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
 
     run(work)
     out.print("revoked")
-
-
-space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
 
 
 @space_app.command("list")

@@ -42,7 +42,7 @@ def to_names(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-class Condition(BaseModel):
+class FieldTest(BaseModel):
     """One condition on a field of the metadata; on any of them, where several are named."""
 
     name: Annotated[
@@ -68,7 +68,7 @@ class MetadataCondition(BaseModel):
     """Conditions that records have to meet, all of them or any."""
 
     logical_operator: Literal["and", "or"] | None = "and"
-    conditions: list[Condition] | None = Field(None, max_length=64)
+    conditions: list[FieldTest] | None = Field(None, max_length=64)
 
     def holds(self, metadata: Mapping[str, JSON]) -> bool:
         """Tell whether metadata meet the conditions; none bar nothing."""

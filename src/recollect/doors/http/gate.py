@@ -1,4 +1,4 @@
-"""Turn callers away before their body is read: it is taken from those alone who hold a key."""
+"""Reject requests without a valid key before their body is read."""
 
 from __future__ import annotations
 

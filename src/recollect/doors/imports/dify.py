@@ -10,9 +10,9 @@ import typer
 from rich.progress import Progress
 
 from recollect.doors.cli.terminal import Agent, Steps, Tenant, err, run, with_options
-from recollect.doors.imports.report import print_report
+from recollect.doors.imports.files import print_report
 from recollect.mind.service import Recollect
-from recollect.models.imports import Arrival, DifyImport, UserBy
+from recollect.models.imports import DifyImport, ImportReport, UserBy
 
 Dsn = Annotated[str, typer.Argument(metavar="DSN", help="Dify's database: postgresql://user@host:port/dify.")]
 DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
@@ -38,7 +38,7 @@ def import_dify(
     with Progress(console=err) as progress:
         steps = Steps(progress)
 
-        async def work(recollect: Recollect) -> Arrival:
+        async def work(recollect: Recollect) -> ImportReport:
             return await recollect.operator.imports.dify(wanted, tenant, steps)
 
         arrival = run(work)

@@ -10,10 +10,9 @@ import typer
 from rich.progress import Progress
 
 from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, run, with_options
-from recollect.doors.imports.files import read_documents
-from recollect.doors.imports.report import print_report
+from recollect.doors.imports.files import print_report, read_documents
 from recollect.mind.service import Recollect
-from recollect.models.imports import Arrival, FileImport, Format, UserField
+from recollect.models.imports import FileImport, Format, ImportReport, UserField
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The export.", exists=True, dir_okay=False)]
 DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would be done, and write nothing.")]
@@ -52,7 +51,7 @@ def build_command(wanted: Format) -> Callable[..., None]:
         with Progress(console=err) as progress:
             steps = Steps(progress)
 
-            async def work(recollect: Recollect) -> Arrival:
+            async def work(recollect: Recollect) -> ImportReport:
                 return await recollect.operator.imports.file(order, tenant, read_documents(path, wanted), steps)
 
             arrival = run(work)

@@ -16,7 +16,7 @@ NOTHING = "Nothing comes to mind."
 OTHERS = "; users with memories"
 
 
-class Remembered(BaseModel):
+class StoredMemory(BaseModel):
     """What was stored."""
 
     id: UUID = Field(description="By which it can be forgotten or read.")
@@ -51,7 +51,7 @@ class Associated(BaseModel):
     thoughts: list[Recalled]
 
 
-class Said(BaseModel):
+class MessageAnswer(BaseModel):
     """One message of a conversation."""
 
     id: UUID
@@ -60,10 +60,10 @@ class Said(BaseModel):
     occurred_at: datetime
 
 
-class Talk(BaseModel):
+class HistoryAnswer(BaseModel):
     """The newest whole turns of a conversation, oldest first."""
 
-    messages: list[Said]
+    messages: list[MessageAnswer]
     text: str
     tokens: int
     complete: bool = Field(description="Whether it reaches back to the first message.")
@@ -77,15 +77,15 @@ class Prompted(BaseModel):
     memory_ids: list[UUID] = Field(description="The memories that it shows.")
 
 
-class Forgotten(BaseModel):
+class ForgottenMemories(BaseModel):
     """What was deleted: the memories and all that was derived from them."""
 
     forgotten: list[UUID]
 
 
-def tell_receipt(receipt: Receipt) -> tuple[Remembered, str]:
+def tell_receipt(receipt: Receipt) -> tuple[StoredMemory, str]:
     """Say what was stored."""
-    return Remembered(id=receipt.id, state=receipt.state), f"Remembered as {receipt.id}."
+    return StoredMemory(id=receipt.id, state=receipt.state), f"Remembered as {receipt.id}."
 
 
 def tell_memory(memory: Memory, score: float = 0.0) -> Recalled:
@@ -131,12 +131,13 @@ def tell_association(found: Association) -> tuple[Associated, str]:
     return Associated(events=events, thoughts=thoughts), lines or NOTHING
 
 
-def tell_history(found: History) -> tuple[Talk, str]:
+def tell_history(found: History) -> tuple[HistoryAnswer, str]:
     """Say what was said."""
     said = [
-        Said(id=each.id, role=each.role, content=each.content, occurred_at=each.occurred_at) for each in found.messages
+        MessageAnswer(id=each.id, role=each.role, content=each.content, occurred_at=each.occurred_at)
+        for each in found.messages
     ]
-    talk = Talk(messages=said, text=found.text, tokens=found.tokens, complete=found.complete)
+    talk = HistoryAnswer(messages=said, text=found.text, tokens=found.tokens, complete=found.complete)
     return talk, found.text or "Nothing has been said in this conversation."
 
 
@@ -155,6 +156,6 @@ def tell_context(found: Context) -> tuple[Prompted, str]:
     return Prompted(text=text, tokens=spent, memory_ids=shown), text or NOTHING
 
 
-def tell_forgotten(ids: list[UUID]) -> tuple[Forgotten, str]:
+def tell_forgotten(ids: list[UUID]) -> tuple[ForgottenMemories, str]:
     """Say what was deleted."""
-    return Forgotten(forgotten=ids), f"Forgotten: {len(ids)}, with all that was derived from them."
+    return ForgottenMemories(forgotten=ids), f"Forgotten: {len(ids)}, with all that was derived from them."

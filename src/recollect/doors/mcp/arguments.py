@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
+from mcp.server.context import ServerRequestContext
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from recollect.client import RemoteMind
 from recollect.doors.misspelt import UNKNOWN, explain_name
-from recollect.errors import InvalidInputError
+from recollect.errors import ForbiddenError, InvalidInputError
+from recollect.mind.mind import Mind
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue
+from recollect.models.service import Bounds
 
+AnyMind: TypeAlias = Mind | RemoteMind
+Asked: TypeAlias = ServerRequestContext[Any, Any]
+OpenMind: TypeAlias = Callable[[Asked, str, str], Awaitable[AnyMind]]
+"""From a request and the names in it to a mind; asked anew at every call, so that no two callers share one."""
+OUT_OF_BOUNDS = "This server was started for other names: leave agent and user empty."
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
 KINDS = "message, event, chat, thought, fact, summary"
 MOMENT = "with an offset, as in 2026-01-31T12:00:00+08:00"
 MOST_PROBLEMS = 10
 LEFT_OUT = "leave empty where the key or the command names it"
+
+
+def choose_names(bounds: Bounds, agent: str, user: str) -> tuple[str, str]:
+    """Fill in the names that a call leaves out, and refuse any beside those that the command was given."""
+    chosen = agent or bounds.agent or "", user or bounds.user or ""
+    for own, asked in zip((bounds.agent, bounds.user), chosen, strict=True):
+        if own is not None and asked != own:
+            raise ForbiddenError(OUT_OF_BOUNDS)
+    return chosen
 
 
 def take_list(value: object) -> object:

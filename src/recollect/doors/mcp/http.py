@@ -16,7 +16,7 @@ from recollect.doors.http.auth import SHOW_KEY
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.doors.http.problems import answer_error, respond
 from recollect.doors.http.reading import read_body, replay
-from recollect.doors.mcp.minds import AnyMind, Asked
+from recollect.doors.mcp.arguments import AnyMind, Asked
 from recollect.doors.mcp.server import build_server, keep_quiet
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
 from recollect.mind.service import Recollect
@@ -29,7 +29,7 @@ FOREIGN_PAGE = "Pages of other sites may not speak to this server."
 FOREIGN_NAME = "This server is not known by that name: its operator can add it to RECOLLECT_MCP_HOSTS."
 
 
-class Endpoint:
+class McpEndpoint:
     """Answer MCP requests in whichever revision of the protocol they come, and keep nothing between two of them."""
 
     def __init__(self) -> None:
@@ -111,4 +111,4 @@ def shown_key(headers: Headers) -> str:
     return secret.strip()
 
 
-ROUTES = [Route(path, Endpoint(), include_in_schema=False) for path in PATHS]
+ROUTES = [Route(path, McpEndpoint(), include_in_schema=False) for path in PATHS]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from mcp_types import GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
 from pydantic import Field
 
-from recollect.doors.mcp.arguments import LEFT_OUT, Arguments
-from recollect.doors.mcp.minds import AnyMind
+from recollect.doors.mcp.arguments import LEFT_OUT, AnyMind, Arguments
 
 DESCRIPTION = "A question, with what is remembered of it put before."
 PROMPTS = [

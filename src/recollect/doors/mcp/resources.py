@@ -11,7 +11,7 @@ from mcp_types import Resource, ResourceTemplate
 from pydantic import TypeAdapter
 
 from recollect.doors.mcp.answers import tell_hit
-from recollect.doors.mcp.minds import AnyMind
+from recollect.doors.mcp.arguments import AnyMind
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.knowledge import Entities, Entity, Fact
 from recollect.models.memories import Memory

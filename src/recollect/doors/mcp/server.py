@@ -32,8 +32,7 @@ from mcp_types import (
 from prometheus_client import Counter
 
 from recollect.doors.logs import report
-from recollect.doors.mcp.arguments import take_arguments
-from recollect.doors.mcp.minds import Asked, OpenMind
+from recollect.doors.mcp.arguments import Asked, OpenMind, take_arguments
 from recollect.doors.mcp.prompts import PROMPTS, QuestionArguments, fill_prompt
 from recollect.doors.mcp.resources import RESOURCES, TEMPLATES, read_address, read_resource
 from recollect.doors.mcp.tools import DEEDS

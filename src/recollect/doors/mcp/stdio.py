@@ -12,7 +12,7 @@ from mcp.server.stdio import stdio_server
 
 from recollect.client.client import Client
 from recollect.doors.cli.terminal import stop_on_signals
-from recollect.doors.mcp.minds import AnyMind, Asked, OpenMind, choose_names
+from recollect.doors.mcp.arguments import AnyMind, Asked, OpenMind, choose_names
 from recollect.doors.mcp.server import build_server, keep_quiet
 from recollect.models.service import Bounds
 from recollect.settings import Settings

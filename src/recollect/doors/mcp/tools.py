@@ -12,6 +12,7 @@ from pydantic import BaseModel, create_model
 
 from recollect.doors.mcp import answers
 from recollect.doors.mcp.arguments import (
+    AnyMind,
     Arguments,
     AssociateArguments,
     ContextArguments,
@@ -22,7 +23,6 @@ from recollect.doors.mcp.arguments import (
     RememberArguments,
     Scoped,
 )
-from recollect.doors.mcp.minds import AnyMind
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]
 DEEDS: dict[str, Deed[Any]] = {
     deed.name: deed
     for deed in (
-        Deed(RememberArguments, answers.Remembered, remember, reads=False, repeatable=False),
+        Deed(RememberArguments, answers.StoredMemory, remember, reads=False, repeatable=False),
         Deed(RecallArguments, answers.Recollected, recall),
         Deed(AssociateArguments, answers.Associated, associate),
-        Deed(HistoryArguments, answers.Talk, history),
+        Deed(HistoryArguments, answers.HistoryAnswer, history),
         Deed(ContextArguments, answers.Prompted, context),
-        Deed(ForgetArguments, answers.Forgotten, forget, reads=False, destroys=True),
+        Deed(ForgetArguments, answers.ForgottenMemories, forget, reads=False, destroys=True),
     )
 }

@@ -13,21 +13,40 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
-from recollect.llm.chat import Answer, Said, Spent, Usage, spend_unseen
-from recollect.llm.endpoint import AwayError, Breaker, Line, Reach, RefusedError
+from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, spend_unseen
+from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
 
 FENCE = re.compile(r"```\w*\s*(.*?)```", re.DOTALL)
 THOUGHT_ENDS = "</think>"
 MOST_PROBLEMS = 5
 MOST_TOKENS = 1_000_000_000
 """No question costs more; an endpoint that says so has not counted."""
+RUNGS = ("json_schema", "json_object", "text")
+"""How an answer's shape is asked for, from the strictest to what every endpoint understands."""
+LIMITS = ("max_tokens", "max_completion_tokens", "")
+"""What the longest answer is called, the oldest name first; none for endpoints whose window cannot hold it."""
+STEPS_DOWN = frozenset({400, 415, 422, 500, 501})
+"""Statuses by which endpoints refuse a shape that they do not know."""
+MOST_BYTES = 2_000_000
+MOST_REPEATED = 8_000
+ASK_FOR_JSON = "\n\nAnswer with one JSON object that fits this JSON schema, and with nothing else:\n{schema}"
+ASK_AGAIN = "This answer cannot be used. {problem} Answer again, with one JSON object that fits the schema only."
+ADVICE = {
+    400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT_CHARACTERS if its window is small",
+    401: "check RECOLLECT_CHAT_KEY",
+    403: "the key may not use this model; check RECOLLECT_CHAT_KEY",
+    404: "check RECOLLECT_CHAT_URL (it ends in /v1) and RECOLLECT_CHAT_MODEL",
+    413: "lower RECOLLECT_CHAT_CHARACTERS",
+    429: "lower the load or raise the endpoint's limit",
+}
+Message: TypeAlias = dict[str, str]
 
 
 class UnusableError(Exception):
     """A reply that holds no value of the asked type, and why, in words that the model can act on."""
 
 
-def read_reply(answer: Any) -> Said:  # noqa: ANN401 - parsed JSON
+def read_reply(answer: Any) -> ModelAnswer:  # noqa: ANN401 - parsed JSON
     """Return what the endpoint's answer says, or say that it is none; what it does not count costs nothing yet."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -37,17 +56,17 @@ def read_reply(answer: Any) -> Said:  # noqa: ANN401 - parsed JSON
     usage = answer.get("usage")
     spent = usage if isinstance(usage, dict) else {}
     counted = Usage(_read_count(spent.get("prompt_tokens")), _read_count(spent.get("completion_tokens")))
-    return Said(_read_text(message.get("content")), choice.get("finish_reason") != "length", counted)
+    return ModelAnswer(_read_text(message.get("content")), choice.get("finish_reason") != "length", counted)
 
 
-def count_missing(said: Said, asked: Iterable[str]) -> Said:
+def count_missing(said: ModelAnswer, asked: Iterable[str]) -> ModelAnswer:
     """Estimate what the endpoint did not count."""
     counted = said.usage
     prompt_tokens = counted.prompt_tokens or sum(map(estimate, asked))
     return replace(said, usage=Usage(prompt_tokens, counted.completion_tokens or estimate(said.text)))
 
 
-def read_value(said: Said, answer: type[Answer]) -> Answer:
+def read_value(said: ModelAnswer, answer: type[Answer]) -> Answer:
     """Return what was said as a valid value."""
     if not said.whole:
         raise UnusableError("It was cut off before its end: write less.")
@@ -81,30 +100,9 @@ def _read_count(value: Any) -> int:  # noqa: ANN401 - parsed JSON
     return value if isinstance(value, int) and 0 < value <= MOST_TOKENS else 0
 
 
-RUNGS = ("json_schema", "json_object", "text")
-"""How an answer's shape is asked for, from the strictest to what every endpoint understands."""
-LIMITS = ("max_tokens", "max_completion_tokens", "")
-"""What the longest answer is called, the oldest name first; none for endpoints whose window cannot hold it."""
-STEPS_DOWN = frozenset({400, 415, 422, 500, 501})
-"""Statuses by which endpoints refuse a shape that they do not know."""
-MOST_BYTES = 2_000_000
-MOST_REPEATED = 8_000
-ASK_FOR_JSON = "\n\nAnswer with one JSON object that fits this JSON schema, and with nothing else:\n{schema}"
-ASK_AGAIN = "This answer cannot be used. {problem} Answer again, with one JSON object that fits the schema only."
-ADVICE = {
-    400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT_CHARACTERS if its window is small",
-    401: "check RECOLLECT_CHAT_KEY",
-    403: "the key may not use this model; check RECOLLECT_CHAT_KEY",
-    404: "check RECOLLECT_CHAT_URL (it ends in /v1) and RECOLLECT_CHAT_MODEL",
-    413: "lower RECOLLECT_CHAT_CHARACTERS",
-    429: "lower the load or raise the endpoint's limit",
-}
-Message: TypeAlias = dict[str, str]
-
-
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where the model is, how to ask it, and how long to bear with it."""
+    """Where the model is, how to ask it, and how long to wait for it."""
 
     url: str
     model: str
@@ -141,7 +139,7 @@ class OpenAIChatModel:
         self.characters = endpoint.characters
         self.total = Total()
         self._endpoint = endpoint
-        self._line = Line(_reach(endpoint), breaker, transport=transport)
+        self._line = EndpointClient(_reach(endpoint), breaker, transport=transport)
         self._rung, self._limit = 0, 0
         self._proven = False
 
@@ -166,7 +164,7 @@ class OpenAIChatModel:
             message = f"the chat model gave no usable {answer.__name__}, asked twice. {problem}"
             raise ChatModelError(message, answered=True) from None
 
-    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+    async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
         """Return what is said to one question as it stands, or raise ChatModelError where nothing comes back."""
         return await self._talk(_pose(prompt, answer), answer)
 
@@ -174,7 +172,7 @@ class OpenAIChatModel:
         """Close the connections."""
         await self._line.close()
 
-    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> Said:
+    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> ModelAnswer:
         """Ask in the way that worked last, and in the next one where that is refused."""
         rung, limit = self._rung, self._limit
         while True:
@@ -194,14 +192,14 @@ class OpenAIChatModel:
 
     async def _request(
         self, messages: list[Message], limited: dict[str, int], answer: type[BaseModel], rung: int
-    ) -> Said:
+    ) -> ModelAnswer:
         question = {"model": self.model, "messages": messages, **limited, **_shape(RUNGS[rung], answer)}
         # Some servers fall over a shape that they do not know; once one has worked, a 500 is trouble like any other.
         refusals = frozenset({501}) if self._proven or rung + 1 == len(RUNGS) else frozenset({500, 501})
         try:
             async with self._line.calling(self._endpoint.seconds) as until:
                 answered = await self._line.post("/chat/completions", question, MOST_BYTES, until, refusals)
-        except AwayError as error:
+        except EndpointUnavailableError as error:
             raise ChatModelError(str(error)) from None
         said = count_missing(read_reply(answered), (message["content"] for message in messages))
         self.total = replace(
@@ -227,8 +225,8 @@ def _shape(rung: str, answer: type[BaseModel]) -> dict[str, Any]:
     return {"response_format": {"type": rung, rung: schema}}
 
 
-def _reach(endpoint: ChatEndpoint) -> Reach:
-    return Reach(
+def _reach(endpoint: ChatEndpoint) -> EndpointAddress:
+    return EndpointAddress(
         name="the chat endpoint",
         settings="RECOLLECT_CHAT",
         advice=ADVICE,

@@ -15,11 +15,19 @@ from numpy.typing import NDArray
 
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm.embedder import check_vectors
-from recollect.llm.endpoint import AwayError, Breaker, Line, Reach, RefusedError
+from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
 from recollect.models.recall import Script
 
 BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
 """More than any server spends on a float in JSON with its blanks, and on all that surrounds them."""
+ADVICE = {
+    400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
+    401: "check RECOLLECT_EMBEDDER_KEY",
+    403: "the key may not use this model; check RECOLLECT_EMBEDDER_KEY",
+    404: "check RECOLLECT_EMBEDDER_URL (it ends in /v1) and RECOLLECT_EMBEDDER_MODEL",
+    413: "lower RECOLLECT_EMBEDDER_BATCH",
+    429: "lower the load or raise the endpoint's limit",
+}
 
 
 def most_bytes(count: int, dimensions: int) -> int:
@@ -57,19 +65,9 @@ def _read_row(value: Any) -> Any:  # noqa: ANN401 - parsed JSON; check_vectors j
         raise EmbedderError("the embedding endpoint sent broken base64", lasting=True) from None
 
 
-ADVICE = {
-    400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
-    401: "check RECOLLECT_EMBEDDER_KEY",
-    403: "the key may not use this model; check RECOLLECT_EMBEDDER_KEY",
-    404: "check RECOLLECT_EMBEDDER_URL (it ends in /v1) and RECOLLECT_EMBEDDER_MODEL",
-    413: "lower RECOLLECT_EMBEDDER_BATCH",
-    429: "lower the load or raise the endpoint's limit",
-}
-
-
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where the model is, how to ask it, and how long to bear with it."""
+class EmbedderEndpoint:
+    """Where the model is, how to ask it, and how long to wait for it."""
 
     url: str
     model: str
@@ -91,13 +89,13 @@ class Endpoint:
 
 
 class OpenAIEmbedder:
-    """Ask an endpoint for vectors: in batches, each with patience."""
+    """Ask an endpoint for vectors: in batches, each with retries."""
 
     scripts = frozenset(Script)
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: EmbedderEndpoint,
         breaker: Breaker | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -106,7 +104,7 @@ class OpenAIEmbedder:
         self.model = endpoint.model
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
-        self._line = Line(_reach(endpoint), breaker, clock)
+        self._line = EndpointClient(_reach(endpoint), breaker, clock)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text, in order, or raise EmbedderError before the deadline."""
@@ -116,7 +114,7 @@ class OpenAIEmbedder:
         try:
             async with self._line.calling(self._endpoint.deadline_seconds) as until:
                 return await self._embed_batches(cut, until)
-        except AwayError as error:
+        except EndpointUnavailableError as error:
             raise EmbedderError(str(error)) from None
         except RefusedError as error:
             raise EmbedderError(str(error), lasting=True) from None
@@ -153,8 +151,8 @@ class OpenAIEmbedder:
         return question | ({"dimensions": self.dimensions} if self._endpoint.send_dimensions else {})
 
 
-def _reach(endpoint: Endpoint) -> Reach:
-    return Reach(
+def _reach(endpoint: EmbedderEndpoint) -> EndpointAddress:
+    return EndpointAddress(
         name="the embedding endpoint",
         settings="RECOLLECT_EMBEDDER",
         advice=ADVICE,

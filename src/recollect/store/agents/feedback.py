@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from psycopg.rows import DictRow
 
-from recollect.core.agents.tuning import Judged
+from recollect.core.agents.tuning import MarkedRecall
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback
 from recollect.models.service import Scope
@@ -39,7 +39,7 @@ async def store(database: Database, scope: Scope, recall_id: UUID, feedback: Fee
     return len(stored)
 
 
-async def read_of_agent(database: Database, scope: Scope, limit: int) -> list[Judged]:
+async def read_of_agent(database: Database, scope: Scope, limit: int) -> list[MarkedRecall]:
     """Read the newest marks in all scopes of a scope's agent, recall by recall."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["of_agent"], {"agent": scope.agent, "limit": limit})
@@ -53,9 +53,9 @@ def recall_of(row: DictRow) -> UUID:
     return recall_id
 
 
-def to_judged(recall_id: UUID, rows: Sequence[DictRow]) -> Judged:
+def to_judged(recall_id: UUID, rows: Sequence[DictRow]) -> MarkedRecall:
     """Gather the marks of one recall."""
-    return Judged(
+    return MarkedRecall(
         recall_id,
         rows[0]["candidates"],
         useful=np.array([row["useful"] for row in rows], dtype=np.bool_),

@@ -13,7 +13,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.conversations.appends import Anchor, Linked, Opened
+from recollect.core.conversations.appends import Anchor, Linked, OpenConversation
 from recollect.core.conversations.budget import price_image
 from recollect.core.conversations.messages import count_images
 from recollect.core.text.tokens import ESTIMATE
@@ -62,12 +62,12 @@ async def ask_opened(
     return opened, await connection.execute(QUERIES["anchors"], parameters)
 
 
-async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> Opened:
+async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> OpenConversation:
     """Read the answer to `ask_opened`; a conversation that is not there yet is as good as empty."""
     row = await asked[0].fetchone()
     if row is None:
-        return Opened(ConversationState.ACTIVE, 0, None, None, {})
-    return Opened(
+        return OpenConversation(ConversationState.ACTIVE, 0, None, None, {})
+    return OpenConversation(
         ConversationState(row["state"]),
         row["last_number"],
         to_anchor(row["newest_id"], row["newest_turn"]),

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from recollect.core.agents.profiles import to_profile
-from recollect.core.conversations.retention import Rules, Standing, find_due, move, rules_for
+from recollect.core.conversations.retention import ConversationAge, RetentionRules, find_due, move, rules_for
 from recollect.core.memories.erasure import decide
 from recollect.models.conversations import ConversationState, Due, PurgeReceipt
 from recollect.models.service import Scope
@@ -27,7 +27,7 @@ IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MovedChunk:
     """One chunk that was moved: of which conversation, how many messages, and whether it was the last."""
 
     conversation: str
@@ -36,7 +36,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StateChange:
     """A state that somebody wants a conversation to be in."""
 
     wanted: ConversationState
@@ -45,7 +45,7 @@ class Change:
     """Set where it is wanted only if nobody has used the conversation meanwhile."""
 
 
-async def change(database: Database, scope: Scope, conversation: str, wanted: Change) -> int | None:
+async def change(database: Database, scope: Scope, conversation: str, wanted: StateChange) -> int | None:
     """Bring a conversation into a state, and put the rest off to a job; return the scope, None if there is none."""
     named = {**names(scope), "conversation": conversation}
     async with database.transaction(scope.tenant_id) as connection:
@@ -73,7 +73,7 @@ async def defer_settling(connection: Connection, scope_id: int) -> None:
 
 async def settle_chunk(
     database: Database, scope_id: int, conversation: str | None = None, *, rederive: bool = False
-) -> Step | None:
+) -> MovedChunk | None:
     """Move the next messages of a conversation, or of any in the scope, to where its state wants them.
 
     A step is one transaction, and the next one goes on where the last that was committed ended. None if all is done.
@@ -104,7 +104,7 @@ async def settle_chunk(
             await jobs.defer_enrichment(connection, scope_id)
         if settled and rederive:
             await defer_rederiving(connection, scope_id)
-        return Step(found["id"], len(rows), settled)
+        return MovedChunk(found["id"], len(rows), settled)
 
 
 async def count_unsettled(database: Database, scope_id: int) -> int:
@@ -180,7 +180,7 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
 
 
 async def list_due(
-    database: Database, tenant_id: int, usual: Rules, after: tuple[int, str] = (0, "")
+    database: Database, tenant_id: int, usual: RetentionRules, after: tuple[int, str] = (0, "")
 ) -> list[tuple[int, Due]]:
     """List a tenant's conversations that are due to move on, each with its scope, after a place in that order."""
     bounds = {**asdict(usual), "after_scope": after[0], "after_id": after[1], "limit": PAGE}
@@ -189,9 +189,9 @@ async def list_due(
     return [(row["scope_id"], due) for row in await found.fetchall() if (due := to_due(row, usual))]
 
 
-def to_due(row: DictRow, usual: Rules) -> Due | None:
+def to_due(row: DictRow, usual: RetentionRules) -> Due | None:
     """Turn a row into what is due, if anything is."""
-    standing = Standing(ConversationState(row["state"]), row["idle_since"], row["changed_at"])
+    standing = ConversationAge(ConversationState(row["state"]), row["idle_since"], row["changed_at"])
     becomes = find_due(standing, rules_for(to_profile(row["profile"]), usual), row["now"])
     if becomes is None:
         return None

@@ -22,21 +22,11 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
 
 HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-
-
-def load_queries(module_file: str) -> Mapping[str, LiteralString]:
-    """Load the queries of a module by name; they ship with the package, so they count as literals."""
-    text = Path(module_file).with_suffix(".sql").read_text(encoding="utf-8")
-    parts = HEADING.split(text)[1:]
-    return {name: cast("LiteralString", body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)}
-
-
-QUERIES = load_queries(__file__)
 Connection: TypeAlias = AsyncConnection[DictRow]
 Answer = TypeVar("Answer")
 LOAD_MILLISECONDS = "600000"
 """A bulk load has no deadline; this is how long one of its steps may take."""
-AWAY = (
+UNAVAILABLE = (
     psycopg.OperationalError,
     PoolTimeout,
     errors.IdleInTransactionSessionTimeout,
@@ -45,7 +35,6 @@ AWAY = (
 UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
 OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
 """What a dropped embedding space takes with it, between two round trips of somebody who still reads it."""
-
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
     "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
@@ -61,7 +50,17 @@ PATIENCE: dict[str, Any] = {
 }
 
 
-class Wire(AsyncConnection[DictRow]):
+def load_queries(module_file: str) -> Mapping[str, LiteralString]:
+    """Load the queries of a module by name; they ship with the package, so they count as literals."""
+    text = Path(module_file).with_suffix(".sql").read_text(encoding="utf-8")
+    parts = HEADING.split(text)[1:]
+    return {name: cast("LiteralString", body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+QUERIES = load_queries(__file__)
+
+
+class GivenUpConnection(AsyncConnection[DictRow]):
     """A connection that is given up when its caller's time is over."""
 
     async def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:  # noqa: ASYNC109 - the driver's signature
@@ -99,7 +98,7 @@ class Database:
             dsn,
             # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
             kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **PATIENCE},
-            connection_class=Wire,
+            connection_class=GivenUpConnection,
             configure=configure,
             min_size=1,
             max_size=pool_size,
@@ -208,7 +207,7 @@ def translated_errors() -> Iterator[None]:
     """Turn the driver's errors into ours; their texts may quote content and stay behind."""
     try:
         yield
-    except AWAY as problem:
+    except UNAVAILABLE as problem:
         kind = OverdueError if is_overdue(problem) else UnavailableError
         raise kind(f"The database is not available ({describe(problem)}); try again.") from None
     except UNKNOWN as problem:

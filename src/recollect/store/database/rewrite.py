@@ -34,7 +34,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Scrubbed:
+class Rewritten:
     """What was rewritten, and what could not be, with the reason."""
 
     tables: tuple[Table, ...]
@@ -44,7 +44,7 @@ class Scrubbed:
 Report: TypeAlias = Callable[[Table], None]
 
 
-async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Scrubbed:
+async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten:
     """Rewrite table after table, each locked meanwhile, then write a checkpoint; a dry run only lists them."""
     left: list[tuple[str, str]] = []
     async with owning(dsn) as connection:
@@ -56,7 +56,7 @@ async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Scrubbed:
             report(table)
         if not dry_run and (problem := await write_checkpoint(connection)):
             left.append(("checkpoint", problem))
-    return Scrubbed(tuple(Table(row["name"], row["bytes"]) for row in rows), tuple(left))
+    return Rewritten(tuple(Table(row["name"], row["bytes"]) for row in rows), tuple(left))
 
 
 async def rewrite(connection: AsyncConnection[DictRow], table: DictRow) -> str:

@@ -2656,7 +2656,7 @@ CREATE TABLE public.recalls (
     cue jsonb NOT NULL,
     vector bytea,
     space_id integer,
-    lineup bytea NOT NULL,
+    inputs bytea NOT NULL,
     listed uuid[] NOT NULL,
     hits jsonb NOT NULL,
     "limit" integer NOT NULL,
@@ -2669,8 +2669,8 @@ CREATE TABLE public.recalls (
 ALTER TABLE ONLY public.recalls ALTER COLUMN text SET STATISTICS 0;
 ALTER TABLE ONLY public.recalls ALTER COLUMN cue SET STATISTICS 0;
 ALTER TABLE ONLY public.recalls ALTER COLUMN vector SET STATISTICS 0;
-ALTER TABLE ONLY public.recalls ALTER COLUMN lineup SET STATISTICS 0;
-ALTER TABLE ONLY public.recalls ALTER COLUMN lineup SET STORAGE EXTERNAL;
+ALTER TABLE ONLY public.recalls ALTER COLUMN inputs SET STATISTICS 0;
+ALTER TABLE ONLY public.recalls ALTER COLUMN inputs SET STORAGE EXTERNAL;
 ALTER TABLE ONLY public.recalls ALTER COLUMN listed SET STATISTICS 0;
 ALTER TABLE ONLY public.recalls ALTER COLUMN hits SET STATISTICS 0;
 ALTER TABLE ONLY public.recalls ALTER COLUMN message SET STATISTICS 0;

@@ -14,7 +14,7 @@ from psycopg.rows import DictRow, dict_row
 
 from recollect.core.conversations.appends import LONGEST_MESSAGE
 from recollect.core.conversations.threads import NIL
-from recollect.core.imports.dify import Exchange, File, Outline, Talk
+from recollect.core.imports.dify import DifyConversation, Exchange, File, Outline
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope
@@ -43,7 +43,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DifyDatabase:
     """One snapshot of a Dify database, and the columns that its version has."""
 
     snapshot: Snapshot
@@ -59,7 +59,7 @@ class Source:
         assert found is not None  # noqa: S101 - counts always return their row
         return Totals(found["conversations"], found["turns"], files["files"] if files else 0)
 
-    async def conversations(self, wanted: DifyImport) -> AsyncIterator[list[Talk]]:
+    async def conversations(self, wanted: DifyImport) -> AsyncIterator[list[DifyConversation]]:
         """Read conversations, the oldest first, some at a time."""
         ends = {"id", "session_id"} <= self.columns["end_users"]
         query = sql.SQL(QUERIES["conversations"]).format(
@@ -75,7 +75,7 @@ class Source:
                     rows = await cursor.fetchmany(AT_ONCE)
                 if not rows:
                     return
-                yield [Talk(**row) for row in rows]
+                yield [DifyConversation(**row) for row in rows]
 
     async def outlines(self, conversation: str) -> list[Outline]:
         """Read how the messages of a conversation follow each other, the oldest first."""
@@ -118,7 +118,7 @@ class Source:
 
 
 @asynccontextmanager
-async def open_source(dsn: str) -> AsyncIterator[Source]:
+async def open_source(dsn: str) -> AsyncIterator[DifyDatabase]:
     """Open a snapshot of a Dify database that is read and never written to."""
     try:
         snapshot = await Snapshot.connect(dsn, row_factory=dict_row, client_encoding="utf8", **PATIENCE)
@@ -130,7 +130,7 @@ async def open_source(dsn: str) -> AsyncIterator[Source]:
     async with snapshot:
         await snapshot.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         await snapshot.set_read_only(True)
-        yield Source(snapshot, await read_columns(snapshot))
+        yield DifyDatabase(snapshot, await read_columns(snapshot))
 
 
 async def read_columns(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:

@@ -19,7 +19,7 @@ QUERIES = load_queries(__file__)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class KnownConversation:
     """What of a conversation is here already."""
 
     state: ConversationState | None
@@ -53,7 +53,7 @@ class Arrived:
     """The newest memory of the scope."""
 
 
-async def read_standing(database: Database, scope: Scope, conversation: str, ours: str) -> Standing:
+async def read_standing(database: Database, scope: Scope, conversation: str, ours: str) -> KnownConversation:
     """See what of a conversation is here."""
     parameters = {**names(scope), "conversation": conversation, "ours": ours}
     async with database.reading(scope.tenant_id) as connection:
@@ -61,7 +61,7 @@ async def read_standing(database: Database, scope: Scope, conversation: str, our
         known = await connection.execute(QUERIES["known"], parameters)
     row = await standing.fetchone()
     messages = {found["external_id"]: found["id"] for found in await known.fetchall()}
-    return Standing(ConversationState(row["state"]) if row else None, bool(row and row["kept"]), messages)
+    return KnownConversation(ConversationState(row["state"]) if row else None, bool(row and row["kept"]), messages)
 
 
 async def keep(database: Database, scope: Scope, conversation: str, label: Label) -> None:

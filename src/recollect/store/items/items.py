@@ -24,7 +24,7 @@ from recollect.core.items.rules import (
     match_under,
     prepare_where,
 )
-from recollect.core.items.writes import Name, Outcome, Standing
+from recollect.core.items.writes import CurrentItem, Name, WriteOutcome
 from recollect.core.memories.vectors import unit_vector
 from recollect.core.text.terms import analyse_cue, hash_term, slot_of
 from recollect.errors import InvalidInputError
@@ -42,7 +42,7 @@ TOO_LARGE = (
 )
 
 
-class Named:
+class NamedItems:
     """The items of some names, read once for all who ask for one of them."""
 
     def __init__(self, asked: AsyncCursor[DictRow]) -> None:
@@ -60,9 +60,9 @@ class Named:
 
 async def ask_named(
     connection: Connection, scope: Scope, wanted: Collection[Name], largest: int, *, vectors: bool = False
-) -> Named:
+) -> NamedItems:
     """Ask for the items of some names, and for their own vectors if any are wanted."""
-    return Named(
+    return NamedItems(
         await connection.execute(
             QUERIES["named"], names(scope) | spell(wanted) | {"vectors": vectors, "largest": largest}
         )
@@ -74,11 +74,11 @@ async def ask_standing(connection: Connection, scope: Scope, wanted: Collection[
     return await connection.execute(QUERIES["standing"], names(scope) | spell(wanted))
 
 
-async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Name, Standing]]:
+async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Name, CurrentItem]]:
     """Read the answer to `ask_standing`, with the moment that the write counts as."""
     rows = await asked.fetchall()
     standing = {
-        (decode_path(row["path"]), row["key"]): Standing(row["revision"], row["created_at"], row["memory_id"])
+        (decode_path(row["path"]), row["key"]): CurrentItem(row["revision"], row["created_at"], row["memory_id"])
         for row in rows
         if row["path"] is not None
     }
@@ -155,7 +155,7 @@ async def write(
     connection: Connection,
     scope: Scope,
     scope_id: int,
-    outcome: Outcome,
+    outcome: WriteOutcome,
     embeddings: Mapping[Name, Embedding | None],
 ) -> None:
     """Write what a batch came to, in a scope that is locked; what was remembered by the old is forgotten with them."""

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.core.knowledge.entities import Candidate, Way, least_alike
+from recollect.core.knowledge.entities import EntityCandidate, Way, least_alike
 from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import Entity, EntityType
 from recollect.models.service import Scope
@@ -53,7 +53,7 @@ async def find_candidates(
     *,
     similar: bool = False,
     without: Sequence[UUID] = (),
-) -> list[Candidate]:
+) -> list[EntityCandidate]:
     """Find for all names at once who may be meant: exactly so called, or, if asked for, much alike.
 
     What the sources `without` called anybody is left aside.
@@ -70,7 +70,9 @@ async def find_candidates(
     }
     found = await connection.execute(QUERIES["candidates"], parameters)
     return [
-        Candidate(row["number"], Entity(row["id"], row["name"], EntityType(row["type"])), Way(row["way"]), row["alike"])
+        EntityCandidate(
+            row["number"], Entity(row["id"], row["name"], EntityType(row["type"])), Way(row["way"]), row["alike"]
+        )
         for row in await found.fetchall()
     ]
 

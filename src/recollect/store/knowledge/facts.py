@@ -21,6 +21,9 @@ from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
 FADED = "faded"
+QUERIES = load_queries(__file__)
+CHUNK = 500
+"""So many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class VersionQuery:
     """Which believed versions to fetch: of pairs of subject and object, of subjects, of lineages."""
 
     pairs: Sequence[tuple[UUID, UUID]] = ()
@@ -61,7 +64,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FactQuery:
     """Which facts are asked for."""
 
     entity: UUID | None = None
@@ -73,7 +76,7 @@ class Bounds:
     """Only those that are true then; whatever was ever true if None."""
 
 
-async def fetch_versions(connection: Connection, scope_id: int, wanted: Wanted) -> list[Version]:
+async def fetch_versions(connection: Connection, scope_id: int, wanted: VersionQuery) -> list[Version]:
     """Fetch what is believed now, hidden versions among them."""
     parameters = {
         "scope_id": scope_id,
@@ -99,7 +102,7 @@ async def fetch_facts(
 
     `newest` bounds them: of each subject only so many that are not over, the newest.
     """
-    wanted = Wanted(subjects=subjects, lineages=lineages, newest=newest)
+    wanted = VersionQuery(subjects=subjects, lineages=lineages, newest=newest)
     versions = await fetch_versions(connection, scope_id, wanted)
     return [version.fact for version in versions if not version.hidden]
 
@@ -138,7 +141,7 @@ async def add_evidence(connection: Connection, scope_id: int, pairs: Sequence[tu
 
 
 async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence[tuple[UUID, UUID]]) -> None:
-    """Give further versions the vectors of those whose place they take; what there is none for is put off to a job."""
+    """Give further versions the vectors of those whose place they take; for the others a job is enqueued."""
     if not heirs:
         return
     parameters = {"scope_id": scope_id, "heirs": [heir for heir, _ in heirs], "elders": [elder for _, elder in heirs]}
@@ -155,7 +158,7 @@ async def withhold(connection: Connection, scope_id: int, ids: Sequence[UUID]) -
 
 
 async def page(
-    database: Database, scope: Scope, bounds: Bounds, cursor: UUID | None = None, limit: int = 50
+    database: Database, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
 ) -> list[Fact]:
     """Fetch facts after a cursor, in the order they were written."""
     return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit, "every_version": False})
@@ -164,16 +167,16 @@ async def page(
 async def fetch_by_version(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Fact]:
     """Fetch versions of facts by the ids of their memories."""
     chosen = {"ids": list(ids), "every_version": True, "limit": len(ids)}
-    found = await read(database, scope, Bounds(), chosen)
+    found = await read(database, scope, FactQuery(), chosen)
     return {fact.memory_id: fact for fact in found if fact.memory_id is not None}
 
 
 async def fetch_lineage(database: Database, scope: Scope, name: UUID, limit: int) -> list[Fact]:
     """Fetch all versions of a fact that is named by its id or by any of its versions, oldest first."""
-    return await read(database, scope, Bounds(), {"lineage": name, "every_version": True, "limit": limit})
+    return await read(database, scope, FactQuery(), {"lineage": name, "every_version": True, "limit": limit})
 
 
-async def read(database: Database, scope: Scope, bounds: Bounds, chosen: dict[str, object]) -> list[Fact]:
+async def read(database: Database, scope: Scope, bounds: FactQuery, chosen: dict[str, object]) -> list[Fact]:
     """Read facts of a scope."""
     parameters: dict[str, object] = {
         **names(scope),
@@ -231,11 +234,6 @@ def to_version(row: DictRow) -> Version:
         row["hidden"],
         frozenset(row["every_id"]),
     )
-
-
-QUERIES = load_queries(__file__)
-CHUNK = 500
-"""So many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
 
 
 async def withhold_ended(database: Database, tenant_id: int) -> int:

@@ -71,9 +71,6 @@ on conflict do nothing
 -- name: inherit
 select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as waiting
 
--- name: withhold
-select withhold_memories(%(scope_id)s, %(ids)s::uuid[], 'past')
-
 -- name: read
 -- Without a bound on belief, what is believed now; without one on the world, whatever was ever true.
 with place as (

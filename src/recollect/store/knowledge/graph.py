@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from recollect.core.knowledge.graph import Step
+from recollect.core.knowledge.graph import FollowedFact
 from recollect.models.knowledge import Entity, EntityType, Relation
 from recollect.models.recall import Times
 from recollect.models.service import Scope
@@ -25,7 +25,7 @@ PAGE = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class WalkLimits:
     """How far a walk goes: so many hops, each along at most so many facts, as things were at two times."""
 
     hops: int
@@ -37,12 +37,12 @@ class Bounds:
 class Walked:
     """The steps of a walk, and the facts that were followed, by the ids of their memories; nearest first."""
 
-    steps: list[Step]
+    steps: list[FollowedFact]
     relations: dict[UUID, Relation]
 
 
 async def walk(
-    database: Database, scope: Scope, starts: Sequence[UUID], bounds: Bounds
+    database: Database, scope: Scope, starts: Sequence[UUID], bounds: WalkLimits
 ) -> tuple[list[Entity | None], Walked]:
     """Follow facts from entities, each of which is None if it is not of this scope; one round trip."""
     async with database.reading(scope.tenant_id) as connection:
@@ -52,7 +52,7 @@ async def walk(
 
 
 async def meet(
-    database: Database, scope: Scope, ends: tuple[UUID, UUID], bounds: tuple[Bounds, Bounds]
+    database: Database, scope: Scope, ends: tuple[UUID, UUID], bounds: tuple[WalkLimits, WalkLimits]
 ) -> tuple[list[Entity | None], Walked]:
     """Follow facts from two entities towards each other, in one round trip."""
     async with database.reading(scope.tenant_id) as connection:
@@ -75,7 +75,7 @@ async def read_entities(answer: AsyncCursor[DictRow], ids: Sequence[UUID]) -> li
 
 
 async def ask_walk(
-    connection: Connection, scope: Scope, starts: Sequence[UUID], bounds: Bounds
+    connection: Connection, scope: Scope, starts: Sequence[UUID], bounds: WalkLimits
 ) -> AsyncCursor[DictRow]:
     """Send the question for what lies around entities."""
     parameters = {
@@ -93,7 +93,7 @@ async def ask_walk(
 async def read_walk(answer: AsyncCursor[DictRow]) -> Walked:
     """Read the answer to `ask_walk`."""
     rows = await answer.fetchall()
-    steps = [Step(row["id"], row["hop"], row["source"], row["target"]) for row in rows]
+    steps = [FollowedFact(row["id"], row["hop"], row["source"], row["target"]) for row in rows]
     return Walked(steps, {relation.memory_id: relation for relation in to_relations(rows)})
 
 

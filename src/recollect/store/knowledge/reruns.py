@@ -11,14 +11,14 @@ from recollect.core.knowledge.rerun import Past
 from recollect.models.knowledge import Cost, Span
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.knowledge import segments
-from recollect.store.knowledge.segments import Closed, Closing, Spoken, Unsegmented
+from recollect.store.knowledge.segments import Closed, ClosingSegment, Spoken, Unsegmented
 from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedScope:
     """A scope by its number and its names."""
 
     id: int
@@ -52,11 +52,11 @@ class Replaced:
     span: Span | None
 
 
-async def list_scopes(database: Database, tenant_id: int, agent: str, user: str | None) -> list[Named]:
+async def list_scopes(database: Database, tenant_id: int, agent: str, user: str | None) -> list[NamedScope]:
     """List the scopes of a tenant, of one agent or with one user where these are named."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes"], {"agent": agent, "user": user})
-    return [Named(**row) for row in await found.fetchall()]
+    return [NamedScope(**row) for row in await found.fetchall()]
 
 
 async def list_segments(database: Database, scope_id: int, since: datetime | None, run_id: UUID | None) -> list[Listed]:
@@ -76,7 +76,7 @@ async def list_unsegmented(database: Database, scope_id: int, since: datetime | 
 
 
 async def cut(
-    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[Closing]
+    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
 ) -> bool:
     """Cut old talk into segments that only runs know, from behind a message on; False if it has changed meanwhile."""
     place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}

@@ -54,7 +54,7 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class ClosingSegment:
     """One segment that is about to be closed: up to which message, why, and what it is about."""
 
     last_number: int
@@ -73,11 +73,11 @@ class Closed:
     last_number: int
     label: str
     attempts: int
-    """How often a model was asked in vain."""
+    """How often asking a model failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SegmentOutcome:
     """What became of a segment."""
 
     state: SegmentState
@@ -159,7 +159,7 @@ async def read_vectors(
 
 
 async def close(
-    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[Closing]
+    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
 ) -> bool:
     """Close segments one after the other and move on behind them; False if the conversation has changed meanwhile.
 
@@ -181,7 +181,7 @@ async def close(
 
 
 async def write_segments(
-    connection: Connection, query: LiteralString, place: Mapping[str, object], closings: Sequence[Closing]
+    connection: Connection, query: LiteralString, place: Mapping[str, object], closings: Sequence[ClosingSegment]
 ) -> None:
     """Write segments one behind the other, from behind the place's `segmented_number` on."""
     after = place["segmented_number"]
@@ -286,7 +286,7 @@ async def believe(connection: Connection, scope_id: int, segment_id: UUID, summa
     await connection.execute(QUERIES["believe"], parameters)
 
 
-async def settle(connection: Connection, scope_id: int, segment: Closed, outcome: Outcome) -> None:
+async def settle(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:
     """Note what became of a segment, and which summary its conversation has now."""
     parameters = {
         "scope_id": scope_id,

@@ -15,6 +15,7 @@ from recollect.store.memories.memories import Row
 from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__)
 
 
 async def fetch_quotes(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, Quote]:
@@ -26,11 +27,8 @@ async def fetch_quotes(database: Database, scope_id: int, ids: Sequence[UUID]) -
     return {row["id"]: Quote(**row) for row in await found.fetchall()}
 
 
-QUERIES = load_queries(__file__)
-
-
 @dataclass(frozen=True, slots=True)
-class Stale:
+class ToRederive:
     """A memory without words, and what is left to make it from."""
 
     id: UUID
@@ -41,14 +39,14 @@ class Stale:
     evidence: tuple[UUID, ...]
 
 
-async def find_next(database: Database, scope_id: int, after: UUID) -> Stale | None:
+async def find_next(database: Database, scope_id: int, after: UUID) -> ToRederive | None:
     """Find the next memory after an id that can be made anew."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["next"], {"scope_id": scope_id, "after": after})
     row = await found.fetchone()
     if row is None:
         return None
-    return Stale(**{**row, "kind": Kind(row["kind"]), "evidence": tuple(row["evidence"])})
+    return ToRederive(**{**row, "kind": Kind(row["kind"]), "evidence": tuple(row["evidence"])})
 
 
 async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
@@ -57,7 +55,7 @@ async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
     return (row["memory_count"], row["term_count"]) if row else (0, 0)
 
 
-async def hold(connection: Connection, scope_id: int, stale: Stale) -> bool:
+async def hold(connection: Connection, scope_id: int, stale: ToRederive) -> bool:
     """Tell whether a memory still waits with the same evidence, and keep it so until the end of the transaction."""
     parameters = {"scope_id": scope_id, "id": stale.id, "evidence": list(stale.evidence)}
     return await (await connection.execute(QUERIES["hold"], parameters)).fetchone() is not None

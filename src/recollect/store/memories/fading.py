@@ -10,7 +10,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.core.agents.profiles import to_profile
-from recollect.core.memories.fading import Policy, Remembered, complete_rules, judge
+from recollect.core.memories.fading import FadingMemory, Policy, complete_rules, judge
 from recollect.models.memories import Faded, FadingRules, Grounds, Judgement, Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
@@ -34,14 +34,14 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class FadingStep:
     """What one step decided, and where the next one begins; None at the end."""
 
     judgements: list[Judgement]
     next_cursor: UUID | None
 
 
-async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> Chunk:
+async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> FadingStep:
     """Judge the next memories after a cursor, and let those fade that may, in one transaction if there are any."""
     async with database.reading(tenant_of(walk.scope_id)) as connection:
         bounds = {"scope_id": walk.scope_id, "cursor": cursor, "limit": CHUNK, "ids": None}
@@ -53,7 +53,7 @@ async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> Chunk:
         decided = {each.id: each for each in await fade_now(database, walk, fading)}
         # What was recalled meanwhile is judged anew, and what is not there any more needs no judgement.
         judgements = [decided.get(each.id, each) for each in judgements if not each.fades or each.id in decided]
-    return Chunk(judgements, next_cursor)
+    return FadingStep(judgements, next_cursor)
 
 
 async def fade_now(database: Database, walk: Walk, ids: Sequence[UUID]) -> list[Judgement]:
@@ -89,7 +89,7 @@ async def read_judgements(found: AsyncCursor[DictRow], policy: Policy | None) ->
 def to_judgement(row: DictRow, policy: Policy | None) -> Judgement:
     """Judge what a row of `standings` says."""
     kind = Kind(row["kind"])
-    remembered = Remembered(
+    remembered = FadingMemory(
         kind=kind,
         importance=row["importance"],
         created_at=row["created_at"],

@@ -12,11 +12,11 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from recollect.core.recall.cues import Reading
-from recollect.core.recall.features import MOST_READ, QUESTION_MARKS, tells_number, tells_time, wishes
+from recollect.core.recall.features import MOST_READ, QUESTION_MARKS, is_instruction, tells_number, tells_time
 from recollect.core.text.names import normalise_name
 from recollect.core.text.terms import hash_term
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Asks, Trait
+from recollect.models.recall import Asks, Features
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
@@ -28,14 +28,16 @@ SIDE_BY_SIDE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class CandidateFeatures:
     """What candidates are like, and how they begin."""
 
-    traits: Mapping[UUID, Trait]
+    features: Mapping[UUID, Features]
     beginnings: Mapping[UUID, str]
 
 
-async def survey(database: Database, place: Place, ids: Sequence[UUID], reading: Reading, seconds: float) -> Survey:
+async def load_features(
+    database: Database, place: Place, ids: Sequence[UUID], reading: Reading, seconds: float
+) -> CandidateFeatures:
     """Read what ranking knows of candidates; what was forgotten meanwhile is absent."""
     parameters: dict[str, object] = {
         "scope_id": place.scope_id,
@@ -54,8 +56,8 @@ async def survey(database: Database, place: Place, ids: Sequence[UUID], reading:
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
         answer = await connection.execute(query, parameters, binary=True)
     rows = await answer.fetchall()
-    traits = {row["id"]: to_trait(row, reading.facets.asks) for row in rows}
-    return Survey(traits, {row["id"]: row["beginning"] for row in rows})
+    all_features = {row["id"]: to_features(row, reading.facets.asks) for row in rows}
+    return CandidateFeatures(all_features, {row["id"]: row["beginning"] for row in rows})
 
 
 def place_in(space: EmbeddingSpace) -> sql.Composed:
@@ -65,11 +67,11 @@ def place_in(space: EmbeddingSpace) -> sql.Composed:
     )
 
 
-def to_trait(row: DictRow, asked: frozenset[Asks]) -> Trait:
+def to_features(row: DictRow, asked: frozenset[Asks]) -> Features:
     """Turn what was read of one candidate into its trait."""
     moment, beginning, conversation = row["occurred_at"], row["beginning"], row["conversation_id"]
     said = conversation is not None
-    return Trait(
+    return Features(
         occurred_at=moment,
         kind=Kind(row["kind"]),
         speaker=_name(row["speaker"]),
@@ -82,7 +84,7 @@ def to_trait(row: DictRow, asked: frozenset[Asks]) -> Trait:
         asks=row["ending"] in QUESTION_MARKS,
         tells_time=Asks.TIME in asked and tells_time(beginning),
         tells_number=Asks.NUMBER in asked and tells_number(beginning),
-        wishes=wishes(beginning),
+        is_instruction=is_instruction(beginning),
     )
 
 

@@ -4,10 +4,10 @@ select share_recalls(%(scope_id)s)
 -- name: keep
 -- Not if something that it lists was forgotten meanwhile, or is blank by now.
 insert into recalls (
-    scope_id, id, asked_at, text, cue, vector, space_id, lineup, listed, hits, "limit", status, message, methods, tallies,
+    scope_id, id, asked_at, text, cue, vector, space_id, inputs, listed, hits, "limit", status, message, methods, tallies,
     milliseconds
 )
-select %(scope_id)s, %(id)s, %(asked_at)s, %(text)s, %(cue)s, %(vector)s, %(space_id)s, %(lineup)s, %(listed)s::uuid[],
+select %(scope_id)s, %(id)s, %(asked_at)s, %(text)s, %(cue)s, %(vector)s, %(space_id)s, %(inputs)s, %(listed)s::uuid[],
        %(hits)s, %(limit)s, %(status)s, %(message)s, %(methods)s, %(tallies)s, %(milliseconds)s
 where (
     select count(*) from memories
@@ -17,7 +17,7 @@ where (
 returning id
 
 -- name: fetch
-select asked_at, cue, vector, space_id, lineup, hits, "limit", status, message, methods, tallies, milliseconds
+select asked_at, cue, vector, space_id, inputs, hits, "limit", status, message, methods, tallies, milliseconds
 from recalls
 where scope_id = (
     select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s

@@ -1,4 +1,4 @@
-"""Jobs in the database: put off, list, retry, and the leases of those that run."""
+"""Jobs in the database: enqueue, list, retry, and the leases of those that run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from recollect.models.service import Job, JobState
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__)
+STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,6 @@ async def claim_effect(connection: Connection, lease: Lease, scope_id: int, key:
     return await (await connection.execute(QUERIES["claim"], parameters)).fetchone() is not None
 
 
-QUERIES = load_queries(__file__)
-STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
-
-
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """Jobs of one task that wait, run or have failed for one reason."""
@@ -68,7 +66,7 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobQuery:
     """Which jobs are asked for; what is None does not matter. What has succeeded is found by its number only."""
 
     id: int | None = None
@@ -96,7 +94,7 @@ async def list_unfinished(database: Database) -> list[Backlog]:
 
 
 async def find_jobs(
-    database: Database, tenant_id: int, wanted: Wanted, cursor: int | None = None, limit: int = 1
+    database: Database, tenant_id: int, wanted: JobQuery, cursor: int | None = None, limit: int = 1
 ) -> list[Job]:
     """Find jobs of one tenant, the newest first, before a cursor."""
     parameters = {"id": wanted.id, "task": wanted.task, "cursor": cursor, "limit": limit}
@@ -120,7 +118,7 @@ async def find_tenant(database: Database, job_id: int) -> int | None:
     return row["tenant_id"] if row else None
 
 
-async def retry_failed(database: Database, tenant_id: int | None, wanted: Wanted) -> list[int]:
+async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQuery) -> list[int]:
     """Let failed jobs of a tenant, or of all if none is named, run again; return their numbers."""
     parameters = {"tenant_id": tenant_id, "id": wanted.id, "task": wanted.task}
     async with database.transaction(tenant_id) as connection:

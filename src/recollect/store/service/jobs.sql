@@ -115,7 +115,7 @@ with held as materialized (
 )
 select procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s) from held
 
--- name: retry
+-- name: retry_held
 with held as materialized (
     select id from procrastinate_jobs
     where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s

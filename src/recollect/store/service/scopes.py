@@ -18,6 +18,7 @@ from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scop
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
+BEGINNING = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +174,6 @@ async def list_tenants(database: Database) -> list[int]:
 def tenant_of(scope_id: int) -> int:
     """Read the tenant's number off a scope's."""
     return scope_id >> 40
-
-
-BEGINNING = UUID(int=0)
 
 
 def names(scope: Scope) -> dict[str, str]:

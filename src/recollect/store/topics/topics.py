@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.core.topics.paths import ARROW, Names, Node, encode, parse_topic, prefixes, show_topic
+from recollect.core.topics.paths import ARROW, Names, TopicNode, encode, parse_topic, prefixes, show_topic
 from recollect.models.memories import NewMemory
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
@@ -135,7 +135,7 @@ async def name(connection: Connection, scope_id: int, path: Names) -> None:
     await connection.execute(QUERIES["name"], {"scope_id": scope_id, "path": encode(path), "name": path[-1]})
 
 
-async def read_tree(database: Database, scope_id: int, path: Names = ()) -> list[Node]:
+async def read_tree(database: Database, scope_id: int, path: Names = ()) -> list[TopicNode]:
     """Read a topic with those above and all below it, or the whole tree."""
     parameters = {"scope_id": scope_id, "paths": [encode(above) for above in prefixes(path)]}
     async with database.reading(tenant_of(scope_id)) as connection:
@@ -162,9 +162,9 @@ async def read_related(database: Database, scope_id: int, path: Names, limit: in
     return [RelatedTopic(show_topic(tuple(row["names"])), row["diffusion"], row["links"]) for row in rows]
 
 
-def to_node(row: DictRow) -> Node:
+def to_node(row: DictRow) -> TopicNode:
     """Turn a row into a node of the tree."""
-    return Node(tuple(row["path"].split(".")), row["name"], row["memories"], row["seen"])
+    return TopicNode(tuple(row["path"].split(".")), row["name"], row["memories"], row["seen"])
 
 
 def to_link(row: DictRow) -> TopicLink:

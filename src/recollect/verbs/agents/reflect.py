@@ -26,7 +26,7 @@ from recollect.models.memories import Kind, Memory, NewMemory, Receipt
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, JobState, Scope
 from recollect.store.agents import reflections
-from recollect.store.service.jobs import Wanted, find_jobs
+from recollect.store.service.jobs import JobQuery, find_jobs
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.memories.remember import remember
 from recollect.verbs.parts import Parts, require_chat_model
@@ -101,7 +101,7 @@ async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = No
 
 async def follow_reflection(parts: Parts, scope: Scope, job_id: int) -> ReflectionProgress:
     """Say how far a scope's reflection by a job is, and what came of it once it has succeeded."""
-    found = await find_jobs(parts.database, scope.tenant_id, Wanted(job_id, STEP)) if 0 < job_id <= LARGEST else []
+    found = await find_jobs(parts.database, scope.tenant_id, JobQuery(job_id, STEP)) if 0 < job_id <= LARGEST else []
     if not found or (found[0].agent, found[0].user) != (scope.agent, scope.user):
         raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for a day.")
     [job] = found

@@ -9,11 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from recollect.core.conversations.appends import (
-    Heard,
+    EmbeddedWithContext,
     Linked,
     check_conversation,
     check_messages,
-    compare_heard,
+    compare_context,
     find_before,
     fingerprint_messages,
     link,
@@ -29,7 +29,7 @@ from recollect.store.conversations import conversations, lifecycle
 from recollect.store.database.pool import Connection
 from recollect.store.memories.memories import Row
 from recollect.store.service import jobs
-from recollect.verbs.memories.remember import AskBeside, StoreBeside, Write, embed_missing, perform, prepare_in_time
+from recollect.verbs.memories.remember import AlsoAsk, AlsoStore, Write, embed_missing, perform, prepare_in_time
 from recollect.verbs.parts import Parts
 
 Counts = Sequence[Mapping[str, int]]
@@ -55,7 +55,7 @@ async def append(
         vectors,
         key,
         fingerprint_messages(conversation, new) if key else b"",
-        store_beside(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
+        also_store(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
     )
     async with parts.database.transaction(scope.tenant_id) as connection:
         receipts = await perform(parts, connection, write)
@@ -85,7 +85,7 @@ def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Cou
     ]
 
 
-def store_beside(
+def also_store(
     scope: Scope,
     conversation: str,
     new: Sequence[NewMessage],
@@ -93,14 +93,14 @@ def store_beside(
     linked: list[Linked],
     *,
     enriching: bool,
-) -> AskBeside:
+) -> AlsoAsk:
     """Prepare what is written beside the memories; `linked` holds it when it is done."""
     named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
 
-    async def ask(connection: Connection) -> StoreBeside:
+    async def ask(connection: Connection) -> AlsoStore:
         asked = await conversations.ask_opened(connection, scope, conversation, named)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> Heard:
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> EmbeddedWithContext:
             opened = await conversations.read_opened(asked)
             linked.extend(link(new, [row.id for row in rows], opened))
             moments: list[datetime] = [row.occurred_at for row in rows]
@@ -111,7 +111,7 @@ def store_beside(
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)
-            return compare_heard(linked, before, quote_before([row.memory for row in rows], before))
+            return compare_context(linked, before, quote_before([row.memory for row in rows], before))
 
         return store
 

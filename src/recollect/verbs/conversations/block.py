@@ -13,8 +13,8 @@ from uuid import UUID
 
 from recollect.core.conversations.appends import check_conversation, check_open
 from recollect.core.conversations.block import (
+    BlockMemory,
     Gauge,
-    Remembered,
     fill,
     fold,
     lay_out,
@@ -23,7 +23,7 @@ from recollect.core.conversations.block import (
     render,
     shorten_ids,
 )
-from recollect.core.conversations.shown import Showing, level_of, reckon, register
+from recollect.core.conversations.shown import Showing, compute_present, level_of, register
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.checks import MOST_HITS
 from recollect.core.text.similar import Quote
@@ -51,7 +51,7 @@ SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BlockRequest:
     """What a caller wants a block of."""
 
     cue: Cue
@@ -64,12 +64,12 @@ class Asked:
 
     @property
     def now(self) -> datetime:
-        """Give the moment that fading is reckoned by."""
+        """Give the moment that fading is computed for."""
         return self.cue.now or datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class BlockMaterial:
     """What there is to make a block from."""
 
     hits: Sequence[Hit]
@@ -83,7 +83,7 @@ class Material:
     quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
 
 
-async def block(parts: Parts, scope: Scope, asked: Asked, place: Place | None) -> Block:
+async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | None) -> Block:
     """Recall rather more than is likely to be shown, fit it into the budget, and note what is shown."""
     if not 1 <= asked.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
@@ -112,11 +112,13 @@ async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
     return shown
 
 
-async def gather(parts: Parts, scope: Scope, place: Place, asked: Asked, hits: Sequence[Hit], shown: Shown) -> Material:
-    """Reckon what is still present, and fetch what is carried on and what summaries quote."""
+async def gather(
+    parts: Parts, scope: Scope, place: Place, asked: BlockRequest, hits: Sequence[Hit], shown: Shown
+) -> BlockMaterial:
+    """Compute what is still present, and fetch what is carried on and what summaries quote."""
     reminded = {hit.memory.id for hit in hits}
     now = asked.now
-    present = reckon(shown.showings, now, reminded)
+    present = compute_present(shown.showings, now, reminded)
     carried: list[Memory] = []
     if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
         found = await memories.fetch(parts.database, scope, wanted, asked.cue.times)
@@ -125,7 +127,7 @@ async def gather(parts: Parts, scope: Scope, place: Place, asked: Asked, hits: S
     names = shorten_ids([*reminded, *present], {each.memory_id: each.short_id for each in shown.showings})
     memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
     quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
-    return Material(hits, present, carried, names, now, quotes)
+    return BlockMaterial(hits, present, carried, names, now, quotes)
 
 
 def suits(memory: Memory, cue: Cue) -> bool:
@@ -133,7 +135,9 @@ def suits(memory: Memory, cue: Cue) -> bool:
     return memory.trust >= cue.min_trust and (not cue.kinds or memory.kind in cue.kinds)
 
 
-def assemble(material: Material, asked: Asked, most: int, tokenizer: Tokenizer, recollection: Recollection) -> Block:
+def assemble(
+    material: BlockMaterial, asked: BlockRequest, most: int, tokenizer: Tokenizer, recollection: Recollection
+) -> Block:
     """Fit memories into the budget, the best first, and write them as text, lines and messages."""
     gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone))
     candidates = choose(material, asked)
@@ -163,11 +167,11 @@ def assemble(material: Material, asked: Asked, most: int, tokenizer: Tokenizer, 
     )
 
 
-def choose(material: Material, asked: Asked) -> list[Remembered]:
+def choose(material: BlockMaterial, asked: BlockRequest) -> list[BlockMemory]:
     """List what the block may show, best first: no two of the same words, and nothing that only says the cue."""
     told = {"", fold(asked.cue.text)}
     ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.carried]
-    chosen: list[Remembered] = []
+    chosen: list[BlockMemory] = []
     for memory, score in ranked:
         showing = material.present.get(memory.id)
         content = fold(memory.content)
@@ -175,12 +179,12 @@ def choose(material: Material, asked: Asked) -> list[Remembered]:
             continue
         told.add(content)
         level = level_of(showing.score) if showing else None
-        each = Remembered(memory, material.names[memory.id], score, material.quotes)
+        each = BlockMemory(memory, material.names[memory.id], score, material.quotes)
         chosen.append(replace(each, ceiling=level, again=True) if level else each)
     return chosen
 
 
-async def note(parts: Parts, place: Place, asked: Asked, material: Material, made: Block) -> None:
+async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockMaterial, made: Block) -> None:
     """Note what came to mind and what the conversation was shown; a block that cannot be noted is still a block."""
     ids = [line.memory_id for line in made.lines]
     if not asked.cue.touch or place.scope_id is None or not (ids or material.present):

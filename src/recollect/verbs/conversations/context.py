@@ -27,7 +27,7 @@ from recollect.store.conversations.conversations import Read
 from recollect.store.memories import accesses, memories
 from recollect.store.service.scopes import Place, locate, tenant_of
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
-from recollect.verbs.conversations.prompt import Material, Wanted, assemble, leave_out
+from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall.judge import quote
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
@@ -51,7 +51,7 @@ class Reminded:
     """What the sources of summaries among the hits say."""
 
 
-async def context(parts: Parts, scope: Scope, conversation: str, wanted: Wanted, place: Place | None) -> Context:
+async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, place: Place | None) -> Context:
     """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
     check_conversation(conversation)
     wanted = check(wanted, parts.channels)
@@ -76,15 +76,15 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: Wanted,
     return made
 
 
-def gather(path: Sequence[Read], summary: Memory | None, reminded: Reminded, wanted: Wanted) -> Material:
+def gather(path: Sequence[Read], summary: Memory | None, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
     """Put together what a prompt can be made from."""
     asked = find_asked(path, wanted)
     turn = {message.turn for message in asked}
     thread = [read for read in path if read.message.turn not in turn]
-    return Material(thread, asked, summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes)
+    return PromptMaterial(thread, asked, summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes)
 
 
-def is_starved(made: Context, material: Material, reminded: Reminded, cue: Cue) -> bool:
+def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue: Cue) -> bool:
     """Tell whether there is more to recall and room for it, because all that was not in the prompt found its place."""
     if not reminded.cut_off or len(made.hits) >= reminded.most:
         return False
@@ -92,7 +92,7 @@ def is_starved(made: Context, material: Material, reminded: Reminded, cue: Cue) 
     return all(each.memory.id in shown for each in leave_out(material, cue, made.history))
 
 
-def check(wanted: Wanted, channels: Sequence[Channel]) -> Wanted:
+def check(wanted: PromptRequest, channels: Sequence[Channel]) -> PromptRequest:
     """Refuse what no prompt can be made of; the window's own budget counts for nothing."""
     if not 1 <= wanted.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
@@ -114,7 +114,7 @@ def shorten_cue(cue: Cue) -> Cue:
 
 
 async def read_thread(
-    parts: Parts, scope: Scope, conversation: str, wanted: Wanted, tokenizer: Tokenizer
+    parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, tokenizer: Tokenizer
 ) -> list[Read] | None:
     """Read as much of the thread as could be shown, newest first; None where there is no conversation yet."""
     # Turns without an answer are read in any case: one of them may be the cue's.
@@ -142,7 +142,7 @@ def count(message: Message, tokenizer: Tokenizer) -> int:
     return count_tokens(message, tokenizer.count, tokenizer.frame, tokenizer.naming)
 
 
-def find_asked(path: Sequence[Read], wanted: Wanted) -> tuple[Message, ...]:
+def find_asked(path: Sequence[Read], wanted: PromptRequest) -> tuple[Message, ...]:
     """Find what stands for the cue at the thread's end: a user's message that says the same and has no answer yet."""
     turn = [read.message for read in takewhile(lambda read: read.message.turn == path[0].message.turn, path)]
     if not turn or turn[-1].role is not Role.USER or said(turn[-1]).strip() != wanted.cue.text.strip():
@@ -153,7 +153,7 @@ def find_asked(path: Sequence[Read], wanted: Wanted) -> tuple[Message, ...]:
     return tuple(reversed(turn)) if wanted.window.unanswered else (turn[-1],)
 
 
-async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: Wanted) -> Memory | None:
+async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest) -> Memory | None:
     """Read the running summary, unless it is withheld, forgotten, or trusted less than was asked for."""
     if not wanted.shares.summary:
         return None
@@ -165,7 +165,9 @@ async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: Wa
     return memory if memory is not None and memory.trust >= wanted.cue.min_trust else None
 
 
-async def remind(parts: Parts, scope: Scope, wanted: Wanted, place: Place | None, limit: int | None = None) -> Reminded:
+async def remind(
+    parts: Parts, scope: Scope, wanted: PromptRequest, place: Place | None, limit: int | None = None
+) -> Reminded:
     """Recall rather more than is likely to be shown, because some will be in the history; leave no trace yet."""
     located = place or await locate(parts.database, scope)
     most = wanted.cue.limit or located.profile.limit or MOST_HITS

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from recollect.core.conversations.appends import LONGEST_MESSAGE
-from recollect.core.text.answers import Shape
+from recollect.core.text.answers import AnswerSchema
 from recollect.core.text.checks import UNSTORABLE
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
@@ -17,14 +17,14 @@ from recollect.models.service import Caller, Scope
 from recollect.store.service.scopes import locate, open_scope
 from recollect.verbs.conversations.append import append
 from recollect.verbs.conversations.context import context
-from recollect.verbs.conversations.prompt import Wanted
+from recollect.verbs.conversations.prompt import PromptRequest
 from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.service.costs import metered
 
 STEP, PROMPT = "converse", "utterance"
 
 
-class Utterance(Shape):
+class Utterance(AnswerSchema):
     """What the assistant says next."""
 
     text: str
@@ -35,7 +35,7 @@ async def converse(
     caller: Caller,
     scope: Scope,
     conversation: str,
-    wanted: Wanted,
+    wanted: PromptRequest,
     report: Callable[[Context], None] | None,
 ) -> Reply:
     """Answer what a user says; the question and the answer are appended, or neither is."""
@@ -62,7 +62,7 @@ async def ask(chat: ChatModel, made: Context) -> str:
     return text
 
 
-def turn(made: Context, wanted: Wanted, answer: str) -> list[NewMessage]:
+def turn(made: Context, wanted: PromptRequest, answer: str) -> list[NewMessage]:
     """Say what is to be appended: the answer, and the question before it unless it waits in the thread already."""
     if made.asked is None:
         return [NewMessage(Role.USER, wanted.cue.text, parent=wanted.window.leaf), NewMessage(Role.ASSISTANT, answer)]

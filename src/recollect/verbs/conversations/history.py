@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.core.conversations.appends import check_conversation
 from recollect.core.conversations.budget import Fitted, cost, fit, fit_upstream, price_image, shorten
 from recollect.core.conversations.messages import to_prompt, to_text
-from recollect.core.conversations.threads import Node, bound_fetch, walk_upstream
+from recollect.core.conversations.threads import ThreadNode, bound_fetch, walk_upstream
 from recollect.core.recall.checks import check_times
 from recollect.core.text.tokens import find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
@@ -79,7 +79,7 @@ def follow_upstream(reads: Sequence[Read], frame: int) -> list[Read]:
     for read in reads:
         turns.setdefault(read.message.turn, []).append(read)
     heads = [read for read in reads if read.message.role is Role.USER]
-    nodes = [Node(str(head.message.id), str(head.followed) if head.followed else None) for head in heads]
+    nodes = [ThreadNode(str(head.message.id), str(head.followed) if head.followed else None) for head in heads]
     thread = [turns[UUID(identity)] for identity in walk_upstream(nodes)]
     return [read for turn in thread for read in answer_upstream(turn, frame)]
 

@@ -14,9 +14,12 @@ from recollect.models.conversations import Conversation, Conversations, Conversa
 from recollect.models.memories import JSON
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations, lifecycle
-from recollect.store.conversations.lifecycle import Change
+from recollect.store.conversations.lifecycle import StateChange
 from recollect.verbs.conversations.history import UNKNOWN
 from recollect.verbs.parts import Parts
+
+SETTLE_SECONDS = 2.0
+"""A call that changes a state works on it so long; a conversation of usual size is done by then, without a worker."""
 
 
 async def get_conversation(parts: Parts, scope: Scope, conversation: str) -> Conversation:
@@ -77,10 +80,6 @@ async def describe(
         raise NotFoundError(UNKNOWN)
 
 
-SETTLE_SECONDS = 2.0
-"""A call that changes a state works on it so long; a conversation of usual size is done by then, without a worker."""
-
-
 async def bring(
     parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
 ) -> Conversation:
@@ -107,7 +106,7 @@ async def change(parts: Parts, caller: Caller, scope: Scope, conversation: str, 
     """Change a state in one small transaction, then move memories chunk by chunk until the time is over."""
     check_conversation(conversation)
     started = time.monotonic()
-    scope_id = await lifecycle.change(parts.database, scope, conversation, Change(wanted, caller.origin))
+    scope_id = await lifecycle.change(parts.database, scope, conversation, StateChange(wanted, caller.origin))
     if scope_id is None:
         raise NotFoundError(UNKNOWN)
     while time.monotonic() - started < SETTLE_SECONDS:

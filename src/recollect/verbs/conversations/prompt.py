@@ -9,8 +9,8 @@ from functools import cache
 from uuid import UUID
 
 from recollect.core.conversations.block import (
+    BlockMemory,
     Gauge,
-    Remembered,
     cut_line,
     fill,
     fold,
@@ -36,7 +36,7 @@ from recollect.verbs.conversations.history import choose, show
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PromptRequest:
     """What a caller wants a prompt made of."""
 
     cue: Cue
@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class PromptMaterial:
     """What there is to make a prompt from."""
 
     thread: Sequence[Read]
@@ -93,7 +93,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PromptDraft:
     """What found room beside the caller's own words."""
 
     history: History
@@ -108,7 +108,7 @@ class Draft:
         return lay_out(self.lines.values(), self.summary)
 
 
-def assemble(material: Material, wanted: Wanted, tokenizer: Tokenizer) -> Context:
+def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokenizer) -> Context:
     """Put a prompt together that costs no more than its budget."""
     measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone))
     system = measure.frame(wanted.system)
@@ -150,7 +150,7 @@ def speak(role: Role, text: str) -> list[PromptMessage]:
     return [{"role": role.value, "content": text}] if text else []
 
 
-def compose(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
+def compose(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
     """Divide the room, with what the block's form costs set aside; where nothing is left for the block, without it."""
     form = measure.frame(render([]))
     if (material.summary is not None or material.hits) and room > form:
@@ -160,7 +160,7 @@ def compose(material: Material, wanted: Wanted, room: int, measure: Measure) -> 
     return divide(replace(material, summary=None, hits=()), wanted, room, measure)
 
 
-def divide(material: Material, wanted: Wanted, room: int, measure: Measure) -> Draft:
+def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
     """Give each part its share, and again where the memories need less than that: the others get what is left."""
     shares, summary = wanted.shares, write_summary(material.summary) if material.summary else ""
     whole = choose(material.thread, replace(wanted.window, max_tokens=room)).tokens
@@ -178,7 +178,7 @@ def divide(material: Material, wanted: Wanted, room: int, measure: Measure) -> D
         filled = fill(candidates, left, measure.gauge, material.most)
         # Only ever less: other turns in the history leave out other memories, and the two could chase each other.
         if not filled.exhausted or filled.tokens >= memories_want:
-            return Draft(history, line, filled.lines)
+            return PromptDraft(history, line, filled.lines)
         memories_want = filled.tokens
 
 
@@ -192,25 +192,25 @@ def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measu
     return replace(history, tokens=measure.price(history.messages), cut=history.cut and bool(history.messages))
 
 
-def leave_out(material: Material, cue: Cue, history: History) -> list[Remembered]:
+def leave_out(material: PromptMaterial, cue: Cue, history: History) -> list[BlockMemory]:
     """List the memories that say something which is not in the prompt yet, best first."""
     present: list[Message | Memory] = [*history.messages, *material.asked]
     present += [material.summary] if material.summary else []
     known = {each.id for each in present}
     told = {"", fold(cue.text), *(fold(each.content) for each in present)}
     names = shorten_ids(hit.memory.id for hit in material.hits)
-    kept: list[Remembered] = []
+    kept: list[BlockMemory] = []
     for hit in material.hits:
         content = fold(hit.memory.content)
         if hit.memory.id not in known and content not in told:
             told.add(content)
             # What the prompt says anyway need not be quoted.
             quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
-            kept.append(Remembered(hit.memory, names[hit.memory.id], hit.score, quotes))
+            kept.append(BlockMemory(hit.memory, names[hit.memory.id], hit.score, quotes))
     return kept
 
 
-def trim(draft: Draft, room: int, measure: Measure) -> Draft:
+def trim(draft: PromptDraft, room: int, measure: Measure) -> PromptDraft:
     """Leave out the least of the memories while the block as a whole costs more than its lines did one by one."""
     left = room - draft.history.tokens
 

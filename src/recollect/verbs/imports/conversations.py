@@ -7,40 +7,40 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages, count_characters
-from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundMessage, FoundTalk
+from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundConversation, FoundMessage
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.service import Scope
 from recollect.store.imports.progress import Label, keep, read_standing
 from recollect.verbs.conversations.append import append
-from recollect.verbs.imports.progress import Errand, divide
+from recollect.verbs.imports.progress import ImportRun, divide
 
 CLOSED_HERE = "conversations deleted here: skipped"
 
 
-async def bring_talk(errand: Errand, talk: FoundTalk) -> None:
+async def bring_conversation(run: ImportRun, talk: FoundConversation) -> None:
     """Bring over one conversation, or remark why not."""
-    ledger, scope = errand.ledger, errand.place(talk.owner)
-    standing = await read_standing(errand.parts.database, scope, talk.id, errand.ours)
+    ledger, scope = run.ledger, run.place(talk.owner)
+    standing = await read_standing(run.parts.database, scope, talk.id, run.ours)
     if standing.state in CLOSED:
         ledger.remarks[CLOSED_HERE] += 1
         ledger.skipped[CONVERSATIONS] += 1
         ledger.skipped[MESSAGES] += len(talk.messages)
         return
-    said = errand.said.setdefault(scope, {})
-    ends: dict[str, UUID] = {**standing.known, **errand.rehearsed.get((scope, talk.id), {})}
+    said = run.said.setdefault(scope, {})
+    ends: dict[str, UUID] = {**standing.known, **run.rehearsed.get((scope, talk.id), {})}
     fresh = [each for each in talk.messages if each.key not in ends]
     for batch in divide(fresh, lambda each: count_characters(each.message)):
-        ids = await write(errand, scope, talk.id, follow(batch, ends))
+        ids = await write(run, scope, talk.id, follow(batch, ends))
         ends.update(zip((each.key for each in batch), ids, strict=True))
     said.update(ends)
-    if errand.wanted.dry_run:
-        errand.rehearsed[scope, talk.id] = ends
+    if run.wanted.dry_run:
+        run.rehearsed[scope, talk.id] = ends
     ledger.imported[MESSAGES] += len(fresh)
     ledger.known[MESSAGES] += len(talk.messages) - len(fresh)
     (ledger.imported if fresh else ledger.known)[CONVERSATIONS] += 1
-    if not standing.kept and not errand.wanted.dry_run:
-        label = Label(errand.ours, talk.name, talk.metadata, talk.created_at)
-        await keep(errand.parts.database, scope, talk.id, label)
+    if not standing.kept and not run.wanted.dry_run:
+        label = Label(run.ours, talk.name, talk.metadata, talk.created_at)
+        await keep(run.parts.database, scope, talk.id, label)
 
 
 def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMessage]:
@@ -57,11 +57,11 @@ def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMess
     return new
 
 
-async def write(errand: Errand, scope: Scope, conversation: str, new: list[NewMessage]) -> list[UUID]:
+async def write(run: ImportRun, scope: Scope, conversation: str, new: list[NewMessage]) -> list[UUID]:
     """Append messages and return what they are called here; in a dry run, only see whether they could be."""
-    if errand.wanted.dry_run:
+    if run.wanted.dry_run:
         check_conversation(conversation)
         check_messages(new)
         # Their names are never asked for: nothing is written that could follow them.
         return [LEGACY] * len(new)
-    return [each.id for each in await append(errand.parts, errand.caller, scope, conversation, new)]
+    return [each.id for each in await append(run.parts, run.caller, scope, conversation, new)]

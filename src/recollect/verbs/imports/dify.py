@@ -9,15 +9,15 @@ from uuid import UUID
 
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages
 from recollect.core.imports import dify
-from recollect.core.imports.dify import Talk, Turn, answer_of, question_of
+from recollect.core.imports.dify import DifyConversation, DifyTurn, answer_of, question_of
 from recollect.core.text.checks import check_scope
 from recollect.models.conversations import LEGACY, NewMessage
-from recollect.models.imports import Arrival, Brought, DifyImport
+from recollect.models.imports import Brought, DifyImport, ImportReport
 from recollect.models.service import Caller, Scope
-from recollect.store.imports.dify import Source, Totals, mark_answered, open_source
+from recollect.store.imports.dify import DifyDatabase, Totals, mark_answered, open_source
 from recollect.store.imports.progress import Label, keep, read_standing
 from recollect.verbs.conversations.append import append
-from recollect.verbs.imports.progress import SIDE_BY_SIDE, Ledger, Progress, side_by_side
+from recollect.verbs.imports.progress import SIDE_BY_SIDE, ImportCounts, Progress, side_by_side
 from recollect.verbs.parts import Parts
 
 MOST_TURNS = 250
@@ -26,20 +26,20 @@ MOST_OCTETS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class DifyRun:
     """One import: from where, whereto, and how far it is."""
 
     parts: Parts
     caller: Caller
     wanted: DifyImport
-    source: Source
+    source: DifyDatabase
     totals: Totals
     report: Progress
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: ImportCounts = field(default_factory=ImportCounts)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConversationPlace:
     """The conversation here that one of Dify's goes to."""
 
     scope: Scope
@@ -50,30 +50,30 @@ class Place:
     """Where each turn ends: the message that the next one follows, or its position in this append."""
 
 
-async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progress) -> Arrival:
+async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progress) -> ImportReport:
     """Bring over what is wanted and new; vectors follow by a job."""
     check_scope(wanted.agent, "")
     async with open_source(wanted.dsn) as source:
         totals = await source.count(wanted)
-        errand = Errand(replace(parts, embedder=None), caller, wanted, source, totals, report)
-        show(errand)
+        run = DifyRun(replace(parts, embedder=None), caller, wanted, source, totals, report)
+        show(run)
         async for talks in source.conversations(wanted):
             for first in range(0, len(talks), SIDE_BY_SIDE):
-                await side_by_side(bring_talk(errand, talk) for talk in talks[first : first + SIDE_BY_SIDE])
-                show(errand)
-        return conclude(errand)
+                await side_by_side(bring_conversation(run, talk) for talk in talks[first : first + SIDE_BY_SIDE])
+                show(run)
+        return conclude(run)
 
 
-def show(errand: Errand) -> None:
+def show(run: DifyRun) -> None:
     """Tell how far an import is; what lies in skipped conversations is passed once the last of them is."""
-    over = errand.ledger.passed("conversations") == errand.totals.conversations
-    for thing, total in found_in(errand.totals):
-        errand.report(thing, total if over else errand.ledger.passed(thing), total)
+    over = run.ledger.passed("conversations") == run.totals.conversations
+    for thing, total in found_in(run.totals):
+        run.report(thing, total if over else run.ledger.passed(thing), total)
 
 
-def conclude(errand: Errand) -> Arrival:
+def conclude(run: DifyRun) -> ImportReport:
     """Set what was done against what there was."""
-    ledger = errand.ledger
+    ledger = run.ledger
     brought = tuple(
         Brought(
             thing,
@@ -82,9 +82,9 @@ def conclude(errand: Errand) -> Arrival:
             ledger.known[thing],
             total - ledger.imported[thing] - ledger.known[thing],
         )
-        for thing, total in found_in(errand.totals)
+        for thing, total in found_in(run.totals)
     )
-    return Arrival(brought, dict(+ledger.remarks), ledger.imported["said"])
+    return ImportReport(brought, dict(+ledger.remarks), ledger.imported["said"])
 
 
 def found_in(totals: Totals) -> tuple[tuple[str, int], ...]:
@@ -92,60 +92,60 @@ def found_in(totals: Totals) -> tuple[tuple[str, int], ...]:
     return ("conversations", totals.conversations), ("messages", totals.turns), ("files", totals.files)
 
 
-async def bring_talk(errand: Errand, talk: Talk) -> None:
+async def bring_conversation(run: DifyRun, talk: DifyConversation) -> None:
     """Bring over one conversation, or remark why not."""
-    ledger = errand.ledger
-    user, renamed = dify.find_user(talk, errand.wanted.user_by)
+    ledger = run.ledger
+    user, renamed = dify.find_user(talk, run.wanted.user_by)
     if talk.deleted or user is None:
         skip(ledger, dify.DELETED if talk.deleted else dify.OWNERLESS)
         return
-    scope = Scope(errand.caller.tenant_id, errand.wanted.agent, user)
-    standing = await read_standing(errand.parts.database, scope, talk.id, dify.OURS)
-    outlines = await errand.source.outlines(talk.id)
+    scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
+    standing = await read_standing(run.parts.database, scope, talk.id, dify.OURS)
+    outlines = await run.source.outlines(talk.id)
     if standing.state in CLOSED or not outlines:
         skip(ledger, dify.CLOSED_HERE if outlines else dify.SILENT)
         return
     turns, adrift = dify.arrange(outlines)
-    place = Place(scope, talk.id, standing.known, {})
+    place = ConversationPlace(scope, talk.id, standing.known, {})
     for turn in turns:
         if end := place.known.get(answer_of(turn.id)) or place.known.get(question_of(turn.id)):
             place.ends[turn.id] = end
-    said = await bring_turns(errand, place, turns)
+    said = await bring_turns(run, place, turns)
     ledger.remarks[dify.RENAMED] += renamed and bool(said)
     ledger.remarks[dify.ADRIFT] += adrift if standing.state is None else 0
     (ledger.imported if said else ledger.known)["conversations"] += 1
     if not standing.kept:
         name, metadata = dify.describe_talk(talk, ledger.remarks)
-        if not errand.wanted.dry_run:
+        if not run.wanted.dry_run:
             # Dify's times have no zone and mean UTC.
             label = Label(dify.OURS, name, metadata, talk.created_at.replace(tzinfo=UTC))
-            await keep(errand.parts.database, scope, talk.id, label)
+            await keep(run.parts.database, scope, talk.id, label)
 
 
-def skip(ledger: Ledger, why: str) -> None:
+def skip(ledger: ImportCounts, why: str) -> None:
     """Leave a conversation where it is."""
     ledger.skipped["conversations"] += 1
     ledger.remarks[why] += 1
 
 
-async def bring_turns(errand: Errand, place: Place, turns: Sequence[Turn]) -> int:
+async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[DifyTurn]) -> int:
     """Bring over what is new of a conversation's turns; return how many messages that are."""
     whole = [turn for turn in turns if {question_of(turn.id), answer_of(turn.id)} <= place.known.keys()]
     passed = {turn.id for turn in whole}
     said = 0
     for batch in divide([turn for turn in turns if turn.id not in passed]):
-        said += await bring_batch(errand, place, batch)
-        show(errand)
+        said += await bring_batch(run, place, batch)
+        show(run)
     for batch in divide(whole):
-        files = await errand.source.files([turn.id for turn in batch])
-        errand.ledger.known["files"] += sum(map(len, files.values()))
-        errand.ledger.known["messages"] += len(batch)
+        files = await run.source.files([turn.id for turn in batch])
+        run.ledger.known["files"] += sum(map(len, files.values()))
+        run.ledger.known["messages"] += len(batch)
     return said
 
 
-def divide(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
+def divide(turns: Sequence[DifyTurn]) -> Iterator[list[DifyTurn]]:
     """Divide turns into what is appended at once."""
-    batch: list[Turn] = []
+    batch: list[DifyTurn] = []
     octets = 0
     for turn in turns:
         if batch and (len(batch) == MOST_TURNS or octets + turn.octets > MOST_OCTETS):
@@ -157,10 +157,10 @@ def divide(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
         yield batch
 
 
-async def bring_batch(errand: Errand, place: Place, batch: Sequence[Turn]) -> int:
+async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[DifyTurn]) -> int:
     """Append some turns in one transaction, each behind the one it follows."""
     ids = [turn.id for turn in batch]
-    exchanges, files = await errand.source.exchanges(ids), await errand.source.files(ids)
+    exchanges, files = await run.source.exchanges(ids), await run.source.files(ids)
     new: list[NewMessage] = []
     late: list[UUID] = []
     for turn in batch:
@@ -170,7 +170,7 @@ async def bring_batch(errand: Errand, place: Place, batch: Sequence[Turn]) -> in
         question = place.known.get(question_of(turn.id))
         if question and fresh:
             late.append(question)
-        record(errand.ledger, said, asked_before=question is not None, fresh=bool(fresh), files=len(attached))
+        record(run.ledger, said, asked_before=question is not None, fresh=bool(fresh), files=len(attached))
         for message in fresh:
             if message.external_id == question_of(turn.id):
                 parent = place.ends.get(turn.parent) if turn.parent else None
@@ -179,14 +179,14 @@ async def bring_batch(errand: Errand, place: Place, batch: Sequence[Turn]) -> in
                 new.append(replace(message, parent=place.ends[turn.id]))
             place.ends[turn.id] = len(new) - 1
     if new:
-        appended = await write(errand, place, new, late)
+        appended = await write(run, place, new, late)
         for turn in batch:
             if isinstance(end := place.ends.get(turn.id), int):
                 place.ends[turn.id] = appended[end]
     return len(new)
 
 
-def record(ledger: Ledger, said: dify.Said, *, asked_before: bool, fresh: bool, files: int) -> None:
+def record(ledger: ImportCounts, said: dify.DifyMessages, *, asked_before: bool, fresh: bool, files: int) -> None:
     """Count one turn, among those that come over or those that were here."""
     side = ledger.imported if fresh else ledger.known
     side["messages"] += 1
@@ -196,14 +196,14 @@ def record(ledger: Ledger, said: dify.Said, *, asked_before: bool, fresh: bool, 
     ledger.remarks[dify.LATE] += asked_before and fresh
 
 
-async def write(errand: Errand, place: Place, new: list[NewMessage], late: Sequence[UUID]) -> list[UUID]:
+async def write(run: DifyRun, place: ConversationPlace, new: list[NewMessage], late: Sequence[UUID]) -> list[UUID]:
     """Append messages and return what they are called here; in a dry run, only see whether they could be."""
-    errand.ledger.imported["said"] += len(new)
-    if errand.wanted.dry_run:
+    run.ledger.imported["said"] += len(new)
+    if run.wanted.dry_run:
         check_conversation(place.conversation)
         check_messages(new)
         return [LEGACY] * len(new)
     if late:
         # Before their answers: if this is as far as it gets, the next import finds them unanswered and comes again.
-        await mark_answered(errand.parts.database, place.scope, place.conversation, late)
-    return [each.id for each in await append(errand.parts, errand.caller, place.scope, place.conversation, new)]
+        await mark_answered(run.parts.database, place.scope, place.conversation, late)
+    return [each.id for each in await append(run.parts, run.caller, place.scope, place.conversation, new)]

@@ -7,15 +7,15 @@ from dataclasses import replace
 from itertools import islice
 
 from recollect.core.imports.formats import check_order, refuse
-from recollect.core.imports.found import MALFORMED, MESSAGES, FoundTalk, Harvest
+from recollect.core.imports.found import MALFORMED, MESSAGES, FoundConversation, ImportedData
 from recollect.core.text.checks import check_scope
 from recollect.errors import InvalidInputError
-from recollect.models.imports import Arrival, Brought, Document, FileImport
+from recollect.models.imports import Brought, Document, FileImport, ImportReport
 from recollect.models.memories import JSON
 from recollect.models.service import Caller, Scope
-from recollect.verbs.imports.conversations import bring_talk
+from recollect.verbs.imports.conversations import bring_conversation
 from recollect.verbs.imports.memories import bring_facts, bring_memories
-from recollect.verbs.imports.progress import SIDE_BY_SIDE, THINGS, Errand, Progress, side_by_side
+from recollect.verbs.imports.progress import SIDE_BY_SIDE, THINGS, ImportRun, Progress, side_by_side
 from recollect.verbs.parts import Parts
 
 READING = "file"
@@ -23,61 +23,61 @@ READING = "file"
 
 async def bring_file(
     parts: Parts, caller: Caller, wanted: FileImport, documents: Iterable[Document], report: Progress
-) -> Arrival:
+) -> ImportReport:
     """Bring over what is new in a file; vectors follow by a job."""
     check_scope(wanted.agent, wanted.user)
     reader = check_order(wanted)
-    errand = Errand(replace(parts, embedder=None), caller, wanted, report)
+    run = ImportRun(replace(parts, embedder=None), caller, wanted, report)
     coming = iter(documents)
     first: JSON = None
     while batch := list(islice(coming, SIDE_BY_SIDE)):
         first = batch[0].value if first is None else first
         try:
-            harvests = [reader.read(document.value) for document in batch]
+            pieces = [reader.read(document.value) for document in batch]
         except InvalidInputError:
             raise refuse(wanted, batch[0].value) from None
-        await bring_harvests(errand, harvests)
+        await bring_pieces(run, pieces)
         report(READING, batch[-1].done, batch[-1].total)
-    if is_foreign(errand):
+    if is_foreign(run):
         raise refuse(wanted, first)
-    return conclude(errand)
+    return conclude(run)
 
 
-async def bring_harvests(errand: Errand, harvests: Sequence[Harvest]) -> None:
+async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
     """Bring over what was found in some documents: what was said first, then what was learned from it."""
-    for harvest in harvests:
-        errand.seen.update(harvest.seen)
-        errand.ledger.remarks.update(harvest.remarks)
-    talks = [talk for harvest in harvests for talk in harvest.talks]
+    for data in pieces:
+        run.seen.update(data.seen)
+        run.ledger.remarks.update(data.remarks)
+    talks = [talk for data in pieces for talk in data.talks]
     for start in range(0, len(talks), SIDE_BY_SIDE):
-        together: dict[tuple[Scope, str], list[FoundTalk]] = {}
+        together: dict[tuple[Scope, str], list[FoundConversation]] = {}
         for talk in talks[start : start + SIDE_BY_SIDE]:
-            together.setdefault((errand.find_scope(talk.owner), talk.id), []).append(talk)
-        await side_by_side(bring_in_turn(errand, same) for same in together.values())
-        errand.show()
-    for harvest in harvests:
-        await bring_memories(errand, harvest.memories)
-        await bring_facts(errand, harvest.facts)
+            together.setdefault((run.find_scope(talk.owner), talk.id), []).append(talk)
+        await side_by_side(bring_in_turn(run, same) for same in together.values())
+        run.show()
+    for data in pieces:
+        await bring_memories(run, data.memories)
+        await bring_facts(run, data.facts)
 
 
-async def bring_in_turn(errand: Errand, same: Sequence[FoundTalk]) -> None:
+async def bring_in_turn(run: ImportRun, same: Sequence[FoundConversation]) -> None:
     """Bring over what a file has of one conversation, each after the other, so that it sees what came before."""
     for talk in same:
-        await bring_talk(errand, talk)
+        await bring_conversation(run, talk)
 
 
-def is_foreign(errand: Errand) -> bool:
+def is_foreign(run: ImportRun) -> bool:
     """Tell whether nothing at all in a file was of the format."""
-    seen = sum(errand.seen.values())
-    return seen > 0 and errand.ledger.remarks[MALFORMED] == seen
+    seen = sum(run.seen.values())
+    return seen > 0 and run.ledger.remarks[MALFORMED] == seen
 
 
-def conclude(errand: Errand) -> Arrival:
+def conclude(run: ImportRun) -> ImportReport:
     """Set what was done against what there was."""
-    imported, known = errand.ledger.imported, errand.ledger.known
+    imported, known = run.ledger.imported, run.ledger.known
     brought = tuple(
         Brought(thing, total, imported[thing], known[thing], total - imported[thing] - known[thing])
         for thing in THINGS
-        if (total := errand.seen[thing])
+        if (total := run.seen[thing])
     )
-    return Arrival(brought, dict(+errand.ledger.remarks), imported[MESSAGES])
+    return ImportReport(brought, dict(+run.ledger.remarks), imported[MESSAGES])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recollect.core.text.checks import check_line
-from recollect.models.imports import Arrival, DifyImport, Document, FileImport
+from recollect.models.imports import DifyImport, Document, FileImport, ImportReport
 from recollect.models.service import Caller, Right
 from recollect.store.database import ownership
 from recollect.verbs.imports.dify import bring
@@ -18,17 +18,19 @@ FULL_TRUST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ImportDesk:
+class Imports:
     """The place where an operator has things brought over."""
 
     parts: Parts
     owner: str
 
-    async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> Arrival:
+    async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> ImportReport:
         """Bring over what is wanted of a Dify database."""
         return await bring(self.parts, await self._act_for(tenant, dry_run=wanted.dry_run), wanted, report)
 
-    async def file(self, wanted: FileImport, tenant: str, documents: Iterable[Document], report: Progress) -> Arrival:
+    async def file(
+        self, wanted: FileImport, tenant: str, documents: Iterable[Document], report: Progress
+    ) -> ImportReport:
         """Bring over what is new in a file, given as its documents one after the other."""
         caller = await self._act_for(tenant, dry_run=wanted.dry_run)
         return await bring_file(self.parts, caller, wanted, documents, report)

@@ -17,7 +17,7 @@ from recollect.models.knowledge import Fact, NewFact
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Scope
 from recollect.store.imports.progress import Arrived
-from recollect.verbs.imports.progress import Errand, divide
+from recollect.verbs.imports.progress import ImportRun, divide
 from recollect.verbs.knowledge.facts import state
 from recollect.verbs.memories.remember import remember
 
@@ -34,25 +34,25 @@ def label(metadata: Mapping[str, JSON], ours: str, key: str, digest: str) -> dic
     return {**metadata, ours: {**to_fields(metadata.get(ours)), "id": key, "digest": digest}}
 
 
-async def bring_memories(errand: Errand, found: Sequence[FoundMemory]) -> None:
+async def bring_memories(run: ImportRun, found: Sequence[FoundMemory]) -> None:
     """Remember what is new among memories, scope by scope."""
     sorted_out: dict[Scope, list[FoundMemory]] = {}
     for each in found:
-        sorted_out.setdefault(errand.place(each.owner), []).append(each)
+        sorted_out.setdefault(run.place(each.owner), []).append(each)
     for scope, memories in sorted_out.items():
-        arrived = await errand.find_arrived(scope)
+        arrived = await run.find_arrived(scope)
         named = [((each.key, digest_memory(each.memory)), each) for each in memories]
-        fresh = choose(errand, MEMORIES, named, arrived)
-        errand.ledger.remarks[CHANGED] += sum(each.key in arrived.ids for each in fresh)
+        fresh = choose(run, MEMORIES, named, arrived)
+        run.ledger.remarks[CHANGED] += sum(each.key in arrived.ids for each in fresh)
         for batch in divide(fresh, lambda each: count_characters(each.memory)):
-            await write_memories(errand, scope, arrived, batch)
-            errand.ledger.imported[MEMORIES] += len(batch)
-            errand.show()
+            await write_memories(run, scope, arrived, batch)
+            run.ledger.imported[MEMORIES] += len(batch)
+            run.show()
 
 
-def choose(errand: Errand, thing: str, named: Sequence[tuple[tuple[str, str], T]], arrived: Arrived) -> list[T]:
+def choose(run: ImportRun, thing: str, named: Sequence[tuple[tuple[str, str], T]], arrived: Arrived) -> list[T]:
     """Choose what is not here, once; count the rest."""
-    ledger = errand.ledger
+    ledger = run.ledger
     new = [(name, each) for name, each in named if name not in arrived.digests]
     fresh: dict[tuple[str, str], T] = {}
     for name, each in new:
@@ -63,84 +63,84 @@ def choose(errand: Errand, thing: str, named: Sequence[tuple[tuple[str, str], T]
     return list(fresh.values())
 
 
-async def write_memories(errand: Errand, scope: Scope, arrived: Arrived, batch: Sequence[FoundMemory]) -> None:
+async def write_memories(run: ImportRun, scope: Scope, arrived: Arrived, batch: Sequence[FoundMemory]) -> None:
     """Remember some memories in one transaction; one that was changed names the one that says what it said before."""
     digests = [digest_memory(each.memory) for each in batch]
     new: list[NewMemory] = []
     for each, said in zip(batch, digests, strict=True):
-        noted = label(each.memory.metadata, errand.ours, each.key, said)
+        noted = label(each.memory.metadata, run.ours, each.key, said)
         if each.key in arrived.ids:
             # As evidence, the outdated words would take the present ones with them when they are forgotten.
-            noted[errand.ours] = {**to_fields(noted[errand.ours]), EARLIER: str(arrived.ids[each.key])}
+            noted[run.ours] = {**to_fields(noted[run.ours]), EARLIER: str(arrived.ids[each.key])}
         new.append(replace(each.memory, metadata=noted))
     ids = [LEGACY] * len(new)
-    if not errand.wanted.dry_run:
-        ids = [receipt.id for receipt in await remember(errand.parts, errand.caller, scope, new)]
+    if not run.wanted.dry_run:
+        ids = [receipt.id for receipt in await remember(run.parts, run.caller, scope, new)]
     for each, said, identity in zip(batch, digests, ids, strict=True):
         arrived.ids[each.key] = identity
         arrived.digests.add((each.key, said))
 
 
-async def bring_facts(errand: Errand, found: Sequence[FoundFact]) -> None:
+async def bring_facts(run: ImportRun, found: Sequence[FoundFact]) -> None:
     """State what is new among facts, scope by scope."""
     sorted_out: dict[Scope, list[FoundFact]] = {}
     for each in found:
-        sorted_out.setdefault(errand.place(each.owner), []).append(each)
+        sorted_out.setdefault(run.place(each.owner), []).append(each)
     for scope, facts in sorted_out.items():
-        arrived = await errand.find_arrived(scope)
-        fresh = choose(errand, FACTS, [((each.key, digest_fact(each.fact)), each) for each in facts], arrived)
+        arrived = await run.find_arrived(scope)
+        fresh = choose(run, FACTS, [((each.key, digest_fact(each.fact)), each) for each in facts], arrived)
         newest = arrived.newest
         for batch in divide(fresh, lambda each: len(each.fact.text), MOST_FACTS):
-            newest = await bring_batch(errand, scope, batch, newest)
-            errand.show()
+            newest = await bring_batch(run, scope, batch, newest)
+            run.show()
 
 
-async def bring_batch(errand: Errand, scope: Scope, batch: Sequence[FoundFact], newest: UUID) -> UUID:
+async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], newest: UUID) -> UUID:
     """State some facts at once, or one by one where one of them is refused; return the newest version there is."""
-    new = [rest(errand, scope, each) for each in batch]
-    if errand.wanted.dry_run:
+    new = [rest(run, scope, each) for each in batch]
+    if run.wanted.dry_run:
         check_new_facts(new)
-        errand.ledger.imported[FACTS] += len(new)
+        run.ledger.imported[FACTS] += len(new)
         return newest
-    noted = [label(each.spare.metadata, errand.ours, each.key, digest_fact(each.fact)) for each in batch]
+    noted = [label(each.spare.metadata, run.ours, each.key, digest_fact(each.fact)) for each in batch]
     try:
-        stated = await state(errand.parts, errand.caller, scope, new, noted=noted)
+        stated = await state(run.parts, run.caller, scope, new, noted=noted)
     except InvalidInputError:
         if len(batch) == 1:
-            await spare(errand, scope, batch[0])
+            await spare(run, scope, batch[0])
             return newest
         for each in batch:
-            newest = await bring_batch(errand, scope, [each], newest)
+            newest = await bring_batch(run, scope, [each], newest)
         return newest
     for each, fact in zip(batch, stated, strict=True):
-        await settle(errand, scope, each, fact, newest)
+        await settle(run, scope, each, fact, newest)
     return max([newest, *(fact.memory_id or fact.id for fact in stated)])
 
 
-def rest(errand: Errand, scope: Scope, found: FoundFact) -> NewFact:
+def rest(run: ImportRun, scope: Scope, found: FoundFact) -> NewFact:
     """Let a fact rest on the memories and messages that it was learned from, as far as they are here."""
-    if errand.wanted.dry_run:
+    if run.wanted.dry_run:
         return found.fact
-    arrived, said = errand.arrived[scope].ids, errand.said.get(scope, {})
+    arrived, said = run.arrived[scope].ids, run.said.get(scope, {})
     named = (arrived.get(key) or said.get(key) for key in found.sources)
     return replace(found.fact, evidence=tuple(dict.fromkeys(filter(None, named)))[:MOST_EVIDENCE])
 
 
-async def settle(errand: Errand, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
+async def settle(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
     """Count a fact that was stated; where another was taken for it, keep what it says beside that one."""
     if fact.text != found.fact.text:
-        await spare(errand, scope, found)
+        await spare(run, scope, found)
         return
     written = (fact.memory_id or fact.id) > newest
-    (errand.ledger.imported if written else errand.ledger.known)[FACTS] += 1
+    (run.ledger.imported if written else run.ledger.known)[FACTS] += 1
     if written:
-        errand.arrived[scope].ids[found.key] = fact.memory_id or fact.id
-        errand.arrived[scope].digests.add((found.key, digest_fact(found.fact)))
+        run.arrived[scope].ids[found.key] = fact.memory_id or fact.id
+        run.arrived[scope].digests.add((found.key, digest_fact(found.fact)))
 
 
-async def spare(errand: Errand, scope: Scope, found: FoundFact) -> None:
+async def spare(run: ImportRun, scope: Scope, found: FoundFact) -> None:
     """Remember what a fact says, where no fact can be made of it."""
-    errand.ledger.remarks[OTHERWISE] += 1
-    errand.ledger.imported[FACTS] += 1
-    noted = label(found.spare.metadata, errand.ours, found.key, digest_fact(found.fact))
-    await remember(errand.parts, errand.caller, scope, [replace(found.spare, metadata=noted)])
+    run.ledger.remarks[OTHERWISE] += 1
+    run.ledger.imported[FACTS] += 1
+    noted = label(found.spare.metadata, run.ours, found.key, digest_fact(found.fact))
+    await remember(run.parts, run.caller, scope, [replace(found.spare, metadata=noted)])

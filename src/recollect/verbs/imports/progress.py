@@ -19,10 +19,15 @@ from recollect.verbs.parts import Parts
 SIDE_BY_SIDE = 4
 Progress = Callable[[str, int, int], None]
 """Told the name of a step, how far it is, and how far it goes."""
+T = TypeVar("T")
+MOST_AT_ONCE, MOST_CHARACTERS = 250, 250_000
+"""How much is written at once: far below what one call takes, so that none comes near its deadline."""
+OWNERLESS = "entries without what --user-by names: they are --user's"
+THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ImportCounts:
     """What was done so far."""
 
     imported: Counter[str] = field(default_factory=Counter[str])
@@ -43,22 +48,15 @@ async def side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
             raise problem
 
 
-T = TypeVar("T")
-MOST_AT_ONCE, MOST_CHARACTERS = 250, 250_000
-"""How much is written at once: far below what one call takes, so that none comes near its deadline."""
-OWNERLESS = "entries without what --user-by names: they are --user's"
-THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
-
-
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ImportRun:
     """One import: whose, what was found so far, and what of it is done."""
 
     parts: Parts
     caller: Caller
     wanted: FileImport
     report: Progress
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: ImportCounts = field(default_factory=ImportCounts)
     seen: Counter[str] = field(default_factory=Counter[str])
     """How many of each thing were in the file so far, also of what is left out."""
     arrived: dict[Scope, Arrived] = field(default_factory=dict[Scope, Arrived])

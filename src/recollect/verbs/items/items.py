@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.conversations.appends import Heard
+from recollect.core.conversations.appends import EmbeddedWithContext
 from recollect.core.items.rules import check_operations, is_write, share_room
 from recollect.core.items.writes import (
     Name,
@@ -33,9 +33,9 @@ from recollect.store.items import items
 from recollect.store.memories.memories import Row
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.memories.remember import (
-    NOTHING_HEARD,
-    AskBeside,
-    StoreBeside,
+    NO_CONTEXT,
+    AlsoAsk,
+    AlsoStore,
     Write,
     embed_missing,
     perform,
@@ -56,7 +56,7 @@ class Sought:
 
 
 @dataclass(slots=True)
-class Batch:
+class ItemBatch:
     """One batch on its way: what it asks, and what it is answered, by the numbers of its operations."""
 
     scope: Scope
@@ -90,7 +90,7 @@ async def batch(
     check_operations(operations)
     check_directions(operations)
     check_idempotency_key(key)
-    going = Batch(scope, operations, await seek(parts, scope, operations, place), share_room(operations), key)
+    going = ItemBatch(scope, operations, await seek(parts, scope, operations, place), share_room(operations), key)
     if any(map(is_write, operations)):
         await change(parts, caller, going)
     else:
@@ -111,7 +111,7 @@ async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], 
     return Sought(found, {number: vector for number, (vector, _) in zip(texts, vectors, strict=True)})
 
 
-async def ask_all(connection: Connection, going: Batch) -> None:
+async def ask_all(connection: Connection, going: ItemBatch) -> None:
     """Send every question of a batch; the answers are read when all is sent."""
     gets = {number: each for number, each in enumerate(going.operations) if isinstance(each, GetItem)}
     if gets:
@@ -129,14 +129,14 @@ async def ask_all(connection: Connection, going: Batch) -> None:
             going.answers[number] = partial(items.read_paths, listed)
 
 
-async def read_all(going: Batch) -> None:
+async def read_all(going: ItemBatch) -> None:
     """Read what was asked, as far as it was not read yet."""
     for number, answer in going.answers.items():
         if number not in going.results:
             going.results[number] = await answer()
 
 
-async def ask_found(connection: Connection, going: Batch, number: int, find: FindItems) -> Answer:
+async def ask_found(connection: Connection, going: ItemBatch, number: int, find: FindItems) -> Answer:
     """Ask for what a find looks for: by its vector, by its text, or the newest."""
     if find.embedding is not None:
         return partial(items.read_found, await items.ask_own(connection, going.scope, find, going.room, find.embedding))
@@ -149,14 +149,14 @@ async def ask_found(connection: Connection, going: Batch, number: int, find: Fin
     return partial(items.read_found, await items.ask_nearest(connection, place, find, going.room, vector))
 
 
-async def change(parts: Parts, caller: Caller, going: Batch) -> None:
+async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
     """Write what a batch asks for, with the memories of its texts; a key writes it once."""
     remembered = find_remembered(going.operations)
     new = [*remembered.values()]
     prepared = await prepare_in_time(new)
     vectors = await embed_missing(parts, new)
     fingerprint = fingerprint_operations(going.operations) if going.key else b""
-    beside = store_beside(going, remembered)
+    beside = also_store(going, remembered)
     write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, beside)
     async with parts.database.transaction(going.scope.tenant_id) as connection:
         receipts = await perform(parts, connection, write)
@@ -165,18 +165,18 @@ async def change(parts: Parts, caller: Caller, going: Batch) -> None:
         going.results |= read_back(going.operations, await going.read_noted(), made)
 
 
-def store_beside(going: Batch, remembered: Mapping[int, NewMemory]) -> AskBeside:
+def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk:
     """Prepare what is written beside the memories, on what stands under the names once the scope is locked."""
     last = choose_last(going.operations)
 
-    async def ask(connection: Connection) -> StoreBeside:
+    async def ask(connection: Connection) -> AlsoStore:
         await ask_all(connection, going)
         asked = await items.ask_standing(connection, going.scope, last)
         if going.key:
             noted = await items.ask_outcome(connection, going.scope, going.key)
             going.read_noted = partial(items.read_outcome, noted)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> Heard:
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> EmbeddedWithContext:
             # Before anything is written: what cannot be answered is refused as a whole.
             await read_all(going)
             written_at, standing = await items.read_standing(asked)
@@ -186,7 +186,7 @@ def store_beside(going: Batch, remembered: Mapping[int, NewMemory]) -> AskBeside
             if going.key:
                 await items.settle(connection, scope_id, going.key, write_down(outcome))
             going.results |= outcome.results
-            return NOTHING_HEARD
+            return NO_CONTEXT
 
         return store
 

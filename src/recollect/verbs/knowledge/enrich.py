@@ -25,12 +25,12 @@ from recollect.store.agents import reflections
 from recollect.store.conversations import conversations
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge import segments
-from recollect.store.knowledge.segments import Closed, Closing, Outcome, Spoken, Unsegmented
+from recollect.store.knowledge.segments import Closed, ClosingSegment, SegmentOutcome, Spoken, Unsegmented
 from recollect.store.service import jobs, scopes
 from recollect.store.service.jobs import Lease
 from recollect.store.topics import topics
 from recollect.verbs.knowledge.steps.digest import DigestOnce
-from recollect.verbs.knowledge.steps.draft import RUNNING, Desk, Draft, Stage, Stretch
+from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
 from recollect.verbs.memories.remember import Write, embed_missing, perform, prepare_all
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import note_step
@@ -61,11 +61,11 @@ class Work:
     lease: Lease | None = None
     """None where somebody waits for it, and no job."""
 
-    async def open_desk(self) -> Desk:
+    async def open_context(self) -> StepContext:
         """Lay out what the steps work with."""
         caller = Caller(self.scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
         place = await scopes.locate(self.parts.database, self.scope)
-        return Desk(self.parts, caller, self.scope, self.scope_id, place, datetime.now(UTC))
+        return StepContext(self.parts, caller, self.scope, self.scope_id, place, datetime.now(UTC))
 
 
 async def enrich(
@@ -133,27 +133,27 @@ async def cut(work: Work, talk: Unsegmented, asked: Ending | None = None) -> int
 
 async def find_closings(
     work: Work, talk: Unsegmented, spoken: Spoken, asked: Ending | None
-) -> tuple[list[Closing], Times]:
+) -> tuple[list[ClosingSegment], Times]:
     """Let the steps say where segments end, and see that a piece of a longer stretch ends in any case."""
-    desk = replace(await work.open_desk(), now=talk.now, since=talk.idle_since if spoken.whole else None)
+    context = replace(await work.open_context(), now=talk.now, since=talk.idle_since if spoken.whole else None)
     stretch = Stretch(RUNNING, talk.id, talk.segmented_number + 1, spoken.last_number)
     draft = Draft(stretch, spoken.messages)
-    space = desk.place.space
+    space = context.place.space
     if space is not None:
         turns = [message.id for message in spoken.messages if message.role is Role.USER]
         read = await segments.read_vectors(work.parts.database, work.scope_id, space, turns)
         draft = replace(draft, vectors=read)
-    draft, times = await take_steps(work, desk, draft, Stage.CONVERSATION)
+    draft, times = await take_steps(work, context, draft, Stage.CONVERSATION)
     closings = to_closings(draft, spoken.last_number)
     reaches = bool(closings) and closings[-1].last_number == spoken.last_number
     ending = asked if spoken.whole else (None if closings else Ending.LENGTH)
     if ending and not reaches and CUTTING in work.parts.steps:
         passed = sum(len(segment.turns) for segment in draft.closed)
-        closings.append(Closing(spoken.last_number, ending, label=name_topic(draft, passed)))
+        closings.append(ClosingSegment(spoken.last_number, ending, label=name_topic(draft, passed)))
     return closings, times
 
 
-def to_closings(draft: Draft, last_number: int) -> list[Closing]:
+def to_closings(draft: Draft, last_number: int) -> list[ClosingSegment]:
     """Turn closed segments into numbers: each reaches up to the message before the next one's first turn."""
     numbers = [message.number for message in draft.messages if message.role is Role.USER]
     closings, passed = [], 0
@@ -161,7 +161,7 @@ def to_closings(draft: Draft, last_number: int) -> list[Closing]:
         label = name_topic(draft, passed, passed + len(segment.turns))
         passed += len(segment.turns)
         last = numbers[passed] - 1 if passed < len(numbers) else last_number
-        closings.append(Closing(last, segment.ending, segment.similarity, label))
+        closings.append(ClosingSegment(last, segment.ending, segment.similarity, label))
     return closings
 
 
@@ -217,8 +217,8 @@ def is_elsewhere(problem: Exception) -> bool:
 
 
 def is_everywhere(problem: Exception) -> bool:
-    """Tell whether every other segment would fail as well: something is away, or set up wrongly."""
-    return isinstance(problem, RecollectError) and (problem.away or getattr(problem, "lasting", False))
+    """Tell whether every other segment would fail as well: something is unavailable, or set up wrongly."""
+    return isinstance(problem, RecollectError) and (problem.unavailable or getattr(problem, "lasting", False))
 
 
 def describe(problem: Exception) -> str:
@@ -231,25 +231,25 @@ async def learn_by(work: Work, closed: Closed, reason: str) -> None:
     stretch = Stretch(closed.id, closed.conversation, closed.first_number, closed.last_number)
     database, numbers = work.parts.database, (closed.first_number, closed.last_number)
     spoken = await segments.read_messages(database, work.scope_id, closed.conversation, *numbers)
-    desk = await work.open_desk()
+    context = await work.open_context()
     draft = Draft(stretch, spoken.messages, label=closed.label)
     times: Times = []
     if draft.messages:
         # What a model said of a segment that failed is what it may have failed by.
-        desk = desk if reason else replace(desk, digesting=DigestOnce(desk))
-        draft, times = await take_steps(work, desk, draft, Stage.SEGMENT)
-    await apply(work, desk, closed, draft, reason)
+        context = context if reason else replace(context, digesting=DigestOnce(context))
+        draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
+    await apply(work, context, closed, draft, reason)
     await note_steps(work, times, closed.id)
 
 
-async def take_steps(work: Work, desk: Desk, draft: Draft, stage: Stage) -> tuple[Draft, Times]:
+async def take_steps(work: Work, context: StepContext, draft: Draft, stage: Stage) -> tuple[Draft, Times]:
     """Take the steps of a stage one after the other; tell how long each took that asked no model for a digest."""
     times: Times = []
-    digesting = desk.digesting
+    digesting = context.digesting
     for step in work.parts.steps.values():
         if step.stage is stage:
             asked, began = count_asked(digesting), perf_counter()
-            draft = await step.run(desk, draft)
+            draft = await step.run(context, draft)
             if count_asked(digesting) == asked:
                 times.append((step.name, (perf_counter() - began) * 1000))
     return draft, times
@@ -266,13 +266,13 @@ async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:
         await note_step(work.parts, work.scope_id, name, milliseconds, outcome=DONE, source_id=source_id)
 
 
-async def apply(work: Work, desk: Desk, closed: Closed, draft: Draft, reason: str) -> None:
+async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, reason: str) -> None:
     """Write everything that was learned from a segment in one transaction.
 
     Nothing is written if another run did before, or if some of what was read is gone: then it is read anew.
     """
     new = [to_summary(draft)] if draft.summary else []
-    write = Write(desk.caller, desk.scope, prepare_all(new), await embed_missing(work.parts, new), "", b"")
+    write = Write(context.caller, context.scope, prepare_all(new), await embed_missing(work.parts, new), "", b"")
     state = SegmentState.FAILED if reason else SegmentState.ENRICHED
     async with work.parts.database.transaction(work.scope.tenant_id) as connection:
         # The scope comes first, as in every write, and the lease before anything is written.
@@ -289,7 +289,7 @@ async def apply(work: Work, desk: Desk, closed: Closed, draft: Draft, reason: st
             await file_messages(connection, work.scope_id, draft)
         for each in draft.writes:
             await each(connection, work.scope_id)
-        outcome = Outcome(state, draft.label, reason, summary_id)
+        outcome = SegmentOutcome(state, draft.label, reason, summary_id)
         await segments.settle(connection, work.scope_id, closed, outcome)
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from uuid import UUID, uuid4
 
 from recollect.core.knowledge.entities import choose_end
-from recollect.core.knowledge.fact_plan import Change, Plan
+from recollect.core.knowledge.fact_plan import NewVersion, Plan
 from recollect.core.knowledge.facts import check_span
 from recollect.core.knowledge.new_facts import UNKNOWN_END, check_new_facts, fingerprint_facts, to_memory
 from recollect.core.memories.ids import RANDOM_BYTES, memory_id
@@ -23,9 +23,9 @@ from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge import entities, facts
 from recollect.store.knowledge.entities import Naming, NewEntity
-from recollect.store.knowledge.facts import Bounds, Wanted
+from recollect.store.knowledge.facts import FactQuery, VersionQuery
 from recollect.store.memories import memories
-from recollect.verbs.knowledge.write_facts import Batch, Believing, Taken, believe, open_believing, write
+from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, Taken, open_fact_write, state_facts, write
 from recollect.verbs.memories.remember import embed_missing
 from recollect.verbs.parts import Parts
 
@@ -53,21 +53,21 @@ async def state(
     wording = [replace(to_memory(fact, named), metadata=each) for fact, each in zip(new, notes, strict=True)]
     vectors = await embed_missing(parts, wording)
     async with parts.database.transaction(scope.tenant_id) as connection:
-        believing = await open_believing(connection, caller, scope)
+        fact_write = await open_fact_write(connection, caller, scope)
         repeated = await claim(connection, scope, new, key) if key else None
         if repeated is None:
-            ends = await resolve_ends(connection, believing, new)
+            ends = await resolve_ends(connection, fact_write, new)
             rows = list(vectors) if vectors is not None else [None] * len(new)
             taken = [
                 replace(take(fact, memory, ends), vector=row)
                 for fact, memory, row in zip(new, wording, rows, strict=True)
             ]
-            believed = await believe(parts, connection, believing, taken)
-            await mention_ends(connection, believing, taken, believed)
+            believed = await state_facts(parts, connection, fact_write, taken)
+            await mention_ends(connection, fact_write, taken, believed)
             if key:
                 ids = [fact.memory_id or fact.id for fact in believed]
                 done = [row is not None for row in rows]
-                await memories.settle_claim(connection, believing.opening.scope_id, key, ids, done)
+                await memories.settle_claim(connection, fact_write.opening.scope_id, key, ids, done)
             return believed
     # Not before the connection is given back: whoever waits for another one while holding it can wait for each other.
     return await replay(parts, scope, repeated)
@@ -109,9 +109,9 @@ def take(fact: NewFact, memory: NewMemory, ends: Ends) -> Taken:
     return Taken(uuid4(), memory, subject, object_, Span(fact.valid_at, fact.invalid_at), fact.replaces)
 
 
-async def resolve_ends(connection: Connection, believing: Believing, new: Sequence[NewFact]) -> Ends:
+async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Sequence[NewFact]) -> Ends:
     """Find the entities that facts name, all at once, and make those that are new."""
-    scope_id = believing.opening.scope_id
+    scope_id = fact_write.opening.scope_id
     asked = [end for fact in new for end in ((fact.subject, fact.subject_type), (fact.object, fact.object_type))]
     given = [end for end, _ in asked if isinstance(end, UUID)]
     if len(await entities.fetch_known(connection, scope_id, given)) < len(set(given)):
@@ -130,7 +130,7 @@ async def resolve_ends(connection: Connection, believing: Believing, new: Sequen
         else:
             ends[(end, kind)] = found.id
     wanted = [
-        NewEntity(each, *named) for each, named in zip(new_ids(believing, len(unknown)), unknown.values(), strict=True)
+        NewEntity(each, *named) for each, named in zip(new_ids(fact_write, len(unknown)), unknown.values(), strict=True)
     ]
     made = await entities.ensure(connection, scope_id, wanted)
     return ends | {end: made[(normalise_name(name), kind)] for end, (name, kind) in unknown.items()}
@@ -145,30 +145,30 @@ def find_type(name: str, kind: EntityType | None, asked: Sequence[tuple[FactEnd,
     return said[0] if said else EntityType.OTHER
 
 
-def new_ids(believing: Believing, number: int) -> list[UUID]:
+def new_ids(fact_write: FactWrite, number: int) -> list[UUID]:
     """Make ids that sort in the order in which entities were first spoken of."""
-    return [memory_id(believing.moment, position, os.urandom(RANDOM_BYTES)) for position in range(number)]
+    return [memory_id(fact_write.moment, position, os.urandom(RANDOM_BYTES)) for position in range(number)]
 
 
 async def mention_ends(
-    connection: Connection, believing: Believing, taken: Sequence[Taken], believed: Sequence[Fact]
+    connection: Connection, fact_write: FactWrite, taken: Sequence[Taken], believed: Sequence[Fact]
 ) -> None:
     """Note what the facts call their ends; the fact itself is the source."""
     namings = []
     for each, fact in zip(taken, believed, strict=True):
-        moment = each.memory.occurred_at or believing.moment
+        moment = each.memory.occurred_at or fact_write.moment
         triple, source = each.memory.triple, fact.memory_id or fact.id
         namings += [Naming(source, each.subject, triple.subject, moment)]
         namings += [Naming(source, each.object, triple.object, moment)]
-    await entities.mention(connection, believing.opening.scope_id, namings)
+    await entities.mention(connection, fact_write.opening.scope_id, namings)
 
 
 async def end(parts: Parts, caller: Caller, scope: Scope, name: UUID, at: datetime) -> Fact:
     """End a fact at a moment by a further version; it is named by its id, or by that of any version."""
     check_moment("at", at)
     async with parts.database.transaction(scope.tenant_id) as connection:
-        believing = await open_believing(connection, caller, scope)
-        known = await facts.fetch_versions(connection, believing.opening.scope_id, Wanted(lineages=[name]))
+        fact_write = await open_fact_write(connection, caller, scope)
+        known = await facts.fetch_versions(connection, fact_write.opening.scope_id, VersionQuery(lineages=[name]))
         version = next((each for each in known if not each.hidden), None)
         if version is None:
             raise NotFoundError(NO_FACT)
@@ -176,13 +176,15 @@ async def end(parts: Parts, caller: Caller, scope: Scope, name: UUID, at: dateti
         check_span(span)
         if span == version.fact.span:
             return version.fact
-        change = Change(replace(version.fact, span=span, version=version.fact.version + 1), version.fact, ())
-        batch = Batch((), Plan((change,), ()), {version.fact.id: version}, {})
-        written = await write(parts, connection, believing, batch)
+        change = NewVersion(replace(version.fact, span=span, version=version.fact.version + 1), version.fact, ())
+        batch = PlannedFacts((), Plan((change,), ()), {version.fact.id: version}, {})
+        written = await write(parts, connection, fact_write, batch)
     return written[version.fact.id]
 
 
-async def list_facts(parts: Parts, scope: Scope, bounds: Bounds, cursor: UUID | None = None, limit: int = 50) -> Facts:
+async def list_facts(
+    parts: Parts, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
+) -> Facts:
     """Fetch one page of facts that were believed as of a moment and true at one: now, where nothing is said."""
     check_limit(limit)
     check_line("predicate", bounds.predicate)

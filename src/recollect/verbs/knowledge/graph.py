@@ -14,7 +14,7 @@ from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbour,
 from recollect.models.recall import Times
 from recollect.models.service import Scope
 from recollect.store.knowledge import graph
-from recollect.store.knowledge.graph import Bounds
+from recollect.store.knowledge.graph import WalkLimits
 from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.parts import Parts
 
@@ -27,7 +27,7 @@ PATH_BEAM = 200
 UNKNOWN = "There is no such entity in this scope."
 
 
-async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: Bounds) -> Neighbourhood:
+async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLimits) -> Neighbourhood:
     """Give back which entities facts lead to from one, nearest first, and the facts that were followed."""
     check_range("hops", bounds.hops, MOST_HOPS)
     check_range("beam", bounds.beam, MOST_BEAM)
@@ -54,7 +54,7 @@ async def paths(
     start, end = ends
     if start == end:
         raise InvalidInputError("start and end must be two entities")
-    bounds = Bounds((hops + 1) // 2, PATH_BEAM, times), Bounds(hops // 2, PATH_BEAM, times)
+    bounds = WalkLimits((hops + 1) // 2, PATH_BEAM, times), WalkLimits(hops // 2, PATH_BEAM, times)
     entities, walked = await graph.meet(parts.database, scope, ends, bounds)
     if None in entities:
         raise NotFoundError(UNKNOWN)

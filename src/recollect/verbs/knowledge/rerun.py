@@ -15,13 +15,13 @@ from uuid import UUID
 from recollect.core.knowledge.digests import AnyDigest
 from recollect.core.knowledge.rerun import Past, expect, tell
 from recollect.core.knowledge.transcripts import fit_facts
-from recollect.core.service.costs import reckon
+from recollect.core.service.costs import price_of
 from recollect.core.text.checks import check_line, check_moment
 from recollect.core.text.tokens import estimate, find_tokenizer
 from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import version_of
-from recollect.models.knowledge import Ending, Reread, Rerun, RerunPlan, Salvaged
+from recollect.models.knowledge import Ending, ParsedDigest, Reread, Rerun, RerunPlan
 from recollect.models.service import Scope
 from recollect.store.database import ownership
 from recollect.store.knowledge import reruns, segments
@@ -38,9 +38,9 @@ from recollect.verbs.knowledge.enrich import (
     to_summary,
 )
 from recollect.verbs.knowledge.steps.digest import MOST_SHOWN, PROMPT, DigestOnce, find_shown, write_prompt
-from recollect.verbs.knowledge.steps.draft import RUNNING, Desk, Draft, Stage, Stretch
+from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
 from recollect.verbs.knowledge.steps.link import find_moment
-from recollect.verbs.knowledge.steps.staged import Beside
+from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.switch import Built, Switched, switch
 from recollect.verbs.memories.remember import embed_missing, prepare
 from recollect.verbs.parts import Parts, require_chat_model
@@ -57,7 +57,7 @@ def say_nothing(_: str, __: int, ___: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RerunDesk:
+class Reruns:
     """Where an operator sees what it would cost to read history anew, and has it done."""
 
     parts: Parts
@@ -67,7 +67,7 @@ class RerunDesk:
     """Gives the configured endpoint with another model."""
 
     async def plan(self, wanted: Rerun) -> list[RerunPlan]:
-        """Reckon for every scope what a re-run would take; change nothing."""
+        """Estimate for every scope what a re-run would take; change nothing."""
         async with self._opened(wanted) as works:
             past = Past()
             if works:
@@ -124,7 +124,7 @@ def check_wanted(wanted: Rerun) -> None:
 
 async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
     """Count what a scope's history holds and write every prompt, as far as it can be known, without asking it."""
-    terms, desk = find_terms(work, wanted), await work.open_desk()
+    terms, context = find_terms(work, wanted), await work.open_context()
     run_id = await reruns.find(work.parts.database, work.scope_id, terms)
     listed = await reruns.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
     stretches = [(to_stretch(each.closed), each.kept) for each in listed]
@@ -137,9 +137,9 @@ async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
         if draft.messages:
             counted, messages = counted + 1, messages + len(draft.messages)
             if not kept:
-                prompts.append(await count_prompt(desk, draft))
+                prompts.append(await count_prompt(context, draft))
     cost = expect(past, prompts)
-    price = reckon(work.parts.prices, terms.model, cost.prompt_tokens, cost.completion_tokens)
+    price = price_of(work.parts.prices, terms.model, cost.prompt_tokens, cost.completion_tokens)
     return RerunPlan(work.scope.agent, work.scope.user, counted, messages, replace(cost, price=price))
 
 
@@ -160,13 +160,13 @@ async def read_draft(work: Work, stretch: Stretch, label: str = "") -> Draft:
     return Draft(stretch, spoken.messages, label=label)
 
 
-async def count_prompt(desk: Desk, draft: Draft) -> int:
+async def count_prompt(context: StepContext, draft: Draft) -> int:
     """Count the tokens of a prompt that shows what is believed now, in place of what the run itself will say."""
-    chat = require_chat_model(desk.parts)
-    shown = fit_facts(await find_shown(desk, draft), chat.characters, MOST_SHOWN)
-    prompt = write_prompt(desk, draft, shown, chat.characters)
+    chat = require_chat_model(context.parts)
+    shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
+    prompt = write_prompt(context, draft, shown, chat.characters)
     schema = json.dumps(AnyDigest.model_json_schema(), ensure_ascii=False)
-    return await asyncio.to_thread(find_counter(desk.parts, chat.model), prompt + schema)
+    return await asyncio.to_thread(find_counter(context.parts, chat.model), prompt + schema)
 
 
 def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
@@ -211,40 +211,40 @@ async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | N
     if not listed:
         return None
     ids = [each.closed.id for each in listed]
-    beside = await open_beside(work, run_id or await reruns.begin(database, scope_id, terms), ids)
-    desk = replace(await work.open_desk(), beside=beside, budgeted=not wanted.ignore_budget)
-    built = await build(work, desk, listed, report)
-    switched = await switch(work, desk, beside, built) if built else Switched(0, 0)
+    staged = await open_staged(work, run_id or await reruns.begin(database, scope_id, terms), ids)
+    context = replace(await work.open_context(), staged=staged, budgeted=not wanted.ignore_budget)
+    built = await build(work, context, listed, report)
+    switched = await switch(work, context, staged, built) if built else Switched(0, 0)
     cost = await reruns.read_spent(database, scope_id, terms.model, begun, ids)
     left = len(listed) - switched.segments
     return Reread(work.scope.agent, work.scope.user, switched.segments, left, switched.replaced, cost)
 
 
-async def open_beside(work: Work, run_id: UUID, ids: Sequence[UUID]) -> Beside:
+async def open_staged(work: Work, run_id: UUID, ids: Sequence[UUID]) -> Staged:
     """Begin to build beside what stands, knowing what of it will not stand beside the run."""
     async with work.parts.database.reading(work.scope.tenant_id) as connection:
         found = await reruns.find_replaced(connection, work.scope_id, ids)
-    return Beside(run_id, ids, {each.lineage: each.span for each in found})
+    return Staged(run_id, ids, {each.lineage: each.span for each in found})
 
 
-async def build(work: Work, desk: Desk, listed: Sequence[Listed], report: Progress) -> list[Built]:
+async def build(work: Work, context: StepContext, listed: Sequence[Listed], report: Progress) -> list[Built]:
     """Take the steps for every segment in order; what the run was answered before is not asked again."""
     label = " and ".join(filter(None, (work.scope.agent, work.scope.user)))
     built: list[Built] = []
     report(label, 0, len(listed))
     for number, each in enumerate(listed, 1):
-        one = await build_patiently(work, replace(desk, now=datetime.now(UTC)), each.closed)
+        one = await build_patiently(work, replace(context, now=datetime.now(UTC)), each.closed)
         if one is not None:
             built.append(one)
         report(label, number, len(listed))
     return built
 
 
-async def build_patiently(work: Work, desk: Desk, closed: Closed) -> Built | None:
+async def build_patiently(work: Work, context: StepContext, closed: Closed) -> Built | None:
     """Build a segment; None if nothing can be made of it, however often it is tried."""
     for _ in range(MOST_ATTEMPTS):
         try:
-            return await build_one(work, desk, closed)
+            return await build_one(work, context, closed)
         except Exception as problem:
             if is_everywhere(problem):
                 raise
@@ -252,18 +252,18 @@ async def build_patiently(work: Work, desk: Desk, closed: Closed) -> Built | Non
     return None
 
 
-async def build_one(work: Work, desk: Desk, closed: Closed) -> Built | None:
+async def build_one(work: Work, context: StepContext, closed: Closed) -> Built | None:
     """Take the steps for one segment and prepare what they want written; None if it has no messages any more."""
     draft = await read_draft(work, to_stretch(closed), closed.label)
-    beside = desk.beside
-    if not draft.messages or beside is None:
+    staged = context.staged
+    if not draft.messages or staged is None:
         return None
-    digesting = DigestOnce(desk)
-    desk = replace(desk, digesting=digesting)
-    draft, times = await take_steps(work, desk, draft, Stage.SEGMENT)
-    digested = await desk.digest(draft)
-    salvaged, shown = (digested.salvaged, digested.shown) if digested else (Salvaged(), ())
-    beside.add(tell(closed.id, salvaged, shown, find_moment(draft)), draft.mentions, draft.resolved)
+    digesting = DigestOnce(context)
+    context = replace(context, digesting=digesting)
+    draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
+    digested = await context.digest(draft)
+    parsed, shown = (digested.parsed, digested.shown) if digested else (ParsedDigest(), ())
+    staged.add(tell(closed.id, parsed, shown, find_moment(draft)), draft.mentions, draft.resolved)
     if digesting.asked:
         await note_steps(work, times, closed.id)
     new = [to_summary(draft)] if draft.summary else []

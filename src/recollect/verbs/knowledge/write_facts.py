@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.knowledge.fact_plan import Change, Plan, Stated, find_clashes, plan
+from recollect.core.knowledge.fact_plan import NewVersion, Plan, Stated, find_clashes, plan
 from recollect.core.knowledge.facts import assume_start, check_span
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Fact, FactEnd, Span
@@ -18,7 +18,7 @@ from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge import facts
-from recollect.store.knowledge.facts import FADED, Version, Wanted
+from recollect.store.knowledge.facts import FADED, Version, VersionQuery
 from recollect.store.memories import memories
 from recollect.store.service import scopes
 from recollect.verbs.memories.remember import Write, assign, count, find_source, place_vectors, prepare, store_vectors
@@ -42,7 +42,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Believing:
+class FactWrite:
     """Who states what, where; the scope is open for writing."""
 
     caller: Caller
@@ -56,34 +56,36 @@ class Believing:
         return self.opening.written_at
 
 
-async def open_believing(connection: Connection, caller: Caller, scope: Scope) -> Believing:
+async def open_fact_write(connection: Connection, caller: Caller, scope: Scope) -> FactWrite:
     """Lock the scope: whoever states anything in it comes before or after, and sees what the other did."""
     opened = await scopes.ask_opening(connection, scope)
     located = await scopes.ask_place(connection, scope.agent, scope.user)
     opening = await scopes.read_opening(opened)
-    return Believing(caller, scope, opening, (await scopes.read_place(located)).space)
+    return FactWrite(caller, scope, opening, (await scopes.read_place(located)).space)
 
 
-async def believe(parts: Parts, connection: Connection, believing: Believing, taken: Sequence[Taken]) -> list[Fact]:
+async def state_facts(
+    parts: Parts, connection: Connection, fact_write: FactWrite, taken: Sequence[Taken]
+) -> list[Fact]:
     """Write what several statements change; return, for each of them, the version that is believed from now on."""
-    scope_id = believing.opening.scope_id
-    named = await memories.ask_sources(connection, believing.scope, [each.memory for each in taken])
-    wanted = Wanted(
+    scope_id = fact_write.opening.scope_id
+    named = await memories.ask_sources(connection, fact_write.scope, [each.memory for each in taken])
+    wanted = VersionQuery(
         pairs=[(each.subject, each.object) for each in taken],
         lineages=[lineage for each in taken for lineage in each.contradicted],
     )
     known = await facts.fetch_versions(connection, scope_id, wanted)
     sources = await memories.read_sources(named)
     visible = {version.fact.id: version for version in known if not version.hidden}
-    stated = [to_stated(each, visible, believing.moment) for each in taken]
+    stated = [to_stated(each, visible, fact_write.moment) for each in taken]
     faded = {version.fact.id for version in visible.values() if version.withheld == FADED}
-    planned = plan(stated, [version.fact for version in visible.values()], believing.moment, faded)
+    planned = plan(stated, [version.fact for version in visible.values()], fact_write.moment, faded)
     clashes = find_clashes(
         [change.fact for change in planned.changes], [version.fact for version in known if version.hidden]
     )
     over = [version.id for version in known if version.fact in clashes]
-    written = await write(parts, connection, believing, Batch(taken, planned, visible, sources, over))
-    await note_evidence(connection, scope_id, Batch(taken, planned, visible, sources), written)
+    written = await write(parts, connection, fact_write, PlannedFacts(taken, planned, visible, sources, over))
+    await note_evidence(connection, scope_id, PlannedFacts(taken, planned, visible, sources), written)
     return [written.get(lineage) or visible[lineage].fact for lineage in planned.outcomes]
 
 
@@ -107,7 +109,7 @@ def find_named(visible: Mapping[UUID, Version], name: UUID) -> UUID:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PlannedFacts:
     """What was planned, and what it rests on."""
 
     taken: Sequence[Taken]
@@ -118,9 +120,9 @@ class Batch:
     """Hidden versions that nobody may believe any more, because what they say is said anew."""
 
 
-async def write(parts: Parts, connection: Connection, believing: Believing, batch: Batch) -> dict[UUID, Fact]:
+async def write(parts: Parts, connection: Connection, fact_write: FactWrite, batch: PlannedFacts) -> dict[UUID, Fact]:
     """Write the planned versions, and close and withhold those whose place they take; return them by lineage."""
-    scope_id, moment = believing.opening.scope_id, believing.moment
+    scope_id, moment = fact_write.opening.scope_id, fact_write.moment
     changes = batch.plan.changes
     if not changes:
         return {}
@@ -129,17 +131,17 @@ async def write(parts: Parts, connection: Connection, believing: Believing, batc
     wording = [word(change, batch, positions) for change in changes]
     sources = batch.sources | {version.id: version.source for version in batch.visible.values()}
     vectors = gather_vectors(batch.taken, new)
-    work = Write(believing.caller, believing.scope, [prepare(memory) for memory in wording], vectors, "", b"")
-    rows = assign(work, believing.opening, sources)
+    work = Write(fact_write.caller, fact_write.scope, [prepare(memory) for memory in wording], vectors, "", b"")
+    rows = assign(work, fact_write.opening, sources)
     elders = [batch.visible[change.fact.id].id for change in changes if change.before is not None]
     await facts.supersede(connection, scope_id, [*elders, *batch.over], moment)
-    await memories.store(connection, scope_id, believing.caller.origin, moment, rows)
+    await memories.store(connection, scope_id, fact_write.caller.origin, moment, rows)
     written = [number(change, row, moment) for change, row in zip(changes, rows, strict=True)]
     await facts.store(connection, scope_id, [(row.id, fact) for row, fact in zip(rows, written, strict=True)], moment)
     await scopes.close_writing(connection, scope_id, count(work.prepared), moment)
     first = rows[: len(new)]
-    chosen = place_vectors(parts, replace(work, prepared=work.prepared[: len(new)]), believing.space)
-    await store_vectors(connection, scope_id, believing.space, first, chosen)
+    chosen = place_vectors(parts, replace(work, prepared=work.prepared[: len(new)]), fact_write.space)
+    await store_vectors(connection, scope_id, fact_write.space, first, chosen)
     heirs = [(row.id, elder) for row, elder in zip(rows[len(new) :], elders, strict=True)]
     await facts.inherit_vectors(connection, scope_id, heirs)
     past = [fact.memory_id for fact in written if is_over(fact.span, moment) and fact.memory_id is not None]
@@ -147,7 +149,7 @@ async def write(parts: Parts, connection: Connection, believing: Believing, batc
     return {change.fact.id: fact for change, fact in zip(changes, written, strict=True)}
 
 
-def word(change: Change, batch: Batch, positions: Mapping[UUID, int]) -> NewMemory:
+def word(change: NewVersion, batch: PlannedFacts, positions: Mapping[UUID, int]) -> NewMemory:
     """Give the memory of a version: a further one says what the one before it did, and rests on it and its cause."""
     if change.before is None:
         return batch.taken[change.causes[0]].memory
@@ -162,14 +164,14 @@ def word(change: Change, batch: Batch, positions: Mapping[UUID, int]) -> NewMemo
     return replace(before.memory, evidence=tuple(dict.fromkeys(causes)))
 
 
-def gather_vectors(taken: Sequence[Taken], new: Sequence[Change]) -> NDArray[np.float32] | None:
+def gather_vectors(taken: Sequence[Taken], new: Sequence[NewVersion]) -> NDArray[np.float32] | None:
     """Stack the vectors of new facts; none at all if one is missing, and a job gives them theirs."""
     rows = [taken[change.causes[0]].vector for change in new]
     present = [row for row in rows if row is not None]
     return np.stack(present) if present and len(present) == len(rows) else None
 
 
-def number(change: Change, row: memories.Row, moment: datetime) -> Fact:
+def number(change: NewVersion, row: memories.Row, moment: datetime) -> Fact:
     """Give a version the id of its memory; a new fact is called by the id of its first version."""
     lineage = row.id if change.before is None else change.fact.id
     triple = row.memory.triple
@@ -182,7 +184,9 @@ def is_over(span: Span, moment: datetime) -> bool:
     return span.invalid_at is not None and span.invalid_at <= moment
 
 
-async def note_evidence(connection: Connection, scope_id: int, batch: Batch, written: Mapping[UUID, Fact]) -> None:
+async def note_evidence(
+    connection: Connection, scope_id: int, batch: PlannedFacts, written: Mapping[UUID, Fact]
+) -> None:
     """Note what else says a fact that was recognised and did not change."""
     pairs = []
     for each, lineage in zip(batch.taken, batch.plan.outcomes, strict=True):

@@ -29,7 +29,7 @@ CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LoadPart:
     """A part of a load, ready to be sent, and how the scope stands after it."""
 
     rows: list[memories.Row]
@@ -50,7 +50,7 @@ class Load:
     active: EmbeddingSpace | None
     sources: dict[UUID | int, memories.Source]
 
-    def make_ready(self, first: int, new: Sequence[NewMemory], opening: Opening) -> Chunk:
+    def make_ready(self, first: int, new: Sequence[NewMemory], opening: Opening) -> LoadPart:
         """Check, analyse and encode one chunk that begins at a position of the whole load."""
         for position, memory in enumerate(new, start=first):
             check_one(position, memory)
@@ -68,7 +68,7 @@ class Load:
             term_count=opening.term_count + counts.terms,
             written_at=opening.written_at + MILLISECOND,
         )
-        return Chunk(rows, bulk.encode(heading, rows, vectors), waiting, counts, after)
+        return LoadPart(rows, bulk.encode(heading, rows, vectors), waiting, counts, after)
 
 
 async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "") -> list[UUID]:
@@ -147,8 +147,8 @@ def split(new: Sequence[NewMemory]) -> Iterator[tuple[int, Sequence[NewMemory]]]
     yield start, new[start:]
 
 
-async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scope_id: int, chunk: Chunk) -> None:
-    """Store one chunk, and put off what still needs a vector."""
+async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scope_id: int, chunk: LoadPart) -> None:
+    """Store one chunk, and enqueue a job for what still needs a vector."""
     await bulk.store(connection, space.id if space else None, chunk.encoded)
     await memories.store_links(connection, scope_id, chunk.rows)
     await topics.file_new(connection, scope_id, ((row.id, row.memory) for row in chunk.rows))

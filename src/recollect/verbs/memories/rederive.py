@@ -15,7 +15,7 @@ from recollect.models.memories import Memory, NewMemory
 from recollect.models.service import Caller, Scope
 from recollect.store.agents import reflections
 from recollect.store.memories import evidence, memories
-from recollect.store.memories.evidence import Stale
+from recollect.store.memories.evidence import ToRederive
 from recollect.store.memories.memories import Row
 from recollect.store.service import scopes
 from recollect.store.service.scopes import BEGINNING
@@ -37,7 +37,7 @@ async def rederive(parts: Parts, scope_id: int) -> int:
         try:
             made += await make_anew(parts, chat, scope, scope_id, each)
         except ChatModelError as problem:
-            if problem.away:
+            if problem.unavailable:
                 raise
             # One that the model cannot word must not keep the others waiting.
             refused = problem
@@ -46,7 +46,7 @@ async def rederive(parts: Parts, scope_id: int) -> int:
     return made
 
 
-async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: Stale) -> bool:
+async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: ToRederive) -> bool:
     """Ask for one statement from what is left, and store it in place of the old one; tell whether it was."""
     found = await memories.fetch_every(parts.database, scope, each.evidence)
     sources = [found[source] for source in each.evidence if source in found]
@@ -68,7 +68,7 @@ async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, 
     return True
 
 
-async def ask(chat: ChatModel, scope: Scope, each: Stale, sources: Sequence[Memory]) -> NewMemory:
+async def ask(chat: ChatModel, scope: Scope, each: ToRederive, sources: Sequence[Memory]) -> NewMemory:
     """Ask what the notes say together."""
     notes = number_notes(fit_notes(sources, chat.characters))
     answer = await chat.ask(fill_prompt(PROMPT, agent=scope.agent, notes=notes), Restatement)
@@ -78,7 +78,7 @@ async def ask(chat: ChatModel, scope: Scope, each: Stale, sources: Sequence[Memo
     return memory
 
 
-def to_row(each: Stale, prepared: Prepared, trust: int, average: float) -> Row:
+def to_row(each: ToRederive, prepared: Prepared, trust: int, average: float) -> Row:
     """Put new words where the old ones were."""
     memory = prepared.memory
     return Row(

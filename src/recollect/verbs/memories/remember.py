@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.agents.reflection import gather
-from recollect.core.conversations.appends import Heard
+from recollect.core.conversations.appends import EmbeddedWithContext
 from recollect.core.memories.checks import check_new_memories, count_characters
 from recollect.core.memories.ids import RANDOM_BYTES, fingerprint, memory_id
 from recollect.core.memories.vectors import unit_vectors
@@ -47,10 +47,10 @@ DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
-StoreBeside: TypeAlias = Callable[[Connection, int, Sequence[memories.Row]], Awaitable[Heard]]
-AskBeside: TypeAlias = Callable[[Connection], Awaitable[StoreBeside]]
+AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[memories.Row]], Awaitable[EmbeddedWithContext]]
+AlsoAsk: TypeAlias = Callable[[Connection], Awaitable[AlsoStore]]
 """What is written beside the memories: asked for in the first round trip, stored in the second."""
-NOTHING_HEARD = Heard()
+NO_CONTEXT = EmbeddedWithContext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Write:
     vectors: NDArray[np.float32] | None
     key: str
     fingerprint: bytes
-    beside: AskBeside | None = None
+    beside: AlsoAsk | None = None
 
     @property
     def heavy(self) -> bool:
@@ -153,7 +153,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     located = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
     named = await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared])
     claimed = await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None
-    store_beside = await write.beside(connection) if write.beside else None
+    also_store = await write.beside(connection) if write.beside else None
     opening = await scopes.read_opening(opened)
     place = await scopes.read_place(located)
     sources = await memories.read_sources(named)
@@ -165,7 +165,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
     await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
-    heard = await store_beside(connection, opening.scope_id, rows) if store_beside else NOTHING_HEARD
+    heard = await also_store(connection, opening.scope_id, rows) if also_store else NO_CONTEXT
     counts = count(write.prepared)
     await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
     if parts.chat is not None:
@@ -278,9 +278,9 @@ async def store_vectors(
     space: EmbeddingSpace | None,
     rows: Sequence[memories.Row],
     vectors: list[NDArray[np.float32] | None],
-    heard: Heard = NOTHING_HEARD,
+    heard: EmbeddedWithContext = NO_CONTEXT,
 ) -> None:
-    """Write the vectors there are, and put the rest off to a job, with those that are to hear of more."""
+    """Write the vectors there are; enqueue a job for the rest, and for messages to be embedded again with context."""
     if space is None:
         return
     known = {row.id: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from recollect.core.recall.absence import MOST_USERS, tell_empty, tell_unmatched
+from recollect.core.recall.fusion import MOST_USERS, tell_empty, tell_unmatched
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue, Recollection, Status
 from recollect.models.service import Caller, Scope

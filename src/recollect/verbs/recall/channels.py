@@ -37,7 +37,7 @@ GRACE_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedCue:
     """One cue, taken apart, with the channels that it is put to."""
 
     cue: Cue
@@ -72,7 +72,7 @@ class Question:
 
 @dataclass(slots=True)
 class Round:
-    """What was sent in one round trip, and which question had the floor when it broke off, if it did."""
+    """What was sent in one round trip, and which query was running when the connection broke, if it did."""
 
     questions: Sequence[Question]
     sent: list[tuple[Question, Answer]] = field(default_factory=list[tuple[Question, Answer]])
@@ -80,7 +80,7 @@ class Round:
     broken: bool = False
 
 
-async def ask_channels(parts: Parts, place: Place, step: Sequence[Asked]) -> list[dict[str, Proposal]]:
+async def ask_channels(parts: Parts, place: Place, step: Sequence[AskedCue]) -> list[dict[str, Proposal]]:
     """Put all questions to their channels; one that does not answer in time is named as skipped, with the reason."""
     waiting = [Question(number, channel) for number, asked in enumerate(step) for channel in asked.channels]
     found: dict[tuple[int, str], Proposal] = {}
@@ -101,7 +101,7 @@ async def ask_channels(parts: Parts, place: Place, step: Sequence[Asked]) -> lis
     return [{each.name: found[number, each.name] for each in asked.channels} for number, asked in enumerate(step)]
 
 
-async def send(parts: Parts, place: Place, step: Sequence[Asked], sent: Round, seconds: float) -> Round:
+async def send(parts: Parts, place: Place, step: Sequence[AskedCue], sent: Round, seconds: float) -> Round:
     """Send questions in one round trip, each with its time limit; tell if one of them outlasted it."""
     tenant_id = tenant_of(place.scope_id or 0)
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.channels.channel import SKIPPED
-from recollect.core.text.answers import Shape
+from recollect.core.text.answers import AnswerSchema
 from recollect.core.text.similar import Quote, excerpt
 from recollect.errors import RecollectError
 from recollect.llm.chat import ChatModel
@@ -32,14 +32,14 @@ LONGEST_CUE, LONGEST_NOTE, LONGEST_QUOTE = 2_000, 4_000, 600
 NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
 
 
-class Verdict(Shape):
+class Verdict(AnswerSchema):
     """Whether a note is of use."""
 
     useful: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedHits:
     """The hits that are left, in their order, and how they came to be."""
 
     hits: tuple[Hit, ...]
@@ -51,12 +51,12 @@ async def judge(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> t
     return (await look_over(parts, scope_id, cue, hits)).hits
 
 
-async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> Judged:
+async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> JudgedHits:
     """Judge hits, and say how many were judged and dropped; a model that fails or is late drops nothing."""
     if parts.chat is None:
-        return Judged(tuple(hits), NO_CHAT_MODEL)
+        return JudgedHits(tuple(hits), NO_CHAT_MODEL)
     if not hits or not cue.text.strip():
-        return Judged(tuple(hits), f"{SKIPPED}there is nothing to judge")
+        return JudgedHits(tuple(hits), f"{SKIPPED}there is nothing to judge")
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     # A model that was asked to read the cue before has had half of its time.
     share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
@@ -65,7 +65,7 @@ async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) 
     kept = tuple(hit for hit in hits if verdicts.get(hit.memory.id, True))
     unjudged = len(hits) - len(verdicts)
     late = f", {unjudged} not judged" if unjudged else ""
-    return Judged(kept, f"judged {len(verdicts)}, dropped {len(hits) - len(kept)}{late}")
+    return JudgedHits(kept, f"judged {len(verdicts)}, dropped {len(hits) - len(kept)}{late}")
 
 
 async def ask_all(

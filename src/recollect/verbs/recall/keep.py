@@ -18,7 +18,7 @@ from recollect.core.memories.ids import RANDOM_BYTES, memory_id
 from recollect.core.recall.kept import Kept, to_hits
 from recollect.core.text.checks import check_limit
 from recollect.models.kept import KeptRecalls
-from recollect.models.recall import Cue, Lineup, Recollection
+from recollect.models.recall import Cue, RankingInput, Recollection
 from recollect.models.service import Scope
 from recollect.store.recall import kept_recalls
 from recollect.store.service.scopes import Place
@@ -35,7 +35,7 @@ async def keep(
     place: Place,
     cue: Cue,
     vector: NDArray[np.float32] | None,
-    lineup: Lineup,
+    inputs: RankingInput,
     recollection: Recollection,
 ) -> Recollection:
     """Keep a recall if the cue says so, or the service where it says nothing; give the answer the id it is kept by."""
@@ -43,7 +43,7 @@ async def keep(
         return recollection
     try:
         async with asyncio.timeout(KEEPING_SHARE * parts.database.deadline_seconds):
-            kept = gather(place, cue, vector, lineup, recollection)
+            kept = gather(place, cue, vector, inputs, recollection)
             stored = await kept_recalls.keep(parts.database, place.scope_id, kept)
     except Exception as problem:
         # Whatever it is, the answer is there already; only the sort of error is sure to quote nothing.
@@ -58,7 +58,7 @@ def is_kept(parts: Parts, cue: Cue) -> bool:
 
 
 def gather(
-    place: Place, cue: Cue, vector: NDArray[np.float32] | None, lineup: Lineup, recollection: Recollection
+    place: Place, cue: Cue, vector: NDArray[np.float32] | None, inputs: RankingInput, recollection: Recollection
 ) -> Kept:
     """Put together what is kept of a recall."""
     now = datetime.now(UTC)
@@ -68,10 +68,10 @@ def gather(
         cue=replace(cue, embedding=None),
         vector=vector,
         space_id=place.space.id if place.space and vector is not None else None,
-        lineup=lineup,
+        inputs=inputs,
         hits=to_hits(recollection),
         # More are ranked than are asked for, to take the place of what says the same.
-        limit=min(lineup.limit, cue.limit or place.profile.limit or USUAL_LIMIT),
+        limit=min(inputs.limit, cue.limit or place.profile.limit or USUAL_LIMIT),
         status=recollection.status,
         message=recollection.message,
         methods=recollection.methods,

@@ -14,11 +14,11 @@ from recollect.core.recall.weights import usual_weights
 from recollect.core.text.similar import collapse
 from recollect.core.text.terms import analyse_cue
 from recollect.errors import UnavailableError
-from recollect.models.recall import Candidate, Lineup, Ranked, Trait
-from recollect.store.recall.features import Survey, survey
+from recollect.models.recall import Candidate, Features, Ranked, RankingInput
+from recollect.store.recall.features import CandidateFeatures, load_features
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
-from recollect.verbs.recall.channels import Asked
+from recollect.verbs.recall.channels import AskedCue
 
 USUAL_LIMIT = 10
 SPARE = 10
@@ -35,9 +35,9 @@ PLUGGED_IN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A lineup and what came of it: the winners, each with the memories that it stands for."""
+    """What was ranked and what came of it: the winners, each with the memories that it stands for."""
 
-    lineup: Lineup
+    inputs: RankingInput
     winners: Sequence[tuple[Ranked, tuple[UUID, ...]]]
 
     @property
@@ -46,7 +46,7 @@ class Ranking:
         return [hit.id for hit, _ in self.winners]
 
 
-async def rank(parts: Parts, place: Place, asked: Asked, proposals: Mapping[str, Proposal]) -> Ranking:
+async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[str, Proposal]) -> Ranking:
     """Rank what the channels propose; one that is asked alone ranks by itself."""
     own = {name: proposal.candidates for name, proposal in proposals.items()}
     lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
@@ -61,49 +61,53 @@ async def rank(parts: Parts, place: Place, asked: Asked, proposals: Mapping[str,
     rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
 
     def choose() -> Ranking:
-        lineup = line_up(asked, candidates, found, weights, rarities)
-        return Ranking(lineup, collapse(fuse(lineup), found.beginnings, asked.limit))
+        inputs = line_up(asked, candidates, found, weights, rarities)
+        return Ranking(inputs, collapse(fuse(inputs), found.beginnings, asked.limit))
 
     return await spare_loop(asked.limit > HEAVY_LIMIT, choose)
 
 
-def rank_plainly(asked: Asked, candidates: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float]) -> Ranking:
+def rank_plainly(
+    asked: AskedCue, candidates: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float]
+) -> Ranking:
     """Rank by the channels' own scores, with nothing known of the candidates."""
     proposed = {name: tuple(some) for name, some in candidates.items()}
-    lineup = Lineup(proposed, {}, asked.reading.facets, weights, asked.limit)
-    return Ranking(lineup, [(hit, ()) for hit in fuse(lineup)])
+    inputs = RankingInput(proposed, {}, asked.reading.facets, weights, asked.limit)
+    return Ranking(inputs, [(hit, ()) for hit in fuse(inputs)])
 
 
 async def look_over(
-    parts: Parts, place: Place, asked: Asked, candidates: Mapping[str, Sequence[Candidate]]
-) -> Survey | None:
+    parts: Parts, place: Place, asked: AskedCue, candidates: Mapping[str, Sequence[Candidate]]
+) -> CandidateFeatures | None:
     """Read what the candidates are like: of very many, the first of each channel in turn; None if late."""
     turns = zip_longest(*candidates.values())
     ids = {each.id: None for turn in turns for each in turn if each is not None}
     if not ids:
-        return Survey({}, {})
+        return CandidateFeatures({}, {})
     chosen = list(islice(ids, MOST_SURVEYED))
     try:
-        return await survey(parts.database, place, chosen, asked.reading, parts.channel_seconds)
+        return await load_features(parts.database, place, chosen, asked.reading, parts.channel_seconds)
     except UnavailableError:
         return None
 
 
 def line_up(
-    asked: Asked,
+    asked: AskedCue,
     candidates: Mapping[str, Sequence[Candidate]],
-    found: Survey,
+    found: CandidateFeatures,
     weights: Mapping[str, float],
     rarities: tuple[float, ...],
-) -> Lineup:
+) -> RankingInput:
     """Put together what is ranked; what was forgotten since it was proposed is not."""
-    spoken = {trait.speaker for trait in found.traits.values()} - {""}
+    spoken = {its_features.speaker for its_features in found.features.values()} - {""}
     named = {each.name for each in spot_names(asked.reading.text)} & spoken if spoken else set[str]()
-    traits = mark_named(found.traits, named, asked.reading.terms) if named else found.traits
-    present = {channel: tuple(each for each in some if each.id in found.traits) for channel, some in candidates.items()}
-    return Lineup(
+    all_features = mark_named(found.features, named, asked.reading.terms) if named else found.features
+    present = {
+        channel: tuple(each for each in some if each.id in found.features) for channel, some in candidates.items()
+    }
+    return RankingInput(
         candidates=present,
-        traits=traits,
+        features=all_features,
         facets=replace(asked.reading.facets, names=tuple(sorted(named))),
         weights=weights,
         limit=asked.limit + SPARE,
@@ -111,14 +115,16 @@ def line_up(
     )
 
 
-def mark_named(traits: Mapping[UUID, Trait], named: Collection[str], terms: Sequence[str]) -> dict[UUID, Trait]:
+def mark_named(
+    all_features: Mapping[UUID, Features], named: Collection[str], terms: Sequence[str]
+) -> dict[UUID, Features]:
     """Mark what was said by those whom the cue names; what nobody said, if it speaks of them."""
     places = {term: place for place, term in enumerate(terms)}
     spoken_of = [{places[term] for term in analyse_cue(name) if term in places} for name in named]
     return {
-        memory_id: replace(trait, named=True)
-        if trait.speaker in named
-        or (not trait.speaker and any(some and some <= set(trait.terms) for some in spoken_of))
-        else trait
-        for memory_id, trait in traits.items()
+        memory_id: replace(its_features, named=True)
+        if its_features.speaker in named
+        or (not its_features.speaker and any(some and some <= set(its_features.terms) for some in spoken_of))
+        else its_features
+        for memory_id, its_features in all_features.items()
     }

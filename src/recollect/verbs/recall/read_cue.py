@@ -19,7 +19,7 @@ from recollect.models.recall import Cue
 from recollect.store.service.scopes import Place
 from recollect.store.topics.topics import read_tree
 from recollect.verbs.parts import Parts
-from recollect.verbs.recall.channels import Asked
+from recollect.verbs.recall.channels import AskedCue
 from recollect.verbs.recall.judge import LAST_WORDS_SECONDS, LONGEST_CUE, NO_CHAT_MODEL
 from recollect.verbs.service.costs import metered
 
@@ -31,12 +31,12 @@ TREE_SHARE = 0.5
 LOG = logging.getLogger("recollect.consulting")
 
 
-async def consult_each(parts: Parts, place: Place, asked: Sequence[Asked]) -> list[Asked]:
+async def consult_each(parts: Parts, place: Place, asked: Sequence[AskedCue]) -> list[AskedCue]:
     """Let the chat model read the cues that say so, all at once."""
     return list(await asyncio.gather(*(let_consult(parts, place, each) for each in asked)))
 
 
-async def let_consult(parts: Parts, place: Place, asked: Asked) -> Asked:
+async def let_consult(parts: Parts, place: Place, asked: AskedCue) -> AskedCue:
     """Let the chat model read one cue if it says so."""
     if not asked.cue.consult:
         return asked

@@ -28,7 +28,7 @@ from recollect.models.service import Scope
 from recollect.store.memories import memories
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
-from recollect.verbs.recall.channels import Asked, ask_channels
+from recollect.verbs.recall.channels import AskedCue, ask_channels
 from recollect.verbs.recall.judge import look_over
 from recollect.verbs.recall.keep import keep
 from recollect.verbs.recall.rank import PAST, USUAL_LIMIT, Ranking, rank
@@ -71,9 +71,9 @@ async def recall_each(
         return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
     profile = place.profile
 
-    def read_cues() -> list[Asked]:
+    def read_cues() -> list[AskedCue]:
         return [
-            Asked(cue, read_cue(cue, profile.names, *vector), channels, cue.limit or profile.limit or USUAL_LIMIT)
+            AskedCue(cue, read_cue(cue, profile.names, *vector), channels, cue.limit or profile.limit or USUAL_LIMIT)
             for cue, vector, channels in zip(cues, vectors, chosen, strict=True)
         ]
 
@@ -136,7 +136,7 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
     return ""
 
 
-async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[Asked]) -> list[Recollection]:
+async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedCue]) -> list[Recollection]:
     """Answer cues that see the same memories: one round trip to ask, one to look closer, one to fetch and to note."""
     started = time.perf_counter()
     proposals = await ask_channels(parts, place, step)
@@ -151,7 +151,7 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[Asked]
             made = replace(made, methods={**made.methods, READ: asked.consulted})
         if asked.cue.judge:
             made = await let_judge(parts, scope, place, asked.cue, made)
-        answers.append(await keep(parts, place, asked.cue, asked.reading.vector, ranking.lineup, made))
+        answers.append(await keep(parts, place, asked.cue, asked.reading.vector, ranking.inputs, made))
     return answers
 
 
@@ -168,7 +168,7 @@ async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Re
 
 
 async def fetch(
-    parts: Parts, scope: Scope, place: Place, step: Sequence[Asked], rankings: Sequence[Ranking]
+    parts: Parts, scope: Scope, place: Place, step: Sequence[AskedCue], rankings: Sequence[Ranking]
 ) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
     """Fetch the winners and note their access, unless they are still to be judged."""
     ids: dict[Times, list[UUID]] = {}
@@ -221,5 +221,5 @@ def conclude(
         accessed=tuple(hit.memory.id for hit in hits if hit.memory.id in accessed),
         tallies={name: proposal.tally for name, proposal in proposals.items() if proposal.tally},
         milliseconds=round(milliseconds, 3),
-        facets=ranking.lineup.facets,
+        facets=ranking.inputs.facets,
     )

@@ -28,15 +28,15 @@ async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
         recall_id=kept.recall_id,
         asked_at=kept.asked_at,
         cue=from_cue(kept.cue),
-        facets=kept.lineup.facets,
-        weights=kept.lineup.weights,
+        facets=kept.inputs.facets,
+        weights=kept.inputs.weights,
         limit=kept.limit,
         status=kept.status,
         message=kept.message,
         methods=kept.methods,
         tallies=kept.tallies,
         milliseconds=kept.milliseconds,
-        proposals=kept.lineup.candidates,
+        proposals=kept.inputs.candidates,
         placings=await show(parts, scope, placings),
         same=is_same(kept, placings),
     )
@@ -52,8 +52,8 @@ async def replay(
     """Rank what a recall found by other weights; or ask it anew, as of a moment, leaving no trace of the access."""
     check_times(Times(as_of))
     kept = await find(parts, scope, recall_id)
-    check_weights(weights or {}, kept.lineup.candidates.keys())
-    used = {**kept.lineup.weights, **(weights or {})}
+    check_weights(weights or {}, kept.inputs.candidates.keys())
+    used = {**kept.inputs.weights, **(weights or {})}
     if as_of is None:
         placings = await show(parts, scope, rank_anew(kept, weights))
     else:

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from recollect.core.service.costs import choose_limit, reckon
+from recollect.core.service.costs import choose_limit, price_of
 from recollect.core.text.checks import check_scope
 from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
-from recollect.llm.chat import Answer, ChatModel, Said, Spent, Usage, spend_unseen
+from recollect.llm.chat import Answer, ChatModel, ModelAnswer, Spent, Usage, spend_unseen
 from recollect.llm.openai.chat import UnusableError, read_value
 from recollect.models.service import Caller, DailyBudget, Ledger, Right
 from recollect.store.database import ownership
@@ -91,7 +91,7 @@ class Metered:
         await self._enter(meter.finish(ANSWERED, answered=True))
         return value
 
-    async def say(self, prompt: str, answer: type[BaseModel]) -> Said:
+    async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
         """Return what the model said when asked for such a value, once."""
         await self._allow()
         meter = Meter(self.entry)
@@ -114,7 +114,7 @@ class Metered:
     async def _enter(self, entries: list[Entry]) -> None:
         """Enter what was spent; an answer that cannot be entered is not given out either."""
         priced = [
-            replace(entry, price=reckon(self.parts.prices, entry.model, entry.prompt_tokens, entry.completion_tokens))
+            replace(entry, price=price_of(self.parts.prices, entry.model, entry.prompt_tokens, entry.completion_tokens))
             for entry in entries
         ]
         await ledger.enter(self.parts.database, priced)
@@ -156,7 +156,7 @@ def tell(problem: BaseException) -> str:
     return f"failed: {type(problem).__name__}"
 
 
-def judge(said: Said, answer: type[BaseModel]) -> str:
+def judge(said: ModelAnswer, answer: type[BaseModel]) -> str:
     """Tell whether all of what was said fits, or some of it at best."""
     try:
         read_value(said, answer)
@@ -183,7 +183,7 @@ async def read_budget(parts: Parts, tenant_id: int) -> DailyBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerDesk:
+class Costs:
     """Where a tenant sees what its models cost, and an operator says how much that may be."""
 
     parts: Parts

@@ -1,4 +1,4 @@
-"""Jobs: see what was put off, and let what failed be tried again."""
+"""Jobs: see what was enqueued, and let what failed be tried again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from recollect.models.service import Caller, Job, Jobs, JobState, Right
 from recollect.store.database import ownership
 from recollect.store.database.pool import Database
 from recollect.store.service import jobs
-from recollect.store.service.jobs import Wanted
+from recollect.store.service.jobs import JobQuery
 
 MISSING = "There is no such job; what has succeeded is kept for a day."
 LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class JobDesk:
+class JobControl:
     """Where a tenant sees its own jobs, and an operator all of them."""
 
     database: Database
@@ -38,7 +38,7 @@ class JobDesk:
         check_limit(limit)
         if state is JobState.SUCCEEDED:
             raise InvalidInputError("state must be waiting, running or failed: what has succeeded is not listed")
-        wanted = Wanted(task=task, state=state)
+        wanted = JobQuery(task=task, state=state)
         rows = await jobs.find_jobs(self.database, caller.tenant_id, wanted, cursor, limit + 1)
         return Jobs(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
@@ -51,7 +51,7 @@ class JobDesk:
         """Let a failed job of the caller's tenant run again; one that has not failed is left as it is."""
         require(caller, Right.ADMIN)
         found = await self._find(caller.tenant_id, job_id)
-        await jobs.retry_failed(self.database, caller.tenant_id, Wanted(found.id))
+        await jobs.retry_failed(self.database, caller.tenant_id, JobQuery(found.id))
         return await self._find(caller.tenant_id, found.id)
 
     async def counts(self) -> list[tuple[str, str, int]]:
@@ -70,7 +70,7 @@ class JobDesk:
     ) -> list[int]:
         """Let failed jobs run again, of all tenants unless one is named, as an operator; return their numbers."""
         tenant_id = None if tenant is None else await self._number(tenant)
-        return await jobs.retry_failed(self.database, tenant_id, Wanted(job_id, task))
+        return await jobs.retry_failed(self.database, tenant_id, JobQuery(job_id, task))
 
     async def _number(self, tenant: str) -> int:
         if not self.owner:
@@ -81,7 +81,7 @@ class JobDesk:
         return number
 
     async def _find(self, tenant_id: int, job_id: int) -> Job:
-        found = await jobs.find_jobs(self.database, tenant_id, Wanted(job_id)) if job_id <= LARGEST else []
+        found = await jobs.find_jobs(self.database, tenant_id, JobQuery(job_id)) if job_id <= LARGEST else []
         if not found:
             raise NotFoundError(MISSING)
         return found[0]

@@ -16,7 +16,7 @@ OURS = ("recollect_", "pg_")
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderDesk:
+class Readers:
     """Where an operator makes, sees and drops the roles that read by SQL."""
 
     owner: str

@@ -185,7 +185,7 @@ class WeighingBody(Body):
     """How the stream channel weighs its three factors; what is left out is as the agent's profile has it, or usual."""
 
     mode: str = Field(
-        "", pattern="^(newest|original|paper)?$", description="newest, original or paper: how recency is reckoned."
+        "", pattern="^(newest|original|paper)?$", description="newest, original or paper: how recency is computed."
     )
     recency: Weight | None = Field(default=None, description="Weight of recency.")
     relevance: Weight | None = Field(default=None, description="Weight of relevance.")

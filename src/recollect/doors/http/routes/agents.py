@@ -33,6 +33,10 @@ OVERVIEW, PROFILE, TUNING = TypeAdapter(Overview), TypeAdapter(Profile), TypeAda
 router = APIRouter(prefix="/v1", tags=["agents"])
 Factor = Annotated[Number, Field(ge=0, le=1)]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
+MEMORY = TypeAdapter(Memory)
+associations = APIRouter(prefix="/v1", tags=["memories"])
+PROGRESS = TypeAdapter(ReflectionProgress)
+reflections = APIRouter(prefix="/v1", tags=["memories"])
 
 
 class ProfileBody(WeighingBody):
@@ -180,14 +184,14 @@ async def overview(agent: Agent, admit: Admitted, user: User = "") -> Response:
 
 @router.get("/profile", response_model=Profile, responses=describe())
 async def profile(agent: Agent, admit: Admitted) -> Response:
-    """Read what an agent goes by in all its scopes where a call says nothing else; null means as usual."""
+    """Read an agent's default settings, which hold in all its scopes; null means the usual default."""
     mind = await admit(agent, "")
     return Response(PROFILE.dump_json(await mind.profile()), media_type=JSON)
 
 
 @router.put("/profile", response_model=Profile, responses=describe())
 async def set_profile(body: ProfileBody, admit: Admitted) -> Response:
-    """Change what an agent goes by in all its scopes."""
+    """Change an agent's default settings in all its scopes."""
     mind = await admit(body.agent, "")
     chosen = body.to_value()
     await mind.set_profile(chosen)
@@ -213,10 +217,6 @@ async def feedback(body: FeedbackBody, admit: Admitted) -> Marked:
     """Mark hits of a recall as useful or not, so that the agent's weights can be learned from it."""
     mind = await admit(body.agent, body.user)
     return Marked(marked=await mind.feedback(body.to_value()))
-
-
-MEMORY = TypeAdapter(Memory)
-associations = APIRouter(prefix="/v1", tags=["memories"])
 
 
 class TripleBody(Body):
@@ -294,10 +294,6 @@ async def last_chat(
     if chat is None:
         raise NotFoundError("There is no chat with this name in this scope.")
     return Response(MEMORY.dump_json(chat), media_type=JSON)
-
-
-PROGRESS = TypeAdapter(ReflectionProgress)
-reflections = APIRouter(prefix="/v1", tags=["memories"])
 
 
 class ReflectBody(Body):

@@ -40,6 +40,7 @@ RECEIPT = TypeAdapter(PurgeReceipt)
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 ConversationId = Annotated[FullName, Path(description="Your own name for the conversation.", examples=["c-1"])]
 Limit = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]
+After = Annotated[int, Query(ge=0, le=2**63 - 1, description="Only segments that begin after the message so numbered.")]
 
 
 @router.post("/messages", status_code=201, response_model=AppendedMessages, responses=describe(409))
@@ -161,9 +162,6 @@ async def list_receipts(
     mind = await admit(agent, user)
     receipts = await mind.conversation(conversation).receipts(limit)
     return Response(PurgeReceipts(receipts=receipts).model_dump_json(), media_type=JSON)
-
-
-After = Annotated[int, Query(ge=0, le=2**63 - 1, description="Only segments that begin after the message so numbered.")]
 
 
 class Segments(BaseModel):

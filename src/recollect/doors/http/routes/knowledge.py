@@ -34,6 +34,14 @@ ID = "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
 FactId = Annotated[UUID, Path(description="The id of the fact, or of any version of it.", examples=[ID])]
 EntityId = Annotated[UUID, Path(description="The id of the entity.", examples=[ID])]
 EndName = Annotated[str, Field(max_length=200)]
+XML = "application/xml"
+NEIGHBOURHOOD, TIMELINE = TypeAdapter(Neighbourhood), TypeAdapter(Timeline)
+WRITTEN: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The graph: GraphML, or an object with a list of Cypher statements and their parameters.",
+        "content": {XML: {"schema": {"type": "string"}}, JSON: {"schema": {"type": "object"}}},
+    }
+}
 
 
 async def read_scope(agent: Agent, user: User = "") -> tuple[str, str]:
@@ -213,16 +221,6 @@ async def read_entity(entity_id: EntityId, agent: Agent, admit: Admitted, user: 
     """Read an entity: its name, its type, what else it is called, and the newest that was said of it."""
     mind = await admit(agent, user)
     return Response(ENTITY.dump_json(await mind.knowledge.entity(entity_id)), media_type=JSON)
-
-
-XML = "application/xml"
-NEIGHBOURHOOD, TIMELINE = TypeAdapter(Neighbourhood), TypeAdapter(Timeline)
-WRITTEN: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The graph: GraphML, or an object with a list of Cypher statements and their parameters.",
-        "content": {XML: {"schema": {"type": "string"}}, JSON: {"schema": {"type": "object"}}},
-    }
-}
 
 
 async def find_mind(agent: Agent, admit: Admitted, user: User = "") -> Mind:

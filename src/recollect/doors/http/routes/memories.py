@@ -39,6 +39,9 @@ IdempotencyKey = Annotated[
     str, Header(max_length=255, description="Send the same key to store the same memories only once.")
 ]
 MemoryId = Annotated[UUID, Path(description="The memory's id.", examples=[ID])]
+FADING, FADED = TypeAdapter(Fading), TypeAdapter(FadedPage)
+Days = Annotated[Number, Field(ge=0, le=36_500)]
+FADED_ID = "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
 
 
 @router.post("/memories", status_code=201, response_model=Receipts, responses=describe(409))
@@ -116,11 +119,6 @@ async def forget_one(memory_id: MemoryId, agent: Agent, admit: Admitted, user: U
     if not gone:
         raise NotFoundError("There is no such memory in this scope.")
     return Forgotten(forgotten=gone)
-
-
-FADING, FADED = TypeAdapter(Fading), TypeAdapter(FadedPage)
-Days = Annotated[Number, Field(ge=0, le=36_500)]
-FADED_ID = "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
 
 
 class RulesBody(Body):

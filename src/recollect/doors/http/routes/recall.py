@@ -18,6 +18,11 @@ from recollect.models.kept import Explanation, KeptRecalls, Replay
 CONVERSATION = "Your name for the conversation; what its blocks showed before is known. None if empty."
 BLOCK, RESOLVED = TypeAdapter(Block), TypeAdapter(Resolved)
 router = APIRouter(prefix="/v1", tags=["memories"])
+EXPLANATION, RECALLS, REPLAY = TypeAdapter(Explanation), TypeAdapter(KeptRecalls), TypeAdapter(Replay)
+recalls = APIRouter(prefix="/v1", tags=["recalls"])
+RecallId = Annotated[
+    UUID, Path(description="The recall_id of a recollection.", examples=["01a1dd05-b16b-7000-b535-83c8ebea4fa9"])
+]
 
 
 class BlockBody(CueBody):
@@ -67,13 +72,6 @@ async def resolve_short_id(
     """Give back the memory that a short id stands for in a conversation, or in the whole scope, and its evidence."""
     mind = await admit(agent, user)
     return Response(RESOLVED.dump_json(await mind.blocks.resolve(short_id, conversation)), media_type=JSON)
-
-
-EXPLANATION, RECALLS, REPLAY = TypeAdapter(Explanation), TypeAdapter(KeptRecalls), TypeAdapter(Replay)
-recalls = APIRouter(prefix="/v1", tags=["recalls"])
-RecallId = Annotated[
-    UUID, Path(description="The recall_id of a recollection.", examples=["01a1dd05-b16b-7000-b535-83c8ebea4fa9"])
-]
 
 
 class ReplayBody(Body):

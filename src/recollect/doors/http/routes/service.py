@@ -21,6 +21,18 @@ jobs = APIRouter(prefix="/v1", tags=["jobs"])
 LARGEST = 2**63 - 1
 Unfinished = Literal[JobState.WAITING, JobState.RUNNING, JobState.FAILED]
 JobId = Annotated[int, Path(ge=1, le=LARGEST, description="The job's number.", examples=[17])]
+keys = APIRouter(prefix="/v1", tags=["keys"])
+ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
+LEDGER = TypeAdapter(Ledger)
+ledger = APIRouter(prefix="/v1", tags=["ledger"])
+Agent = Annotated[
+    UserName, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])
+]
+health = APIRouter(tags=["health"])
+POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"])
+JOB_GAUGE = Gauge("recollect_jobs", "Jobs by task and status.", ["task", "status"])
+SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
+MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
 
 
 @jobs.get("/jobs", response_model=Jobs, responses=describe())
@@ -49,10 +61,6 @@ async def retry_job(job_id: JobId, recollect: Running, shown: Secret) -> Respons
     """Let a failed job of your tenant run again, for holders of the right `admin`; any other is left as it is."""
     caller = await recollect.authenticate(shown, DOOR)
     return Response(JOB.dump_json(await recollect.jobs.retry(caller, job_id)), media_type=JSON)
-
-
-keys = APIRouter(prefix="/v1", tags=["keys"])
-ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
 
 
 async def administrator(recollect: Running, shown: Annotated[str, Depends(secret)]) -> Caller:
@@ -86,13 +94,6 @@ async def revoke_key(
     return await recollect.revoke_key(caller, key_id)
 
 
-LEDGER = TypeAdapter(Ledger)
-ledger = APIRouter(prefix="/v1", tags=["ledger"])
-Agent = Annotated[
-    UserName, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])
-]
-
-
 @ledger.get("/ledger", response_model=Ledger, responses=describe())
 async def read_ledger(
     recollect: Annotated[Recollect, Depends(running)],
@@ -105,13 +106,6 @@ async def read_ledger(
     caller = await recollect.authenticate(shown, DOOR)
     found = await recollect.ledger.read(caller, agent, user, days=days)
     return Response(LEDGER.dump_json(found), media_type="application/json")
-
-
-health = APIRouter(tags=["health"])
-POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"])
-JOB_GAUGE = Gauge("recollect_jobs", "Jobs by task and status.", ["task", "status"])
-SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
-MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
 
 
 class Health(BaseModel):

@@ -29,7 +29,7 @@ def check_created(text: str) -> str:
     return text
 
 
-class Node(BaseModel):
+class SavedNode(BaseModel):
     """One memory as the original writes it; what a fork adds is kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
@@ -77,7 +77,7 @@ class Scratch(BaseModel):
 class Folder:
     """A saved persona: node_1 to node_n in order, vectors by embedding key, and the rest as it was parsed."""
 
-    nodes: list[Node]
+    nodes: list[SavedNode]
     strengths: Strengths
     scratch: Scratch
     vectors: Vectors = field(default_factory=dict[str, NDArray[np.float32]])
@@ -107,7 +107,7 @@ def read_folder(path: Path) -> Folder:
     )
 
 
-def read_nodes(path: Path) -> list[Node]:
+def read_nodes(path: Path) -> list[SavedNode]:
     """Read nodes in the order of their numbers, which have no gaps."""
     found = read_json(path)
     if not isinstance(found, dict):
@@ -115,7 +115,7 @@ def read_nodes(path: Path) -> list[Node]:
     names = [f"node_{number}" for number in range(1, len(found) + 1)]
     if missing := next((name for name in names if name not in found), None):
         raise InvalidInputError(f"nodes.json holds {len(found)} nodes, but no {missing}")
-    nodes = [parse(Node, found[name], f"nodes.json, {name}") for name in names]
+    nodes = [parse(SavedNode, found[name], f"nodes.json, {name}") for name in names]
     for number, node in enumerate(nodes, start=1):
         if node.node_count != number:
             raise InvalidInputError(f"nodes.json, node_{number}: its node_count is {node.node_count}")

@@ -12,9 +12,17 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.doors.imports.generative_agents.folder import Folder, Node, read_folder, write_folder
-from recollect.doors.imports.generative_agents.nodes import KINDS, OURS, count_strengths, kept_of, to_memories, to_nodes
-from recollect.doors.imports.generative_agents.scratch import to_profile, to_scratch
+from recollect.doors.imports.generative_agents.folder import Folder, SavedNode, read_folder, write_folder
+from recollect.doors.imports.generative_agents.nodes import (
+    KINDS,
+    OURS,
+    count_strengths,
+    kept_of,
+    to_memories,
+    to_nodes,
+    to_profile,
+    to_scratch,
+)
 from recollect.errors import EmbedderError, InvalidInputError
 from recollect.mind.mind import Mind
 from recollect.mind.service import Operator, Recollect
@@ -28,7 +36,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportLine:
     """One line of a report: how many of a thing the folder has, were stored, and would read back different."""
 
     thing: str
@@ -38,10 +46,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class FolderReport:
     """What an import did: the report, and why there are no vectors of the configured model, if so."""
 
-    lines: list[Line]
+    lines: list[ReportLine]
     unembedded: str
 
 
@@ -61,7 +69,7 @@ class Gathered:
         return len({node.embedding_key for node in self.folder.nodes} - self.folder.vectors.keys())
 
 
-async def import_folder(recollect: Recollect, mind: Mind, path: Path, progress: Progress) -> Arrival:
+async def import_folder(recollect: Recollect, mind: Mind, path: Path, progress: Progress) -> FolderReport:
     """Read a folder into an empty scope, all of it or nothing, then embed it and check what arrived."""
     folder = read_folder(path)
     saved = await pack(recollect.operator, folder)
@@ -70,7 +78,7 @@ async def import_folder(recollect: Recollect, mind: Mind, path: Path, progress: 
     progress("loading", len(folder.nodes), len(folder.nodes))
     unembedded = await embed(recollect, mind, len(folder.nodes), progress)
     arrived = await gather(recollect.operator, mind, len(folder.nodes), progress)
-    return Arrival(compare(folder, arrived), unembedded)
+    return FolderReport(compare(folder, arrived), unembedded)
 
 
 async def pack(operator: Operator, folder: Folder) -> SavedMind:
@@ -143,30 +151,32 @@ async def gather(operator: Operator, mind: Mind, total: int, progress: Progress)
     return Gathered(known, folder, overview.strengths, len(memories) - len(known))
 
 
-def compare(sent: Folder, arrived: Gathered) -> list[Line]:
+def compare(sent: Folder, arrived: Gathered) -> list[ReportLine]:
     """Count what was sent and stored, and what would be written differently."""
     back = arrived.folder
     pairs = list(zip(sent.nodes, back.nodes, strict=False))
     lines = [compare_kind(kind, sent.nodes, pairs) for kind in KINDS]
     links = sum(len(memory.evidence) for memory in arrived.memories)
     expected = sum(len(memory.evidence) for memory in to_memories(sent.nodes, {}))
-    lines.append(Line("evidence links", expected, links, abs(expected - links)))
+    lines.append(ReportLine("evidence links", expected, links, abs(expected - links)))
     same = [key for key, row in sent.vectors.items() if np.array_equal(row, back.vectors.get(key, row[:0]))]
-    lines.append(Line("vectors", len(sent.vectors), len(back.vectors), len(sent.vectors) - len(same)))
+    lines.append(ReportLine("vectors", len(sent.vectors), len(back.vectors), len(sent.vectors) - len(same)))
     lines.append(compare_strengths(sent, arrived))
     old, new = sent.scratch.model_dump(), back.scratch.model_dump()
-    lines.append(Line("scratch values", len(old), len(new), sum(new.get(key) != value for key, value in old.items())))
+    lines.append(
+        ReportLine("scratch values", len(old), len(new), sum(new.get(key) != value for key, value in old.items()))
+    )
     return lines
 
 
-def compare_kind(kind: Kind, sent: list[Node], pairs: list[tuple[Node, Node]]) -> Line:
+def compare_kind(kind: Kind, sent: list[SavedNode], pairs: list[tuple[SavedNode, SavedNode]]) -> ReportLine:
     """Compare the nodes of one kind."""
     total = sum(node.type == kind for node in sent)
     arrived = [(before, after) for before, after in pairs if before.type == kind]
-    return Line(f"{kind}s", total, len(arrived), total - sum(before == after for before, after in arrived))
+    return ReportLine(f"{kind}s", total, len(arrived), total - sum(before == after for before, after in arrived))
 
 
-def compare_strengths(sent: Folder, arrived: Gathered) -> Line:
+def compare_strengths(sent: Folder, arrived: Gathered) -> ReportLine:
     """Compare the strengths on record with those of the folder, brought into the form that keywords have here.
 
     The original counts the empty word, too; here nothing is filed under it.
@@ -180,10 +190,10 @@ def compare_strengths(sent: Folder, arrived: Gathered) -> Line:
                 expected[kind, form] += strength
     found = {(line.kind.value, line.keyword): line.strength for line in arrived.strengths}
     differ = sum(expected.get(key) != found.get(key) for key in expected.keys() | found.keys())
-    return Line("keyword strengths", len(expected), len(found), differ)
+    return ReportLine("keyword strengths", len(expected), len(found), differ)
 
 
-def find_forms(nodes: list[Node], memories: list[Memory]) -> Mapping[str, str]:
+def find_forms(nodes: list[SavedNode], memories: list[Memory]) -> Mapping[str, str]:
     """Learn from memories under which form their keywords were filed."""
     forms: dict[str, str] = {}
     for node, memory in zip(nodes, memories, strict=False):

@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.doors.imports.generative_agents.folder import MOMENT, Node, Strengths, Vectors
+from recollect.doors.imports.generative_agents.folder import MOMENT, SavedNode, Scratch, Strengths, Vectors
+from recollect.models.agents import Overview, Profile
 from recollect.models.memories import JSON, Kind, Memory, NewMemory, Triple
+from recollect.models.recall import Weighing
 
+USUAL = {"recency_w": 1, "relevance_w": 1, "importance_w": 1, "recency_decay": 0.99, "importance_trigger_max": 150}
+"""What the original has where nobody says anything else."""
 OURS = "generative_agents"
 """The key of what is kept in the metadata of memories and agents."""
 ORDER = "order"
@@ -25,8 +29,35 @@ BREAKS = re.compile("[\x00-\x1f\x7f]")
 IDLE = {"is idle", "在 空闲"}
 
 
+def to_profile(scratch: Scratch) -> Profile:
+    """Give the weights, the decay and the threshold of the persona."""
+    weighing = Weighing(
+        recency=scratch.recency_w,
+        relevance=scratch.relevance_w,
+        importance=scratch.importance_w,
+        decay=scratch.recency_decay,
+    )
+    return Profile(weighing, reflection_threshold=scratch.importance_trigger_max)
+
+
+def to_scratch(kept: JSON, overview: Overview) -> Scratch:
+    """Write weights and counters as they are now over the scratch that was kept."""
+    weighing, threshold = overview.profile.weighing, overview.profile.reflection_threshold
+    said = {
+        "recency_w": weighing.recency,
+        "relevance_w": weighing.relevance,
+        "importance_w": weighing.importance,
+        "recency_decay": weighing.decay,
+        "importance_trigger_max": threshold,
+    }
+    live = USUAL | {name: to_number(value) for name, value in said.items() if value is not None}
+    live["importance_trigger_curr"] = to_number(live["importance_trigger_max"] - overview.unreflected_importance)
+    live["importance_ele_n"] = overview.unreflected_events
+    return Scratch.model_validate((kept if isinstance(kept, dict) else {}) | live)
+
+
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """Where a memory stands among the others: its numbers, its depth, and the numbers of its sources by age."""
 
     number: int
@@ -35,11 +66,11 @@ class Place:
     sources: tuple[int, ...] = ()
 
 
-def to_memories(nodes: Sequence[Node], vectors: Vectors) -> list[NewMemory]:
+def to_memories(nodes: Sequence[SavedNode], vectors: Vectors) -> list[NewMemory]:
     """Translate all nodes, in order; evidence goes by position."""
     embeddings = {key: row.tolist() for key, row in vectors.items()}
     memories: list[NewMemory] = []
-    places: list[Place] = []
+    places: list[NodePlace] = []
     counts = Counter[str]()
     numbers: dict[str, int] = {}
     for number, node in enumerate(nodes, start=1):
@@ -49,7 +80,7 @@ def to_memories(nodes: Sequence[Node], vectors: Vectors) -> list[NewMemory]:
         sources = tuple(sorted(set(listed)))
         above = max((places[source - 1].depth for source in sources), default=0)
         depth = 1 + above if node.type == "thought" else 0
-        places.append(Place(number, counts[node.type], depth, sources))
+        places.append(NodePlace(number, counts[node.type], depth, sources))
         plain = replace(to_memory(node, sources), embedding=embeddings.get(node.embedding_key))
         order = [sources.index(source) for source in listed]
         memories.append(replace(plain, metadata=keep(node, derive(plain, places[-1], order), order)))
@@ -63,7 +94,7 @@ def find_sources(filling: JSON, numbers: Mapping[str, int]) -> list[int]:
     return found if len(found) == len(named) else []
 
 
-def to_memory(node: Node, sources: tuple[int, ...]) -> NewMemory:
+def to_memory(node: SavedNode, sources: tuple[int, ...]) -> NewMemory:
     """Translate one node, as far as there are words for it."""
     return NewMemory(
         content=node.description,
@@ -82,7 +113,7 @@ def to_line(text: str) -> str:
     return BREAKS.sub(" ", text)[:LONGEST_PART]
 
 
-def keep(node: Node, derived: Mapping[str, JSON], order: list[int]) -> dict[str, JSON]:
+def keep(node: SavedNode, derived: Mapping[str, JSON], order: list[int]) -> dict[str, JSON]:
     """Keep what the way back would not give, and keywords always: they are filed under in another form."""
     absent = object()
     written = node.model_dump()
@@ -93,28 +124,28 @@ def keep(node: Node, derived: Mapping[str, JSON], order: list[int]) -> dict[str,
     return {OURS: kept}
 
 
-def to_nodes(memories: Sequence[Memory]) -> list[Node]:
+def to_nodes(memories: Sequence[Memory]) -> list[SavedNode]:
     """Translate all memories back that are of the three kinds, numbered anew in the order of writing."""
     numbers: dict[UUID, int] = {}
     counts = Counter[Kind]()
-    nodes: list[Node] = []
+    nodes: list[SavedNode] = []
     for memory in memories:
         if memory.kind not in KINDS:
             continue
         counts[memory.kind] += 1
         numbers[memory.id] = len(numbers) + 1
         sources = sorted(numbers[source] for source in memory.evidence if source in numbers)
-        place = Place(numbers[memory.id], counts[memory.kind], memory.depth, tuple(sources))
+        place = NodePlace(numbers[memory.id], counts[memory.kind], memory.depth, tuple(sources))
         nodes.append(to_node(memory, place))
     return nodes
 
 
-def to_node(memory: Memory, place: Place) -> Node:
+def to_node(memory: Memory, place: NodePlace) -> SavedNode:
     """Translate one memory back."""
     kept = kept_of(memory.metadata)
     listed = kept.pop(ORDER, None)
     order = [index for index in listed if isinstance(index, int)] if isinstance(listed, list) else []
-    return Node.model_validate(derive(memory, place, order) | kept)
+    return SavedNode.model_validate(derive(memory, place, order) | kept)
 
 
 def kept_of(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -123,7 +154,7 @@ def kept_of(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
     return dict(kept) if isinstance(kept, dict) else {}
 
 
-def derive(memory: NewMemory | Memory, place: Place, order: Sequence[int] = ()) -> dict[str, JSON]:
+def derive(memory: NewMemory | Memory, place: NodePlace, order: Sequence[int] = ()) -> dict[str, JSON]:
     """Give the fields of a node by the original's own rules."""
     created = (memory.occurred_at or UNKNOWN).astimezone(UTC)
     thought = memory.kind is Kind.THOUGHT
@@ -158,7 +189,7 @@ def to_number(value: float) -> int | float:
     return int(value) if value == int(value) else value
 
 
-def count_strengths(nodes: Sequence[Node]) -> Strengths:
+def count_strengths(nodes: Sequence[SavedNode]) -> Strengths:
     """Count keywords as the original does: lower-cased, without the nodes that say that something is idle."""
     counts = {"event": Counter[str](), "thought": Counter[str]()}
     for node in nodes:

@@ -8,7 +8,7 @@ create table recalls (
     cue jsonb not null,
     vector bytea,
     space_id integer,
-    lineup bytea not null,
+    inputs bytea not null,
     listed uuid[] not null,
     hits jsonb not null,
     "limit" integer not null,
@@ -20,11 +20,11 @@ create table recalls (
     primary key (scope_id, id)
 );
 select protect_scoped('recalls');
--- A lineup comes compressed. What a cue says is nothing for the planner's samples.
+-- The inputs come compressed. What a cue says is nothing for the planner's samples.
 alter table recalls
-    alter lineup set storage external,
+    alter inputs set storage external,
     alter text set statistics 0, alter cue set statistics 0, alter vector set statistics 0,
-    alter lineup set statistics 0, alter listed set statistics 0, alter hits set statistics 0,
+    alter inputs set statistics 0, alter listed set statistics 0, alter hits set statistics 0,
     alter methods set statistics 0, alter tallies set statistics 0, alter message set statistics 0;
 
 -- Whoever keeps a recall holds this lock with others of the scope, whoever erases recalls holds it alone: so none is kept

@@ -8,16 +8,16 @@ from typing import Any
 from uuid import UUID
 
 from recollect.core.conversations.messages import said
-from recollect.core.knowledge.digests import AnyDigest, salvage
+from recollect.core.knowledge.digests import AnyDigest, parse_digest
 from recollect.core.knowledge.transcripts import find_names, fit_facts, write_facts, write_transcript
 from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
-from recollect.models.knowledge import Fact, Salvaged, Statement
+from recollect.models.knowledge import Fact, ParsedDigest, Statement
 from recollect.store.knowledge import facts, segments
 from recollect.store.knowledge.segments import NewDigest
-from recollect.verbs.knowledge.steps.draft import Desk, Digested, Draft
+from recollect.verbs.knowledge.steps.draft import Digested, Draft, StepContext
 from recollect.verbs.service.costs import metered
 
 PROMPT = "digest"
@@ -32,39 +32,39 @@ PLAIN_PROMPT = "Between the tags lies a conversation of which nothing is known.\
 class DigestOnce:
     """Give what a model made of one segment: from before, or asked for now, and the same for every step."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: StepContext) -> None:
+        self.context = context
         self.asked = 0
         self._digested: Digested | None = None
 
     async def __call__(self, draft: Draft) -> Digested | None:
         """Find the digest of a draft, or ask for it; None where there is no model and was none before."""
         if self._digested is None:
-            desk, segment_id = self.desk, draft.segment.id
-            kept = await segments.find_digest(desk.parts.database, desk.scope_id, segment_id, desk.run_id)
+            context, segment_id = self.context, draft.segment.id
+            kept = await segments.find_digest(context.parts.database, context.scope_id, segment_id, context.run_id)
             if kept.get("said"):
-                self._digested = await reopen(self.desk, kept)
-            elif desk.parts.chat is not None:
+                self._digested = await reopen(self.context, kept)
+            elif context.parts.chat is not None:
                 self.asked += 1
-                self._digested = await ask(self.desk, draft)
+                self._digested = await ask(self.context, draft)
         return self._digested
 
 
-async def ask(desk: Desk, draft: Draft) -> Digested:
+async def ask(context: StepContext, draft: Draft) -> Digested:
     """Ask for a digest and keep it; raise ChatModelError if nothing in the answer can be used."""
     segment_id, version = draft.segment.id, version_of(PROMPT)
-    heed = desk.budgeted
-    chat = metered(desk.parts, desk.scope_id, STEP, prompt_version=version, source_id=segment_id, budgeted=heed)
-    shown = fit_facts(await find_shown(desk, draft), chat.characters, MOST_SHOWN)
-    answer = await say(chat, write_prompt(desk, draft, shown, chat.characters))
-    salvaged = salvage(answer, len(shown), desk.zone)
-    if not is_usable(salvaged):
+    heed = context.budgeted
+    chat = metered(context.parts, context.scope_id, STEP, prompt_version=version, source_id=segment_id, budgeted=heed)
+    shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
+    answer = await say(chat, write_prompt(context, draft, shown, chat.characters))
+    parsed = parse_digest(answer, len(shown), context.zone)
+    if not is_usable(parsed):
         raise ChatModelError("the chat model said nothing of the segment that can be used", answered=True)
     content = {"said": storable(answer), "shown": [str(fact.id) for fact in shown]}
     sources = [message.id for message in draft.messages]
-    digest = NewDigest(segment_id, content, chat.model, version, sources, desk.run_id)
-    await segments.keep_digest(desk.parts.database, desk.scope_id, digest)
-    return Digested(salvaged, shown)
+    digest = NewDigest(segment_id, content, chat.model, version, sources, context.run_id)
+    await segments.keep_digest(context.parts.database, context.scope_id, digest)
+    return Digested(parsed, shown)
 
 
 async def say(chat: ChatModel, prompt: str) -> str:
@@ -79,21 +79,21 @@ async def say(chat: ChatModel, prompt: str) -> str:
         raise ChatModelError("the chat model refuses this segment, and no other", answered=True) from None
 
 
-async def reopen(desk: Desk, kept: Mapping[str, Any]) -> Digested:
+async def reopen(context: StepContext, kept: Mapping[str, Any]) -> Digested:
     """Read a digest that was kept; a fact that was shown and is gone can no longer be replaced."""
     ids = [UUID(each) for each in kept["shown"]]
     found: dict[UUID, Fact] = {}
     if ids:
-        async with desk.parts.database.reading(desk.scope.tenant_id) as connection:
-            read = await facts.fetch_facts(connection, desk.scope_id, lineages=ids)
+        async with context.parts.database.reading(context.scope.tenant_id) as connection:
+            read = await facts.fetch_facts(connection, context.scope_id, lineages=ids)
         found = {fact.id: fact for fact in read if fact.superseded_at is None}
-    if desk.beside is not None:
-        found |= {each: fact for each in ids if (fact := desk.beside.telling.find(each))}
-    salvaged = salvage(kept["said"], len(ids), desk.zone)
+    if context.staged is not None:
+        found |= {each: fact for each in ids if (fact := context.staged.telling.find(each))}
+    parsed = parse_digest(kept["said"], len(ids), context.zone)
     numbers = {number: fact for number, each in enumerate(ids, 1) if (fact := found.get(each))}
     places = {number: place for place, number in enumerate(numbers, 1)}
-    statements = tuple(renumber(statement, places) for statement in salvaged.statements)
-    return Digested(replace(salvaged, statements=statements), tuple(numbers.values()))
+    statements = tuple(renumber(statement, places) for statement in parsed.statements)
+    return Digested(replace(parsed, statements=statements), tuple(numbers.values()))
 
 
 def renumber(statement: Statement, places: Mapping[int, int]) -> Statement:
@@ -101,40 +101,40 @@ def renumber(statement: Statement, places: Mapping[int, int]) -> Statement:
     return replace(statement, replaces=tuple(places[number] for number in statement.replaces if number in places))
 
 
-async def find_shown(desk: Desk, draft: Draft) -> Sequence[Fact]:
+async def find_shown(context: StepContext, draft: Draft) -> Sequence[Fact]:
     """Find what is believed now of the entities that the segment may speak of, the newest first."""
-    texts = [desk.scope.user or USER, desk.scope.agent]
+    texts = [context.scope.user or USER, context.scope.agent]
     for message in draft.messages:
         texts += [message.name, said(message)]
     called = list(dict.fromkeys([*map(normalise_name, texts[:2]), *find_names(texts)]))
-    known = await segments.find_known(desk.parts.database, desk.scope_id, called, MOST_KNOWN)
+    known = await segments.find_known(context.parts.database, context.scope_id, called, MOST_KNOWN)
     found: Sequence[Fact] = ()
     if known:
-        async with desk.parts.database.reading(desk.scope.tenant_id) as connection:
-            found = await facts.fetch_facts(connection, desk.scope_id, subjects=known, newest=MOST_SHOWN)
+        async with context.parts.database.reading(context.scope.tenant_id) as connection:
+            found = await facts.fetch_facts(connection, context.scope_id, subjects=known, newest=MOST_SHOWN)
     believed = [fact for fact in found if fact.superseded_at is None]
     shown = sorted(believed, key=lambda fact: fact.created_at, reverse=True)
-    if desk.beside is not None:
-        shown = desk.beside.show(called, shown)
-    return [fact for fact in shown if not is_over(fact, desk)]
+    if context.staged is not None:
+        shown = context.staged.show(called, shown)
+    return [fact for fact in shown if not is_over(fact, context)]
 
 
-def is_over(fact: Fact, desk: Desk) -> bool:
+def is_over(fact: Fact, context: StepContext) -> bool:
     """Tell whether a fact is no longer true."""
-    return fact.span.invalid_at is not None and fact.span.invalid_at <= desk.now
+    return fact.span.invalid_at is not None and fact.span.invalid_at <= context.now
 
 
-def write_prompt(desk: Desk, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
+def write_prompt(context: StepContext, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
     """Write the question: the talk, what is known already, and what is wanted."""
-    names = (desk.scope.user or USER, desk.scope.agent)
+    names = (context.scope.user or USER, context.scope.agent)
     known = write_facts(shown)
     talk = write_transcript(draft.messages, names, characters - len(known))
     return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=talk, facts=known)
 
 
-def is_usable(salvaged: Salvaged) -> bool:
+def is_usable(parsed: ParsedDigest) -> bool:
     """Tell whether an answer says anything of what was asked."""
-    return bool(salvaged.summary or salvaged.label or salvaged.mentions or salvaged.statements)
+    return bool(parsed.summary or parsed.label or parsed.mentions or parsed.statements)
 
 
 def storable(answer: str) -> str:

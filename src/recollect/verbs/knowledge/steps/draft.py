@@ -1,4 +1,4 @@
-"""What every step is given and gives back: a desk to work at, and a draft of what is learned, richer with each step."""
+"""What every step is given (StepContext) and the result that the steps accumulate (Draft)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TypeAlias
 from uuid import UUID
 
 from recollect.models.conversations import Message
-from recollect.models.knowledge import Entity, Fact, Mention, Salvaged, Segment, Statement
+from recollect.models.knowledge import Entity, Fact, Mention, ParsedDigest, Segment, Statement
 from recollect.models.memories import Embedding
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge.segments import NO_RUN
 from recollect.store.service.scopes import Place
-from recollect.verbs.knowledge.steps.staged import Beside
+from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.parts import Parts
 
 RUNNING = UUID(int=0)
@@ -76,7 +76,7 @@ class Draft:
 class Digested:
     """What a model made of a segment, and the facts that it was shown for it."""
 
-    salvaged: Salvaged
+    parsed: ParsedDigest
     shown: tuple[Fact, ...] = ()
 
 
@@ -89,7 +89,7 @@ async def no_digest(_: Draft) -> Digested | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class StepContext:
     """What a step works with; made for one conversation or one segment."""
 
     parts: Parts
@@ -103,7 +103,7 @@ class Desk:
     digesting: Digesting = no_digest
     since: datetime | None = None
     """Since when nothing was appended to the conversation, where it may have fallen silent."""
-    beside: Beside | None = None
+    staged: Staged | None = None
     """What a run over history has made so far; None where what is learned is believed at once."""
     budgeted: bool = True
     """Whether the model is asked only while tokens of the day are left."""
@@ -111,7 +111,7 @@ class Desk:
     @property
     def run_id(self) -> UUID:
         """Give what digests are kept under."""
-        return self.beside.run_id if self.beside else NO_RUN
+        return self.staged.run_id if self.staged else NO_RUN
 
     async def digest(self, draft: Draft) -> Digested | None:
         """Give what the model makes of the segment: asked when the first step wants it, once; None without a model."""
@@ -124,4 +124,4 @@ class Step:
 
     name: str
     stage: Stage
-    run: Callable[[Desk, Draft], Awaitable[Draft]]
+    run: Callable[[StepContext, Draft], Awaitable[Draft]]

@@ -18,9 +18,9 @@ from recollect.store.database.pool import Connection
 from recollect.store.knowledge import entities, facts
 from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.verbs.knowledge.facts import new_ids
-from recollect.verbs.knowledge.steps.draft import Desk, Draft
-from recollect.verbs.knowledge.steps.staged import Beside
-from recollect.verbs.knowledge.write_facts import Believing, Taken, believe, open_believing
+from recollect.verbs.knowledge.steps.draft import Draft, StepContext
+from recollect.verbs.knowledge.steps.staged import Staged
+from recollect.verbs.knowledge.write_facts import FactWrite, Taken, open_fact_write, state_facts
 from recollect.verbs.memories.remember import embed_missing
 
 Key = tuple[str, EntityType]
@@ -31,7 +31,7 @@ MOST_WAITING = 100
 class Linking:
     """What a segment says, with all that can be worked out before a connection is taken."""
 
-    desk: Desk
+    context: StepContext
     draft: Draft
     wording: Sequence[NewMemory]
     vectors: NDArray[np.float32] | None
@@ -42,13 +42,13 @@ class Linking:
         return find_moment(self.draft)
 
 
-async def link(desk: Desk, draft: Draft) -> Draft:
+async def link(context: StepContext, draft: Draft) -> Draft:
     """Prepare the writing of entities, mentions and facts; it is done in the transaction that applies the segment."""
     if not draft.mentions:
         return draft
     wording = [to_memory(statement, draft) for statement in draft.statements]
-    vectors = await embed_missing(desk.parts, wording) if wording else None
-    linking = Linking(desk, draft, wording, vectors)
+    vectors = await embed_missing(context.parts, wording) if wording else None
+    linking = Linking(context, draft, wording, vectors)
 
     async def write(connection: Connection, _: int) -> None:
         await write_segment(connection, linking)
@@ -81,36 +81,36 @@ def find_evidence(draft: Draft) -> tuple[UUID, ...]:
 
 async def write_segment(connection: Connection, linking: Linking) -> None:
     """Write what one segment says, in the current transaction."""
-    desk, draft = linking.desk, linking.draft
-    beside = desk.beside
-    believing = beside.believing if beside else None
-    if believing is None:
-        believing = await open_believing(connection, desk.caller, desk.scope)
-    found = await find_entities(connection, believing, draft, beside)
+    context, draft = linking.context, linking.draft
+    staged = context.staged
+    fact_write = staged.fact_write if staged else None
+    if fact_write is None:
+        fact_write = await open_fact_write(connection, context.caller, context.scope)
+    found = await find_entities(connection, fact_write, draft, staged)
     called = {normalise_name(mention.name): found[key_of(mention)] for mention in reversed(draft.mentions)}
-    await entities.mention(connection, desk.scope_id, name_all(draft, found, linking.said_at))
-    if beside is None:
-        await believe(desk.parts, connection, believing, await take_all(connection, linking, called))
+    await entities.mention(connection, context.scope_id, name_all(draft, found, linking.said_at))
+    if staged is None:
+        await state_facts(context.parts, connection, fact_write, await take_all(connection, linking, called))
         return
     # What a statement says is over must be a fact by then, so that its end can rest on the statement.
     replaced = {number for each in draft.statements for number in each.replaces}
     names = {fact.id for number, fact in enumerate(draft.shown, 1) if number in replaced}
-    if len(beside.waiting) >= MOST_WAITING or any(each.id in names for each in beside.waiting):
-        await believe_waiting(connection, desk, beside)
-    beside.waiting += await take_all(connection, linking, called)
+    if len(staged.waiting) >= MOST_WAITING or any(each.id in names for each in staged.waiting):
+        await state_waiting(connection, context, staged)
+    staged.waiting += await take_all(connection, linking, called)
 
 
-async def believe_waiting(connection: Connection, desk: Desk, beside: Beside) -> None:
+async def state_waiting(connection: Connection, context: StepContext, staged: Staged) -> None:
     """Believe what the segments of a run have stated so far."""
-    if beside.believing is not None:
-        beside.believe(await believe(desk.parts, connection, beside.believing, beside.waiting))
+    if staged.fact_write is not None:
+        staged.believe(await state_facts(context.parts, connection, staged.fact_write, staged.waiting))
 
 
 async def find_entities(
-    connection: Connection, believing: Believing, draft: Draft, beside: Beside | None = None
+    connection: Connection, fact_write: FactWrite, draft: Draft, staged: Staged | None = None
 ) -> Mapping[Key, UUID]:
     """Give every mention its entity: the one that was found, if it is still there, or one of its name and type."""
-    scope_id = believing.opening.scope_id
+    scope_id = fact_write.opening.scope_id
     resolved = [entity.id for entity in draft.resolved.values() if entity is not None]
     present = await entities.fetch_known(connection, scope_id, resolved)
     found: dict[Key, UUID] = {}
@@ -123,15 +123,15 @@ async def find_entities(
         seen.add(name)
         if entity is not None and entity.id in present:
             found[key_of(mention)] = entity.id
-        elif entity is not None and beside is not None and entity.id in beside.made:
-            found[key_of(mention)] = beside.made[entity.id]
+        elif entity is not None and staged is not None and entity.id in staged.made:
+            found[key_of(mention)] = staged.made[entity.id]
         else:
             new[key_of(mention)] = mention
-    ids = new_ids(believing, len(new))
+    ids = new_ids(fact_write, len(new))
     wanted = [NewEntity(each, mention.name, mention.type) for each, mention in zip(ids, new.values(), strict=True)]
     made = dict(await entities.ensure(connection, scope_id, wanted))
-    if beside is not None:
-        beside.make(made)
+    if staged is not None:
+        staged.make(made)
     return found | made
 
 
@@ -155,7 +155,7 @@ async def take_all(connection: Connection, linking: Linking, called: Mapping[str
     draft = linking.draft
     shown = find_lineages(linking)
     # A fact that was shown may be gone, or out of sight, by the time that an answer says it is over.
-    known = await facts.fetch_facts(connection, linking.desk.scope_id, lineages=sorted(set(shown))) if shown else []
+    known = await facts.fetch_facts(connection, linking.context.scope_id, lineages=sorted(set(shown))) if shown else []
     left = {fact.id for fact in known}
     taken = []
     for index, (statement, memory) in enumerate(zip(draft.statements, linking.wording, strict=True)):
@@ -171,5 +171,5 @@ async def take_all(connection: Connection, linking: Linking, called: Mapping[str
 
 def find_lineages(linking: Linking) -> list[UUID]:
     """Name the facts that the model was shown; what a run said itself is called otherwise since it is believed."""
-    beside, shown = linking.desk.beside, [fact.id for fact in linking.draft.shown]
-    return [beside.lineages.get(each, each) for each in shown] if beside else shown
+    staged, shown = linking.context.staged, [fact.id for fact in linking.draft.shown]
+    return [staged.lineages.get(each, each) for each in shown] if staged else shown

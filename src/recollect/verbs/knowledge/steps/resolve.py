@@ -8,9 +8,9 @@ from uuid import UUID
 
 from recollect.core.knowledge.entities import (
     MOST_ASKED,
-    AnyMatches,
-    Candidate,
+    AnyNameMatches,
     Doubt,
+    EntityCandidate,
     Way,
     choose,
     read_matches,
@@ -20,22 +20,22 @@ from recollect.core.text.names import normalise_name
 from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.knowledge import Entity, Mention
 from recollect.store.knowledge import entities, segments
-from recollect.verbs.knowledge.steps.draft import Desk, Draft
+from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 from recollect.verbs.service.costs import metered
 
 PROMPT = "resolve"
 
 
-async def resolve(desk: Desk, draft: Draft) -> Draft:
+async def resolve(context: StepContext, draft: Draft) -> Draft:
     """Find for each mention the entity that the scope has already, or none."""
     if not draft.mentions:
         return draft
-    own, others = await find_candidates(desk, draft.mentions)
+    own, others = await find_candidates(context, draft.mentions)
     chosen = [
         choose(mention, own.get(index, ()), others.get(index, ())) for index, mention in enumerate(draft.mentions)
     ]
     doubts = {index: each for index, each in enumerate(chosen) if isinstance(each, Doubt)}
-    answers = await ask(desk, draft, await describe_doubts(desk, doubts))
+    answers = await ask(context, draft, await describe_doubts(context, doubts))
     resolved: dict[str, Entity | None] = {}
     for index, (mention, each) in enumerate(zip(draft.mentions, chosen, strict=True)):
         entity = answers.get(index) if isinstance(each, Doubt) else each
@@ -44,31 +44,31 @@ async def resolve(desk: Desk, draft: Draft) -> Draft:
 
 
 async def find_candidates(
-    desk: Desk, mentions: Sequence[Mention]
-) -> tuple[Mapping[int, list[Candidate]], Mapping[int, list[Candidate]]]:
+    context: StepContext, mentions: Sequence[Mention]
+) -> tuple[Mapping[int, list[EntityCandidate]], Mapping[int, list[EntityCandidate]]]:
     """Find for all mentions at once who may be meant: by their own names, and by what else they are called."""
     asked = [(index, mention.name, True) for index, mention in enumerate(mentions)]
     asked += [(index, alias, False) for index, mention in enumerate(mentions) for alias in mention.aliases]
     names = [name for _, name, _ in asked]
-    async with desk.parts.database.reading(desk.scope.tenant_id) as connection:
-        without = desk.beside.segment_ids if desk.beside else ()
-        found = await entities.find_candidates(connection, desk.scope_id, names, similar=True, without=without)
-    own: dict[int, list[Candidate]] = {}
-    others: dict[int, list[Candidate]] = {}
-    if desk.beside is not None:
-        found = merge(found, desk.beside.meet(names))
+    async with context.parts.database.reading(context.scope.tenant_id) as connection:
+        without = context.staged.segment_ids if context.staged else ()
+        found = await entities.find_candidates(connection, context.scope_id, names, similar=True, without=without)
+    own: dict[int, list[EntityCandidate]] = {}
+    others: dict[int, list[EntityCandidate]] = {}
+    if context.staged is not None:
+        found = merge(found, context.staged.meet(names))
     for candidate in found:
         index, _, is_own = asked[candidate.number]
         (own if is_own else others).setdefault(index, []).append(candidate)
     return own, others
 
 
-async def describe_doubts(desk: Desk, doubts: Mapping[int, Doubt]) -> dict[int, Doubt]:
+async def describe_doubts(context: StepContext, doubts: Mapping[int, Doubt]) -> dict[int, Doubt]:
     """Add what is known of the candidates; those that are out of sight are none."""
     ids: set[UUID] = {entity.id for doubt in doubts.values() for entity in doubt.candidates}
-    known = await entities.fetch(desk.parts.database, desk.scope, sorted(ids)) if ids else {}
-    if desk.beside is not None:
-        known = desk.beside.find_met(sorted(ids)) | known
+    known = await entities.fetch(context.parts.database, context.scope, sorted(ids)) if ids else {}
+    if context.staged is not None:
+        known = context.staged.find_met(sorted(ids)) | known
     described = {
         index: replace(doubt, candidates=tuple(known[each.id] for each in doubt.candidates if each.id in known))
         for index, doubt in doubts.items()
@@ -76,23 +76,23 @@ async def describe_doubts(desk: Desk, doubts: Mapping[int, Doubt]) -> dict[int, 
     return {index: doubt for index, doubt in described.items() if doubt.candidates}
 
 
-async def ask(desk: Desk, draft: Draft, doubts: Mapping[int, Doubt]) -> dict[int, Entity]:
+async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -> dict[int, Entity]:
     """Ask the model about all doubts at once; give what it is sure of, by the place of the mention."""
     places = list(doubts)[:MOST_ASKED]
-    if not places or desk.parts.chat is None:
+    if not places or context.parts.chat is None:
         return {}
-    database, scope_id, segment_id = desk.parts.database, desk.scope_id, draft.segment.id
-    kept = (await segments.find_digest(database, scope_id, segment_id, desk.run_id)).get("matches")
+    database, scope_id, segment_id = context.parts.database, context.scope_id, draft.segment.id
+    kept = (await segments.find_digest(database, scope_id, segment_id, context.run_id)).get("matches")
     if kept is not None:
         return find_kept(doubts, kept)
     asked = [doubts[place] for place in places]
     names, known_names, known = write_doubts(asked)
-    prompt = fill_prompt(PROMPT, agent=desk.scope.agent, names=names, known=known_names)
-    version, heed = version_of(PROMPT), desk.budgeted
-    chat = metered(desk.parts, scope_id, PROMPT, prompt_version=version, source_id=segment_id, budgeted=heed)
-    matches = read_matches((await chat.say(prompt, AnyMatches)).text, asked, known)
+    prompt = fill_prompt(PROMPT, agent=context.scope.agent, names=names, known=known_names)
+    version, heed = version_of(PROMPT), context.budgeted
+    chat = metered(context.parts, scope_id, PROMPT, prompt_version=version, source_id=segment_id, budgeted=heed)
+    matches = read_matches((await chat.say(prompt, AnyNameMatches)).text, asked, known)
     taken = {normalise_name(asked[number].mention.name): key_of(entity) for number, entity in matches.items()}
-    await segments.keep_matches(database, scope_id, segment_id, desk.run_id, taken)
+    await segments.keep_matches(database, scope_id, segment_id, context.run_id, taken)
     return {places[number]: entity for number, entity in matches.items()}
 
 
@@ -111,7 +111,7 @@ def key_of(entity: Entity) -> list[str]:
     return [normalise_name(entity.name), entity.type.value]
 
 
-def merge(known: Sequence[Candidate], met: Sequence[Candidate]) -> list[Candidate]:
+def merge(known: Sequence[EntityCandidate], met: Sequence[EntityCandidate]) -> list[EntityCandidate]:
     """Join what the store and a run found for the same names, each entity once, by the surest way."""
     ways = list(Way)
     found = sorted([*known, *met], key=lambda each: (each.number, ways.index(each.way)))

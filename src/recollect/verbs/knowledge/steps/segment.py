@@ -10,7 +10,7 @@ from uuid import UUID
 
 from recollect.core.conversations.messages import said
 from recollect.core.knowledge import segments
-from recollect.core.knowledge.segments import USUAL, Rules, to_turn
+from recollect.core.knowledge.segments import USUAL, SegmentRules, to_turn
 from recollect.core.text.terms import indexed_text, script_of
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
@@ -18,42 +18,42 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, Segment
 from recollect.models.memories import Embedding, Role
-from recollect.verbs.knowledge.steps.draft import Desk, Draft
+from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 
 
-async def segment(desk: Desk, draft: Draft) -> Draft:
+async def segment(context: StepContext, draft: Draft) -> Draft:
     """Close every segment that came to its end, the last one too where the conversation has fallen silent."""
-    rules = rules_of(desk.place.profile)
+    rules = rules_of(context.place.profile)
     spoken = [message for message in draft.messages if message.role is Role.USER]
-    vectors = await find_vectors(desk, draft, spoken)
+    vectors = await find_vectors(context, draft, spoken)
     turns = [to_turn(message.id, message.occurred_at, said(message), vectors.get(message.id)) for message in spoken]
     closed, running = segments.segment(turns, rules)
-    if is_silent(desk, rules):
+    if is_silent(context, rules):
         closed.append(Segment(running.turns, Ending.IDLE))
     return replace(draft, closed=tuple(closed))
 
 
-async def find_vectors(desk: Desk, draft: Draft, spoken: Sequence[Message]) -> dict[UUID, Embedding]:
+async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Message]) -> dict[UUID, Embedding]:
     """Find the vector of what each turn says by itself; an embedder that cannot read a script finds all of it alike.
 
     One that has seen the utterance before is no use here: it hides that the topic changes. So it is made once more.
     """
-    embedder = desk.parts.embedder
+    embedder = context.parts.embedder
     readable = [each for each in spoken if embedder is None or script_of(said(each)) in embedder.scripts]
     found = {each.id: draft.vectors[each.id] for each in readable if each.id in draft.vectors}
     lacking = [each for each in readable if each.id not in found and said(each).strip()]
-    if embedder is None or not serves(embedder, desk.place.space):
+    if embedder is None or not serves(embedder, context.place.space):
         return found
     # Without it, turns are compared by the terms they share.
     with suppress(EmbedderError):
-        for first in range(0, len(lacking), desk.parts.embed_batch):
-            batch = lacking[first : first + desk.parts.embed_batch]
+        for first in range(0, len(lacking), context.parts.embed_batch):
+            batch = lacking[first : first + context.parts.embed_batch]
             rows = await embedder.embed([indexed_text(each.name, said(each)) for each in batch])
             found |= {each.id: row.tolist() for each, row in zip(batch, rows, strict=True)}
     return found
 
 
-def rules_of(profile: Profile) -> Rules:
+def rules_of(profile: Profile) -> SegmentRules:
     """Say when a segment ends for an agent; what its profile leaves open is as usual."""
     rules = USUAL
     if profile.topic_threshold is not None:
@@ -63,8 +63,8 @@ def rules_of(profile: Profile) -> Rules:
     return rules
 
 
-def is_silent(desk: Desk, rules: Rules) -> bool:
+def is_silent(context: StepContext, rules: SegmentRules) -> bool:
     """Tell whether nothing was appended for too long, by the clock: what was said long ago may have come today."""
-    if desk.since is None or not rules.idle_minutes:
+    if context.since is None or not rules.idle_minutes:
         return False
-    return desk.now - desk.since >= timedelta(minutes=rules.idle_minutes)
+    return context.now - context.since >= timedelta(minutes=rules.idle_minutes)

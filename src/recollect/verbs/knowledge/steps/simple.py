@@ -7,24 +7,23 @@ from dataclasses import replace
 from recollect.core.conversations.messages import said
 from recollect.core.text import phrases
 from recollect.models.conversations import Message, MessageStatus
-from recollect.models.knowledge import Salvaged
+from recollect.models.knowledge import ParsedDigest
 from recollect.models.memories import Role
-from recollect.verbs.knowledge.steps.draft import Desk, Draft
+from recollect.verbs.knowledge.steps.draft import Draft, StepContext
+
+SPEAKING = frozenset({Role.USER, Role.ASSISTANT})
 
 
-async def label(_: Desk, draft: Draft) -> Draft:
+async def label(_: StepContext, draft: Draft) -> Draft:
     """Name the topic of each user's message."""
     labels = {message.id: phrases.label([said(message)]) for message in draft.messages if message.role is Role.USER}
     return replace(draft, labels=labels)
 
 
-SPEAKING = frozenset({Role.USER, Role.ASSISTANT})
-
-
-async def summarise(desk: Desk, draft: Draft) -> Draft:
+async def summarise(context: StepContext, draft: Draft) -> Draft:
     """Fill in summary, label, keywords, importance and paths; what the model left out comes from the text itself."""
-    digested = await desk.digest(draft)
-    found = digested.salvaged if digested else Salvaged()
+    digested = await context.digest(draft)
+    found = digested.parsed if digested else ParsedDigest()
     texts = [said(message) for message in draft.messages if speaks(message)]
     return replace(
         draft,
@@ -41,10 +40,10 @@ def speaks(message: Message) -> bool:
     return message.role in SPEAKING and message.status is MessageStatus.DONE
 
 
-async def extract(desk: Desk, draft: Draft) -> Draft:
+async def extract(context: StepContext, draft: Draft) -> Draft:
     """Fill in mentions and statements, and the facts that the statements may replace."""
-    digested = await desk.digest(draft)
+    digested = await context.digest(draft)
     if digested is None:
         return draft
-    found = digested.salvaged
+    found = digested.parsed
     return replace(draft, mentions=found.mentions, statements=found.statements, shown=digested.shown)

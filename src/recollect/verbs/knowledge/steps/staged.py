@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from recollect.core.knowledge.entities import Candidate, Way
-from recollect.core.knowledge.rerun import Telling, Told
+from recollect.core.knowledge.entities import EntityCandidate, Way
+from recollect.core.knowledge.rerun import StatedFact, StatedSoFar
 from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import Entity, EntityType, Fact, Mention, Span
-from recollect.verbs.knowledge.write_facts import Believing, Taken
+from recollect.verbs.knowledge.write_facts import FactWrite, Taken
 
 
-class Beside:
+class Staged:
     """The statements and entities of a run's segments, in the order in which they were read."""
 
     def __init__(self, run_id: UUID, segment_ids: Sequence[UUID], replaced: Mapping[UUID, Span | None]) -> None:
         self.run_id = run_id
         self.segment_ids = segment_ids
         """What is read anew: whatever it called anybody so far is not to be gone by."""
-        self.telling = Telling()
-        self.believing: Believing | None = None
+        self.telling = StatedSoFar()
+        self.fact_write: FactWrite | None = None
         """Set when the run takes over."""
         self.waiting: list[Taken] = []
         """What segments have stated and is not believed yet: together it takes much less time."""
@@ -38,7 +38,9 @@ class Beside:
         """Choose what a prompt shows: what the run said itself, and what is known and will stand beside it."""
         return [*self.telling.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
 
-    def add(self, told: Sequence[Told], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]) -> None:
+    def add(
+        self, told: Sequence[StatedFact], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]
+    ) -> None:
         """Take note of what a segment states and of whom it speaks."""
         self.telling.add(told)
         for mention in mentions:
@@ -59,12 +61,12 @@ class Beside:
             if key in self._introduced:
                 self.made[self._introduced[key]] = entity_id
 
-    def meet(self, names: Sequence[str]) -> list[Candidate]:
+    def meet(self, names: Sequence[str]) -> list[EntityCandidate]:
         """Find for all names at once whom the run itself called so."""
         found = []
         for number, name in enumerate(names):
             ways = self._called.get(normalise_name(name), {})
-            found += [Candidate(number, self._met[entity_id], way) for entity_id, way in ways.items()]
+            found += [EntityCandidate(number, self._met[entity_id], way) for entity_id, way in ways.items()]
         return found
 
     def find_met(self, ids: Sequence[UUID]) -> dict[UUID, Entity]:

@@ -1,0 +1,81 @@
+"""What a process loads: the SDK without the engine, the help without a command, every public name when asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import models
+
+ROOT = Path(__file__).parents[2]
+ENGINE = {"numpy", "pgvector", "procrastinate", "psycopg", "psycopg_pool", "pydantic_settings", "Stemmer", "tiktoken"}
+MOST_PACKAGES = 15
+
+
+def loaded_by(program: str) -> set[str]:
+    """Run a program in a process of its own, and tell which modules it loads."""
+    script = f"import sys\n{program}\nsys.stdout = sys.__stdout__\nprint(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ended.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import recollect",
+        "from recollect.client import Client",
+        "from recollect import sync; sync.connect('http://localhost', 'key').mind('ada').topics",
+        "from recollect import Cue, NewMemory, RecollectError",
+    ],
+)
+def test_the_sdk_loads_nothing_of_the_engine(program):
+    loaded = loaded_by(program)
+    assert loaded & ENGINE == set()
+    assert "recollect.wiring" not in loaded
+
+
+def test_the_help_loads_no_command():
+    program = """
+import io
+sys.argv, sys.stdout = ["recollect", "--help"], io.StringIO()
+from recollect.doors.cli.main import main
+try:
+    main()
+except SystemExit:
+    assert "remember" in sys.stdout.getvalue()
+"""
+    loaded = loaded_by(program)
+    assert {name for name in loaded if name.startswith("recollect.doors.cli.")} == {"recollect.doors.cli.main"}
+    assert loaded & (ENGINE | {"fastapi", "pydantic", "mcp"}) == set()
+
+
+@pytest.mark.parametrize("package", [recollect, models], ids=lambda package: package.__name__)
+def test_every_public_name_is_there_when_it_is_asked_for(package):
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="no_such_name"):
+        package.no_such_name  # noqa: B018 - reading it is what is tried
+
+
+def test_the_sdk_installs_few_packages():
+    packages = {each["name"]: each for each in tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]}
+    needed, waiting = set(), ["recollect"]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [each["name"] for each in packages[name].get("dependencies", ())]
+    assert {"httpx", "pydantic"} <= needed
+    assert len(needed) <= MOST_PACKAGES, needed
+
+
+@pytest.mark.parametrize("program", ["recollect.open", "from recollect import sync; sync.open().__enter__()"])
+def test_who_lacks_the_engine_is_told_how_to_install_it(program):
+    script = f"import sys; sys.modules['psycopg'] = None; import recollect; {program}"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "psycopg is not installed: run pip install '.[engine]'" in ended.stderr
