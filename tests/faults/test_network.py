@@ -38,6 +38,7 @@ class Ledger:
     """The code of each answer, by the number of its request."""
     promised: dict[str, str] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: bool = False
 
     def codes(self, after: int = 0) -> Counter[int]:
         """Count the answers to what was asked after a request."""
@@ -100,8 +101,9 @@ async def ask(ledger, request):
     ledger.asked += 1
     number = ledger.asked
     answer = await request
-    ledger.answers[number] = answer.status_code
-    ledger.news.set()
+    if not ledger.closed:
+        ledger.answers[number] = answer.status_code
+        ledger.news.set()
     return answer
 
 
@@ -116,6 +118,8 @@ async def traffic(running):
         try:
             yield ledger
         finally:
+            # What is answered to a request that we call off ourselves says nothing about the service.
+            ledger.closed = True
             await stop(tasks)
         assert [task for task in tasks if not task.cancelled()] == []
 

@@ -54,7 +54,7 @@ def test_a_wrong_key_and_a_wrong_address_are_told_apart(dify, nobody, stranger):
     assert "API key is unknown or revoked" in wrong_key.problem and "Enter a valid API key" in wrong_key.problem
     away = dify.validate(url=nobody)
     assert away.error["error_type"] == "ToolProviderCredentialValidationError"
-    assert "The server is away (ConnectError)" in away.problem and "URL" in away.problem
+    assert "The server is unavailable (ConnectError)" in away.problem and "URL" in away.problem
     assert "API key is empty" in dify.validate(key="").problem
     assert "not one of Recollect's" in dify.validate(key="密钥").problem
     assert dify.validate(url=stranger).problem == "What answers at this URL is not Recollect."
