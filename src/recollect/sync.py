@@ -120,7 +120,7 @@ class NoLoop:
             next(steps)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
-        raise AssertionError("a blocking line waits for nothing")
+        raise AssertionError("a blocking transport waits for nothing")
 
     @contextmanager
     def wrap_async_context_manager(self, manager: AbstractAsyncContextManager[R]) -> Iterator[R]:
@@ -351,7 +351,7 @@ class BlockingClient(BlockingRecollect):
 
 def connect(url: str, key: str, *, timeout_seconds: float = 15.0) -> BlockingClient:
     """Connect to a server without an event loop or a thread: under gevent, in threads, inside a running loop too."""
-    return BlockingClient(Client(url, key, timeout_seconds=timeout_seconds, line=BlockingTransport), NoLoop())
+    return BlockingClient(Client(url, key, timeout_seconds=timeout_seconds, transport=BlockingTransport), NoLoop())
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 
 from recollect.channels.channel import Channel
 from recollect.channels.date import DateChannel
@@ -80,14 +79,22 @@ async def connected(
         stack.push_async_callback(probe.close)
         database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
         stack.push_async_callback(database.close)
-        channels = tuple(channel() for channel in CHANNELS)
-        tokenizers = load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE])
-        batch, wait = settings.embedder_batch, settings.embed_wait_seconds
-        costs = read_prices(settings.chat_prices), settings.tokens_per_day
-        parts = Parts(database, channels, embedder, wait, batch, chat, tokenizers, *costs)
-        steps = choose_steps(settings.steps)
-        parts = replace(parts, channel_seconds=settings.channel_seconds, judge_seconds=settings.judge_seconds)
-        parts = replace(parts, steps=steps, fading_days=settings.fading_days, keep_share=share_kept(settings))
+        parts = Parts(
+            database,
+            channels=tuple(channel() for channel in CHANNELS),
+            embedder=embedder,
+            embed_wait_seconds=settings.embed_wait_seconds,
+            embed_batch=settings.embedder_batch,
+            chat=chat,
+            tokenizers=load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE]),
+            prices=read_prices(settings.chat_prices),
+            tokens_per_day=settings.tokens_per_day,
+            fading_days=settings.fading_days,
+            channel_seconds=settings.channel_seconds,
+            judge_seconds=settings.judge_seconds,
+            steps=choose_steps(settings.steps),
+            keep_share=share_kept(settings),
+        )
         yield Recollect(parts, settings, addresses, probe)
 
 

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from contextlib import asynccontextmanager
 
 import httpx2
-import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from programs import COMMAND
 from recollect.doors.http.app import create_app
 from recollect.models.service import Bounds, Right
+from serving import serving
 
 
-@asynccontextmanager
-async def listening(recollect):
-    """Serve the whole application on a free port, in this event loop; give its address."""
-    config = uvicorn.Config(create_app(recollect=recollect), host="127.0.0.1", port=0, log_config=None)
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    try:
-        while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
-            await asyncio.sleep(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
+def listening(recollect):
+    """Serve the whole application."""
+    return serving(create_app(recollect=recollect))
 
 
 @asynccontextmanager

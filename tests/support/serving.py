@@ -9,8 +9,9 @@ import uvicorn
 
 
 @asynccontextmanager
-async def serving(app):
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
+async def serving(app, **options):
+    """Serve an application on a free port, in this event loop; give its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, **options))
     task = asyncio.create_task(server.serve())
     while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
         await asyncio.sleep(0.01)

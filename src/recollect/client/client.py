@@ -44,8 +44,10 @@ FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
 class Client:
     """A connection to a Recollect server, as the holder of one API key."""
 
-    def __init__(self, url: str, key: str, *, timeout_seconds: float = 15.0, line: type[Transport] = Transport) -> None:
-        self._line = line(url, key, timeout_seconds)
+    def __init__(
+        self, url: str, key: str, *, timeout_seconds: float = 15.0, transport: type[Transport] = Transport
+    ) -> None:
+        self._transport = transport(url, key, timeout_seconds)
 
     async def mind(self, agent: str, user: str = "") -> RemoteMind:
         """Choose a scope; nothing is sent."""
@@ -70,7 +72,7 @@ class Client:
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._line.close()
+        await self._transport.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -80,19 +82,19 @@ class Client:
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
         """Send a request, and retry where the server or the network is unavailable; return the body."""
-        return await self._line.send(method, path, **content)
+        return await self._transport.send(method, path, **content)
 
     def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
-        return self._line.stream(path, parameters)
+        return self._transport.stream(path, parameters)
 
     async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
         """Send a request that must not be repeated, and wait so long for its answer; return the body."""
-        return await self._line.send_once(method, path, seconds, **content)
+        return await self._transport.send_once(method, path, seconds, **content)
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
-        await self._line.pause(seconds)
+        await self._transport.pause(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 
+import httpx
 import pytest
-import uvicorn
 
 from conftest import application, http_client, new_key
-from ports import free_port
 from recollect.doors.http import middleware, protocol
+from serving import serving
 
 PATIENCE_SECONDS = 60
 
@@ -19,14 +19,8 @@ PATIENCE_SECONDS = 60
 async def listening(recollect):
     """Serve on a real socket, as `recollect serve` does."""
     with application(recollect) as app:
-        config = uvicorn.Config(app, port=free_port(), http=protocol.BoundedProtocol, log_config=None, lifespan="off")
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
-            await asyncio.sleep(0.01)
-        yield config.port
-        server.should_exit = True
-        await serving
+        async with serving(app, http=protocol.BoundedProtocol, lifespan="off") as url:
+            yield httpx.URL(url).port
 
 
 def head(secret: str, length: int) -> bytes:

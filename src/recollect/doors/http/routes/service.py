@@ -9,11 +9,10 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from pydantic import BaseModel, TypeAdapter
 
-from recollect.doors.http.auth import DOOR, JSON, Running, Secret, running, secret
+from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.memories import USER, KeyBody, Keys, NewKey, UserName
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
 from recollect.errors import SetupError
-from recollect.mind.service import Recollect
 from recollect.models.service import ApiKey, Caller, Job, Jobs, JobState, Ledger, Right
 
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
@@ -63,7 +62,7 @@ async def retry_job(job_id: JobId, recollect: Running, shown: Secret) -> Respons
     return Response(JOB.dump_json(await recollect.jobs.retry(caller, job_id)), media_type=JSON)
 
 
-async def administrator(recollect: Running, shown: Annotated[str, Depends(secret)]) -> Caller:
+async def administrator(recollect: Running, shown: Secret) -> Caller:
     """Let only administrators in."""
     return await recollect.authenticate(shown, DOOR, Right.ADMIN)
 
@@ -96,8 +95,8 @@ async def revoke_key(
 
 @ledger.get("/ledger", response_model=Ledger, responses=describe())
 async def read_ledger(
-    recollect: Annotated[Recollect, Depends(running)],
-    shown: Annotated[str, Depends(secret)],
+    recollect: Running,
+    shown: Secret,
     agent: Agent = "",
     user: Annotated[UserName, Query(description=USER, examples=["zhang-wei"])] = "",
     days: Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")] = 30,
@@ -121,7 +120,7 @@ async def live() -> Health:
 
 
 @health.get("/health/ready", response_model=Health, responses=SICK)
-async def ready(recollect: Annotated[Recollect, Depends(running)]) -> Health | Response:
+async def ready(recollect: Running) -> Health | Response:
     """Tell that the database answers too, and that its schema fits this program."""
     try:
         await recollect.ready()
@@ -132,7 +131,7 @@ async def ready(recollect: Annotated[Recollect, Depends(running)]) -> Health | R
 
 
 @health.get("/metrics", response_class=Response, responses=MEASURED)
-async def metrics(recollect: Annotated[Recollect, Depends(running)]) -> Response:
+async def metrics(recollect: Running) -> Response:
     """Give the counters that Prometheus collects."""
     for counter, value in recollect.pool_counters().items():
         POOL.labels(counter).set(value)
