@@ -26,7 +26,7 @@ from rich.table import Table
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_folder, running
 from recollect import Cue, Mind, NewMemory, Recollect
-from recollect.client.bodies import to_cue_body
+from recollect.client.bodies import flatten
 from recollect.core.recall.weights import EVERY_CHANNEL
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Triple
@@ -107,7 +107,7 @@ async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> Figures
     headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
 
     def body(number: int, channels: tuple[str, ...]) -> bytes:
-        fields: dict[str, Any] = to_cue_body(cue(number, vectors[number], *channels))
+        fields: dict[str, Any] = flatten(cue(number, vectors[number], *channels))
         return json.dumps({"agent": mind.access.scope.agent} | fields).encode()
 
     with serving(recollect.addresses.service) as port:

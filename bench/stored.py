@@ -36,7 +36,7 @@ Vectors = NDArray[np.float32]
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 ONE_CALL = 500
 LONGEST = 200_000
-"""What a message may hold; one turn of BEAM has more."""
+"""What a message may hold, and here a call; one turn of BEAM has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
         addresses = Addresses(cluster.dsn("quality", "recollect_service"), cluster.dsn("quality"))
         await prepare(addresses, embedder)
         # Nothing is learned from the talk: what is measured is recall without any model but the embedder.
-        settings = Settings(deadline_seconds=60, steps="")
+        # No channel is given up, however busy the machine is: its speed must not show in the figures.
+        settings = Settings(deadline_seconds=600, channel_seconds=120, steps="")
         # Ids by the same chance each time: the same memories, stored anew, must rank the same.
         with patch.object(remember.os, "urandom", Random(7).randbytes):
             async with connected(settings, addresses, None) as recollect:
@@ -98,11 +99,21 @@ async def store_talk(mind: Mind, talk: Conversation, vectors: Vectors | None) ->
     ]
     ids: list[UUID] = []
     for session, group in groupby(messages, key=lambda each: each[0]):
-        together = [message for _, message in group]
-        for start in range(0, len(together), ONE_CALL):
-            appended = await mind.conversation(f"session-{session}").append(together[start : start + ONE_CALL])
-            ids += [each.id for each in appended]
+        for part in divide([message for _, message in group]):
+            ids += [each.id for each in await mind.conversation(f"session-{session}").append(part)]
     return ids
+
+
+def divide(messages: Sequence[NewMessage]) -> Iterator[list[NewMessage]]:
+    """Divide messages into what one call takes, by their number and their characters."""
+    part, characters = list[NewMessage](), 0
+    for message in messages:
+        if part and (len(part) == ONE_CALL or characters + len(message.content) > LONGEST):
+            yield part
+            part, characters = [], 0
+        part.append(message)
+        characters += len(message.content)
+    yield part
 
 
 async def store_records(mind: Mind, talk: Conversation, vectors: Vectors | None) -> list[UUID]:

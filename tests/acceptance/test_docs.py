@@ -25,10 +25,12 @@ from recollect.client import Client
 from recollect.doors.cli.jsonl import ExportLine
 from recollect.doors.cli.main import HELP, load_command
 from recollect.doors.http.app import create_app
-from recollect.doors.http.bodies.conversations import AppendBody, AppendedMessages, ContextBody, HistoryBody
-from recollect.doors.http.bodies.memories import RecallBody, Receipts, RememberBody
+from recollect.doors.http.bodies.conversations import AppendBody, ContextBody, HistoryBody
+from recollect.doors.http.bodies.memories import RecallBody, RememberBody
+from recollect.doors.mcp.tools import DEEDS
 from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.mind import OPERATIONS
 from recollect.mind.service import Addresses
 from recollect.models.conversations import Attachment, Part, PurgeReceipt, Spending
 from recollect.settings import Settings
@@ -160,6 +162,19 @@ def test_http_reference_names_every_operation_and_no_other():
     assert sorted(described) == sorted(offered)
 
 
+def test_http_reference_names_the_right_that_each_operation_takes():
+    page = read_http()
+    for operation, _ in OPERATIONS.values():
+        right = operation.right if "`" in operation.right else f"`{operation.right}`"
+        asked = re.escape(f"### {operation.method} {operation.path}\n\n")
+        assert re.search(rf"{asked}Operation `\w+`, right {re.escape(right)}\.", page), operation.key
+
+
+def test_commands_and_tools_of_the_list_are_there():
+    assert {operation.command for operation, _ in OPERATIONS.values()} - {""} <= HELP.keys()
+    assert {operation.tool for operation, _ in OPERATIONS.values()} - {""} == DEEDS.keys()
+
+
 def read_http() -> str:
     return read("docs/reference/http.md")
 
@@ -168,10 +183,12 @@ def test_http_reference_shows_bodies_that_are_accepted():
     shown = [json.loads(text) for text in blocks("docs/reference/http.md", "json")]
     remember, receipts, recall, recollection, context, made, append, appended, history = shown
     for body, value in (
-        *((RememberBody, remember), (Receipts, receipts), (RecallBody, recall)),
-        *((ContextBody, context), (AppendBody, append), (AppendedMessages, appended), (HistoryBody, history)),
+        *((RememberBody, remember), (RecallBody, recall)),
+        *((ContextBody, context), (AppendBody, append), (HistoryBody, history)),
     ):
         body.model_validate(value)
+    TypeAdapter(list[recollect.Receipt]).validate_python(receipts["memories"])
+    TypeAdapter(list[recollect.models.Appended]).validate_python(appended["messages"])
     answer = TypeAdapter(recollect.Recollection).validate_python(recollection)
     fields = {field.name for field in dataclasses.fields(recollect.Memory)}
     assert set(recollection["hits"][0]["memory"]) == fields

@@ -1,153 +1,107 @@
-"""What the SDK sends, values as the bodies and queries that a server takes; and what it makes of an answer."""
+"""What the SDK sends: the arguments of an operation, as the query or the body that a server takes."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
-from functools import cached_property
-from typing import Any, Generic, TypeVar
-from uuid import UUID
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID, uuid4
 
-import httpx
-from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
-from recollect import errors
-from recollect.core.memories.checks import count_characters
-from recollect.models.conversations import NewMessage, Window
-from recollect.models.memories import NewMemory
+from recollect.client.calls import ConversationPart, RemoteView
+from recollect.client.operations import OPERATIONS
+from recollect.core.conversations.messages import as_messages
+from recollect.models.conversations import Shares, Window
+from recollect.models.knowledge import NewFact
+from recollect.models.memories import NewMemory, Triple
 from recollect.models.recall import Cue
+from recollect.models.topics import Filing
 
-LONGEST_WAIT_SECONDS = 8.0
-MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 1_500_000, 250_000
-"""How many memories, bytes and characters one request of a load takes: a server must read them all in time."""
-UNAVAILABLE = frozenset({429, 502, 503, 504})
-ERRORS = {
-    kind.code: kind
-    for kind in (
-        errors.InvalidInputError,
-        errors.UnauthenticatedError,
-        errors.ForbiddenError,
-        errors.NotFoundError,
-        errors.ConflictError,
-        errors.UnavailableError,
-        errors.ChatModelError,
-        errors.SetupError,
-    )
+IN_PATH = re.compile(r"\{(\w+)\}")
+IDEMPOTENCY_KEY = "idempotency_key"
+
+
+def as_list(kind: type) -> Callable[[Any], list[Any]]:
+    """Take one or many; what is not of a kind yet is made one, as a memory of a text."""
+
+    def to_list(given: Any) -> list[Any]:  # noqa: ANN401 - one or many, of any type
+        many: Sequence[Any] = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        return [each if isinstance(each, kind) else kind(each) for each in many]
+
+    return to_list
+
+
+def as_one(kind: type) -> Callable[[Any], Any]:
+    """Take a value, or what makes one, as a text makes a cue."""
+    return lambda given: given if isinstance(given, kind) else kind(given)
+
+
+TAKEN: Mapping[str, Callable[[Any], Any]] = {
+    "cue": as_one(Cue),
+    "cues": as_list(Cue),
+    "facts": as_list(NewFact),
+    "memories": as_list(NewMemory),
+    "messages": as_messages,
+    "short_id": lambda written: written.strip().strip("[]").lower(),
+    "topics.link.memories": as_list(Filing),
+    "triples": as_list(Triple),
+    "window": as_one(Window),
 }
-Value = TypeVar("Value")
+"""How an argument of many forms becomes one of values, by its name; with the operation's where that matters."""
+NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
+LEFT_OUT = {"conversation.context.window": NOT_OF_A_WINDOW, "conversation.converse.window": NOT_OF_A_WINDOW}
+"""Which fields of a value an operation does not take: a prompt has one budget, and the times of its cue."""
 
 
-class JsonType(Generic[Value]):
-    """A type as JSON has it; how it is read and written is worked out at the first use, because that takes its time."""
-
-    def __init__(self, kind: type[Value]) -> None:
-        self._kind = kind
-
-    @cached_property
-    def _adapter(self) -> TypeAdapter[Value]:
-        return TypeAdapter(self._kind)
-
-    def validate_json(self, text: bytes) -> Value:
-        """Read a value from JSON."""
-        return self._adapter.validate_json(text)
-
-    def validate_python(self, value: object) -> Value:
-        """Read a value from what JSON was read into."""
-        return self._adapter.validate_python(value)
-
-    def dump_python(self, value: Value) -> Any:  # noqa: ANN401 - whatever JSON can hold
-        """Write a value as JSON has it."""
-        return self._adapter.dump_python(value, mode="json")
-
-
-CUE, NEW_MEMORY, NEW_MESSAGE = JsonType(Cue), JsonType(NewMemory), JsonType(NewMessage)
-WINDOW = JsonType(Window)
-
-
-def to_parameters(**given: str | int | UUID | datetime | None) -> dict[str, str]:
-    """Write what is given as a query has it."""
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else str(value)
-        for name, value in given.items()
-        if value is not None
+def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[str, str, dict[str, Any]]:
+    """Write a request: its method, its path, and its query, or its body and an idempotency key; None is left out."""
+    operation, given = OPERATIONS[key], {name: value for name, value in arguments.items() if value is not None}
+    asked = {"agent": view.agent} if operation.agent_only else {"agent": view.agent, "user": view.user}
+    if isinstance(view, ConversationPart):
+        given = {"conversation": view.conversation} | given
+    named = {
+        name: quote(str(take(f"{key}.{name}", given.pop(name))), safe="") for name in IN_PATH.findall(operation.path)
     }
+    headers = {"Idempotency-Key": given.pop(IDEMPOTENCY_KEY) or uuid4().hex} if IDEMPOTENCY_KEY in given else {}
+    for name, value in given.items():
+        asked |= write_argument(key, name, value)
+    content = {"params": asked} if operation.method == "GET" else {"json": asked, "headers": headers}
+    return operation.method, operation.path.format(**named), content
 
 
-def to_body(memory: NewMemory) -> dict[str, Any]:
-    """Turn a memory into what the server takes: an absent embedding travels as an empty list."""
-    body: dict[str, Any] = NEW_MEMORY.dump_python(memory)
-    triple: dict[str, str] = body.pop("triple")
-    reach: dict[str, float] = body.pop("reach")
-    return body | {"embedding": body["embedding"] or []} | triple | reach
+def write_argument(key: str, name: str, value: object) -> dict[str, Any]:
+    """Write an argument under its name; the fields of a value stand flat beside the others."""
+    place = f"{key}.{name}"
+    taken = take(place, value)
+    if is_dataclass(taken) and not isinstance(taken, type):
+        return {field: each for field, each in flatten(taken).items() if field not in LEFT_OUT.get(place, ())}
+    if isinstance(taken, Sequence) and not isinstance(taken, str):
+        return {name: [flatten(each) if is_dataclass(each) else to_jsonable_python(each) for each in taken]}
+    return {name: to_jsonable_python(taken)}
 
 
-def to_part(memories: Sequence[NewMemory], stored: Sequence[UUID]) -> tuple[int, str]:
-    """Write as many memories after those that are stored as one request takes, as a JSON list; say how many."""
-    start, bodies, size, characters = len(stored), list[str](), 0, 0
-    for memory in memories[start : start + MOST_IN_PART]:
-        sources = tuple(find_source(source, start, stored) for source in memory.evidence)
-        body = json.dumps(to_body(replace(memory, evidence=sources)), ensure_ascii=False, separators=(",", ":"))
-        size += len(body.encode()) + 1
-        characters += count_characters(memory)
-        if bodies and (size > LARGEST_PART or characters > LONGEST_PART):
-            break
-        bodies.append(body)
-    return len(bodies), f"[{','.join(bodies)}]"
+def take(place: str, value: object) -> Any:  # noqa: ANN401 - an argument of any type
+    """Bring an argument to the one form that travels."""
+    known = TAKEN.get(place) or TAKEN.get(place.rpartition(".")[2])
+    return known(value) if known else value
 
 
-def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID | int:
-    """Name a source as a part of a load can: a position counts from the part's start, and before it there are ids."""
-    if isinstance(source, UUID):
-        return source
-    return stored[source] if 0 <= source < start else source - start
-
-
-def to_cue_body(cue: Cue) -> dict[str, Any]:
-    """Turn a cue into what the server takes, its weighing among the other fields."""
-    body: dict[str, Any] = CUE.dump_python(cue)
-    weighing = to_weighing_body(body.pop("weighing"))
-    return body | {"embedding": body["embedding"] or []} | weighing
-
-
-def to_weighing_body(weighing: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is left open."""
-    return {name: value for name, value in weighing.items() if value is not None}
-
-
-def to_message_body(message: NewMessage) -> dict[str, Any]:
-    """Turn a message into what the server takes: what is absent travels as empty."""
-    body: dict[str, Any] = NEW_MESSAGE.dump_python(message)
-    for attachment in body["attachments"]:
-        attachment["side"] = attachment["side"] or ""
-    parent = "" if message.parent is None else body["parent"]
-    return body | {"parent": parent, "embedding": body["embedding"] or []}
-
-
-def to_window_body(window: Window) -> dict[str, Any]:
-    """Turn a window into what the server takes, its prefixes by name."""
-    body: dict[str, Any] = WINDOW.dump_python(window)
-    user_prefix, assistant_prefix = body.pop("prefixes")
-    return body | {"leaf": body["leaf"] or "", "user_prefix": user_prefix, "assistant_prefix": assistant_prefix}
-
-
-def retry_after(headers: Mapping[str, str]) -> float:
-    """Read how long the server asks to wait."""
-    asked = headers.get("retry-after", "0")
-    return min(LONGEST_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
-
-
-def read(answer: httpx.Response) -> bytes:
-    """Return the body, or raise the error that the server described."""
-    if answer.is_success:
-        return answer.content
-    try:
-        problem = answer.json()
-        detail = str(problem["detail"]) + "".join(f" {e['field']}: {e['message']}." for e in problem["errors"])
-        code = str(problem["code"])
-    except (ValueError, KeyError, TypeError):
-        detail, code = f"The server answered {answer.status_code}.", ""
-    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in UNAVAILABLE else errors.RecollectError)(
-        detail
-    )
+def flatten(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a value of any type
+    """Write a value as a body has it: a value within it stands flat, and what is None is left out."""
+    if isinstance(value, Shares):
+        return {f"{name}_share": share for name, share in to_jsonable_python(value).items()}
+    body = dict[str, Any]()
+    for field in fields(value):
+        given = getattr(value, field.name)
+        if is_dataclass(given):
+            body |= flatten(given)
+        elif isinstance(given, tuple) and given and is_dataclass(given[0]):
+            body[field.name] = [flatten(each) for each in given]
+        elif given is not None:
+            body[field.name] = to_jsonable_python(given)
+    if isinstance(value, NewFact):
+        body |= {f"{end}_id": body.pop(end) for end in ("subject", "object") if isinstance(getattr(value, end), UUID)}
+    return body

@@ -1,65 +1,47 @@
-"""The SDK's view of what is known in one scope on a server."""
+"""What is known in one scope as one object: state facts, and read facts and entities as of any moment: on a server.
+
+Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Any, Protocol
-from uuid import UUID, uuid4
+from typing import TYPE_CHECKING
+from uuid import UUID
 
-from recollect.client.bodies import JsonType, to_parameters
-from recollect.client.fading import Sender
-from recollect.models.knowledge import (
-    Entities,
-    Entity,
-    EntityType,
-    Fact,
-    FactPath,
-    Facts,
-    GraphFormat,
-    Neighbourhood,
-    NewFact,
-    Timeline,
-)
+from recollect.client.calls import RemoteView
+from recollect.loading import load
 
-FACT, FACTS, STATED = JsonType(Fact), JsonType(Facts), JsonType(dict[str, list[Fact]])
-ENTITY, ENTITIES, NEW_FACT = JsonType(Entity), JsonType(Entities), JsonType(NewFact)
-NEIGHBOURHOOD, TIMELINE, PATHS = (
-    JsonType(Neighbourhood),
-    JsonType(Timeline),
-    JsonType(dict[str, list[FactPath]]),
-)
+if TYPE_CHECKING:
+    from recollect.models.knowledge import (
+        Entities,
+        Entity,
+        EntityType,
+        Fact,
+        FactPath,
+        Facts,
+        GraphFormat,
+        Neighbourhood,
+        NewFact,
+        Timeline,
+    )
 
 
-class Streamer(Sender, Protocol):
-    """Whatever can also read a long answer piece by piece."""
+class RemoteKnowledge(RemoteView):
+    """What is known in one scope, on a server."""
 
-    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
-        """Read the answer to a request."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteKnowledge:
-    """What is known in one scope on a server."""
-
-    client: Streamer
-    agent: str
-    user: str
+    __slots__ = ()
 
     async def state(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
-        """State one or many facts; without a key of yours one is made up, so that retries are safe."""
-        stated = [facts] if isinstance(facts, NewFact) else facts
-        body = self._scope() | {"facts": [to_fact_body(fact) for fact in stated]}
-        headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
-        answer = await self.client.send("POST", "/v1/facts", json=body, headers=headers)
-        return STATED.validate_json(answer)["facts"]
+        """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
+        answer: list[Fact] = await self.call("knowledge.state", facts=facts, idempotency_key=idempotency_key)
+        return answer
 
     async def end(self, fact_id: UUID, at: datetime) -> Fact:
         """End a fact at a moment, by a further version of it."""
-        body = self._scope() | {"at": at.isoformat()}
-        return FACT.validate_json(await self.client.send("POST", f"/v1/facts/{fact_id}/end", json=body))
+        answer: Fact = await self.call("knowledge.end", fact_id=fact_id, at=at)
+        return answer
 
     async def facts(
         self,
@@ -72,13 +54,15 @@ class RemoteKnowledge:
         limit: int = 50,
     ) -> Facts:
         """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
-        bounds = to_parameters(entity=entity, predicate=predicate, as_of=as_of, at=at, cursor=cursor, limit=limit)
-        return FACTS.validate_json(await self.client.send("GET", "/v1/facts", params=self._scope() | bounds))
+        answer: Facts = await self.call(
+            "knowledge.facts", entity=entity, predicate=predicate, as_of=as_of, at=at, cursor=cursor, limit=limit
+        )
+        return answer
 
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
         """Fetch every version of a fact, oldest first."""
-        answer = await self.client.send("GET", f"/v1/facts/{fact_id}/versions", params=self._scope())
-        return STATED.validate_json(answer)["versions"]
+        answer: list[Fact] = await self.call("knowledge.fact_versions", fact_id=fact_id)
+        return answer
 
     async def entities(
         self,
@@ -89,13 +73,13 @@ class RemoteKnowledge:
         limit: int = 50,
     ) -> Entities:
         """Fetch one page of entities; those whose names contain something, and of one type, if asked."""
-        bounds = to_parameters(search=search, type=type, cursor=cursor, limit=limit)
-        return ENTITIES.validate_json(await self.client.send("GET", "/v1/entities", params=self._scope() | bounds))
+        answer: Entities = await self.call("knowledge.entities", search=search, type=type, cursor=cursor, limit=limit)
+        return answer
 
     async def entity(self, entity_id: UUID) -> Entity:
         """Fetch one entity with all that it is called, and the newest that was said of it."""
-        answer = await self.client.send("GET", f"/v1/entities/{entity_id}", params=self._scope())
-        return ENTITY.validate_json(answer)
+        answer: Entity = await self.call("knowledge.entity", entity_id=entity_id)
+        return answer
 
     async def neighbours(
         self,
@@ -107,9 +91,10 @@ class RemoteKnowledge:
         at: datetime | None = None,
     ) -> Neighbourhood:
         """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
-        bounds = self._scope() | to_parameters(hops=hops, beam=beam, as_of=as_of, at=at)
-        answer = await self.client.send("GET", f"/v1/entities/{entity_id}/neighbours", params=bounds)
-        return NEIGHBOURHOOD.validate_json(answer)
+        answer: Neighbourhood = await self.call(
+            "knowledge.neighbours", entity_id=entity_id, hops=hops, beam=beam, as_of=as_of, at=at
+        )
+        return answer
 
     async def paths(
         self,
@@ -122,36 +107,27 @@ class RemoteKnowledge:
         at: datetime | None = None,
     ) -> list[FactPath]:
         """Give back how two entities are joined by up to 6 facts, the shortest path first."""
-        bounds = to_parameters(start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at)
-        return PATHS.validate_json(await self.client.send("GET", "/v1/paths", params=self._scope() | bounds))["paths"]
+        answer: list[FactPath] = await self.call(
+            "knowledge.paths", start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at
+        )
+        return answer
 
     async def timeline(
         self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
     ) -> Timeline:
         """Fetch one page of all versions of the facts about an entity, in the order in which they came true."""
-        bounds = self._scope() | to_parameters(as_of=as_of, cursor=cursor, limit=limit)
-        return TIMELINE.validate_json(
-            await self.client.send("GET", f"/v1/entities/{entity_id}/timeline", params=bounds)
+        answer: Timeline = await self.call(
+            "knowledge.timeline", entity_id=entity_id, as_of=as_of, cursor=cursor, limit=limit
         )
+        return answer
 
-    def export(
+    async def export(
         self,
-        format: GraphFormat = GraphFormat.GRAPHML,  # noqa: A002 - its name
+        format: GraphFormat | str = "graphml",  # noqa: A002 - its name
         *,
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
         """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
-        return self.client.stream("/v1/graph", self._scope() | to_parameters(format=format, as_of=as_of, at=at))
-
-    def _scope(self) -> dict[str, str]:
-        return {"agent": self.agent, "user": self.user}
-
-
-def to_fact_body(fact: NewFact) -> dict[str, Any]:
-    """Turn a fact into what the server takes: an end that is an id travels under a name of its own."""
-    body: dict[str, Any] = NEW_FACT.dump_python(fact)
-    for end in ("subject", "object"):
-        if isinstance(getattr(fact, end), UUID):
-            body[f"{end}_id"] = body.pop(end)
-    return body
+        async for piece in load("recollect.client.special").export(self, format, as_of=as_of, at=at):
+            yield piece

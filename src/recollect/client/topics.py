@@ -1,70 +1,61 @@
-"""The SDK's view of the topics of one scope on a server."""
+"""One scope's topics as one object: the tree, what is filed under it, and the ways to put it in order: on a server.
+
+Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.client.bodies import JsonType, to_parameters
-from recollect.client.fading import Sender
-from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
+from recollect.client.calls import RemoteView
 
-TREE, TOPIC, FILINGS = JsonType(TopicTree), JsonType(Topic), JsonType(list[Filing])
-LINKS, RELATED = JsonType(dict[str, list[TopicLink]]), JsonType(dict[str, list[RelatedTopic]])
-UNLINKED = JsonType(dict[str, list[UUID]])
+if TYPE_CHECKING:
+    from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteTopics:
-    """The topics of one scope on a server; topics are named by their paths, `a->b->c`."""
+class RemoteTopics(RemoteView):
+    """The topics of one scope; topics are named by their paths, `a->b->c`, on a server."""
 
-    client: Sender
-    agent: str
-    user: str
+    __slots__ = ()
 
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:
         """List a topic with all below it, or the whole tree, each topic with its number of memories."""
-        asked = self._scope() | to_parameters(path=path, limit=limit)
-        return TREE.validate_json(await self.client.send("GET", "/v1/topics", params=asked))
+        answer: TopicTree = await self.call("topics.tree", path=path, limit=limit)
+        return answer
 
     async def links(self, path: str = "", *, memory_id: UUID | None = None, limit: int = 50) -> list[TopicLink]:
         """List what is filed under a topic, or what a memory is filed under, the newest first."""
-        asked = self._scope() | to_parameters(path=path, memory_id=memory_id, limit=limit)
-        return LINKS.validate_json(await self.client.send("GET", "/v1/topics/links", params=asked))["links"]
+        answer: list[TopicLink] = await self.call("topics.links", path=path, memory_id=memory_id, limit=limit)
+        return answer
 
     async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
         """List the topics that what is filed under one leads to, the strongest first."""
-        asked = self._scope() | to_parameters(path=path, limit=limit)
-        return RELATED.validate_json(await self.client.send("GET", "/v1/topics/related", params=asked))["related"]
+        answer: list[RelatedTopic] = await self.call("topics.related", path=path, limit=limit)
+        return answer
 
     async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
         """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
-        given = [memories] if isinstance(memories, UUID | Filing) else memories
-        filings = [each if isinstance(each, Filing) else Filing(each) for each in given]
-        bodies = [body | body.pop("reach") for body in FILINGS.dump_python(filings)]
-        return await self._change("links", path=path, memories=bodies)
+        answer: Topic = await self.call("topics.link", path=path, memories=memories)
+        return answer
 
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
         """Take memories from a topic and tell which; a topic that nothing needs any more goes."""
-        body = self._scope() | {"path": path, "ids": [str(memory_id) for memory_id in ids]}
-        return UNLINKED.validate_json(await self.client.send("POST", "/v1/topics/unlink", json=body))["unlinked"]
+        answer: list[UUID] = await self.call("topics.unlink", path=path, ids=ids)
+        return answer
 
     async def rename(self, path: str, name: str) -> Topic:
         """Give a topic another name, and so another path to it and to all below it."""
-        return await self._change("rename", path=path, name=name)
+        answer: Topic = await self.call("topics.rename", path=path, name=name)
+        return answer
 
     async def move(self, path: str, under: str = "") -> Topic:
         """Bring a topic with all below it under another one, which comes to be if it is new; to the roots if none."""
-        return await self._change("move", path=path, under=under)
+        answer: Topic = await self.call("topics.move", path=path, under=under)
+        return answer
 
     async def merge(self, path: str, into: str) -> Topic:
         """Let one topic absorb another with all below it: what is filed under both is filed as its newer link says."""
-        return await self._change("merge", path=path, into=into)
-
-    async def _change(self, what: str, **body: Any) -> Topic:  # noqa: ANN401 - what JSON can hold
-        return TOPIC.validate_json(await self.client.send("POST", f"/v1/topics/{what}", json=self._scope() | body))
-
-    def _scope(self) -> dict[str, str]:
-        return {"agent": self.agent, "user": self.user}
+        answer: Topic = await self.call("topics.merge", path=path, into=into)
+        return answer

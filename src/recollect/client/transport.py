@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -11,8 +10,23 @@ from typing import Any
 import httpx
 
 from recollect import errors
-from recollect.client.bodies import LONGEST_WAIT_SECONDS, UNAVAILABLE, read, retry_after
+from recollect.loading import load
 
+LONGEST_WAIT_SECONDS = 8.0
+UNAVAILABLE = frozenset({429, 502, 503, 504})
+ERRORS = {
+    kind.code: kind
+    for kind in (
+        errors.InvalidInputError,
+        errors.UnauthenticatedError,
+        errors.ForbiddenError,
+        errors.NotFoundError,
+        errors.ConflictError,
+        errors.UnavailableError,
+        errors.ChatModelError,
+        errors.SetupError,
+    )
+}
 ATTEMPTS = 4
 
 
@@ -70,7 +84,7 @@ class Transport:
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
-        await asyncio.sleep(seconds)
+        await load("anyio").sleep(seconds)
 
 
 class BlockingTransport(Transport):
@@ -113,3 +127,24 @@ def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
 def unavailable_error(problem: httpx.TransportError) -> errors.UnavailableError:
     """Say that nobody answered."""
     return errors.UnavailableError(f"The server is unavailable ({type(problem).__name__}).")
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Read how long the server asks to wait."""
+    asked = headers.get("retry-after", "0")
+    return min(LONGEST_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
+
+
+def read(answer: httpx.Response) -> bytes:
+    """Return the body, or raise the error that the server described."""
+    if answer.is_success:
+        return answer.content
+    try:
+        problem = answer.json()
+        detail = str(problem["detail"]) + "".join(f" {e['field']}: {e['message']}." for e in problem["errors"])
+        code = str(problem["code"])
+    except (ValueError, KeyError, TypeError):
+        detail, code = f"The server answered {answer.status_code}.", ""
+    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in UNAVAILABLE else errors.RecollectError)(
+        detail
+    )

@@ -15,6 +15,8 @@ from recollect.models.service import Caller, Right, Scope
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.parts import Parts
 
+RIGHT_TO_RECALL = "`read`; `write` to keep the recall, or to date an access"
+
 
 @dataclass(frozen=True, slots=True)
 class Access:

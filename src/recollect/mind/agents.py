@@ -8,6 +8,7 @@ from uuid import UUID
 
 from recollect.core.agents.feedback import judge
 from recollect.mind.access import Access, within
+from recollect.mind.operations import operation
 from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
 from recollect.models.memories import JSON, Memory, Triple
 from recollect.models.recall import Association, Recollection, Times
@@ -23,27 +24,29 @@ class AgentVerbs:
     __slots__ = ()
     access: Access
 
+    @operation("GET /v1/profile", Right.READ, agent_only=True, command="profile")
     async def profile(self) -> Profile:
         """Read the agent's default settings."""
-        async with self.access.asking(Right.READ, all_users=True) as access:
-            return await read_profile(access.parts, access.scope)
+        return await read_profile(self.access.parts, self.access.scope)
 
+    @operation("PUT /v1/profile", Right.ADMIN, agent_only=True, command="profile")
     async def set_profile(self, profile: Profile) -> None:
         """Change the agent's default settings; unset fields return to their defaults."""
-        async with self.access.asking(Right.ADMIN, all_users=True) as access:
-            await set_profile(access.parts, access.scope, profile)
+        await set_profile(self.access.parts, self.access.scope, profile)
 
+    @operation("GET /v1/metadata", Right.READ, answer="metadata", agent_only=True)
     async def metadata(self) -> Mapping[str, JSON]:
         """Read what callers keep of the agent for themselves."""
-        async with self.access.asking(Right.READ, all_users=True) as access:
-            return await read_metadata(access.parts, access.scope)
+        return await read_metadata(self.access.parts, self.access.scope)
 
+    @operation("POST /v1/tune", "`read`; `admin` to apply", agent_only=True, command="tune")
     async def tune(self, *, apply: bool = False) -> Tuning:
         """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
         access = self.access
         access.require(Right.ADMIN if apply else Right.READ, all_users=True)
         return await tune(access.parts, access.scope, apply=apply)
 
+    @operation("POST /v1/associate", Right.READ, answer="associations", command="associate", tool="associate")
     async def associate(
         self,
         triples: Triple | Sequence[Triple],
@@ -55,22 +58,21 @@ class AgentVerbs:
     ) -> list[Association]:
         """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
         perceived = [triples] if isinstance(triples, Triple) else triples
-        async with self.access.asking(Right.READ) as access:
-            times = Times(as_of, at)
-            return await associate(access.parts, access.scope, perceived, limit, original=original, times=times)
+        times = Times(as_of, at)
+        return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, times=times)
 
+    @operation("GET /v1/last-chat", Right.READ)
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
         """Give back the newest chat with somebody, if there was one."""
-        async with self.access.asking(Right.READ) as access:
-            return await last_chat(access.parts, access.scope, name, Times(as_of, at))
+        return await last_chat(self.access.parts, self.access.scope, name, Times(as_of, at))
 
+    @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(
         self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
     ) -> int:
         """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
         marks = judge(given, useful, useless) if isinstance(given, Recollection) else given
-        async with self.access.asking(Right.WRITE) as access:
-            return await feedback(access.parts, access.scope, marks)
+        return await feedback(self.access.parts, self.access.scope, marks)
 
     async def reflect(
         self,
@@ -85,17 +87,17 @@ class AgentVerbs:
         async with within(timeout_seconds):
             return await reflect(access.parts, access.caller, access.scope, Occasion(now=now, report=report))
 
+    @operation("POST /v1/reflect", Right.WRITE, answer="job", status=202)
     async def reflect_later(self, now: datetime | None = None) -> int:
         """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await defer_reflection(access.parts, access.scope, now)
+        return await defer_reflection(self.access.parts, self.access.scope, now)
 
+    @operation("GET /v1/reflections/{job_id}", Right.WRITE)
     async def reflection(self, job_id: int) -> ReflectionProgress:
         """Say how far a reflection is that was left to the worker, and what came of it."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await follow_reflection(access.parts, access.scope, job_id)
+        return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
+    @operation("GET /v1/overview", Right.READ, command="overview")
     async def overview(self) -> Overview:
         """Say what the scope holds, in numbers."""
-        async with self.access.asking(Right.READ) as access:
-            return await overview(access.parts, access.scope)
+        return await overview(self.access.parts, self.access.scope)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recollect.core.conversations.messages import Utterance, as_messages
-from recollect.mind.access import Access, right_for, within
+from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for, within
+from recollect.mind.operations import operation
 from recollect.models.conversations import (
     Appended,
     Context,
@@ -39,99 +40,107 @@ class ConversationView:
     access: Access
     conversation: str
 
+    @operation("POST /v1/messages", Right.WRITE, answer="messages", status=201)
     async def append(self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = "") -> list[Appended]:
         """Append one or many messages in one transaction, each following the one before unless it names a parent."""
-        async with self.access.asking(Right.WRITE) as access:
-            new = as_messages(messages)
-            return await append(access.parts, access.caller, access.scope, self.conversation, new, idempotency_key)
+        new = as_messages(messages)
+        return await append(
+            self.access.parts, self.access.caller, self.access.scope, self.conversation, new, idempotency_key
+        )
 
-    async def history(self, window: Window | int = Window()) -> History:  # noqa: B008 - a frozen value
+    @operation("POST /v1/history", Right.READ, tool="history")
+    async def history(self, window: Window | int | None = None) -> History:
         """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
-        wanted = Window(window) if isinstance(window, int) else window
-        async with self.access.asking(Right.READ) as access:
-            return await history(access.parts, access.scope, self.conversation, wanted)
+        wanted = Window(window) if isinstance(window, int) else window or Window()
+        return await history(self.access.parts, self.access.scope, self.conversation, wanted)
 
+    @operation("POST /v1/context", RIGHT_TO_RECALL, tool="context")
     async def context(
         self,
         cue: str | Cue,
         budget: int = 4_000,
         *,
-        shares: Shares = Shares(),  # noqa: B008 - a frozen value
-        window: Window = Window(),  # noqa: B008 - a frozen value
+        shares: Shares | None = None,
+        window: Window | None = None,
         system: str = "",
     ) -> Context:
         """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
 
         The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
-        wanted = PromptRequest(Cue(cue) if isinstance(cue, str) else cue, budget, shares, window, system)
+        asked = Cue(cue) if isinstance(cue, str) else cue
+        wanted = PromptRequest(asked, budget, shares or Shares(), window or Window(), system)
         async with self.access.asking(right_for([wanted.cue])) as access:
             return await context(access.parts, access.scope, self.conversation, wanted, access.place)
 
+    @operation("POST /v1/converse", Right.WRITE, timed=False)
     async def converse(
         self,
         text: str,
         budget: int = 4_000,
         *,
-        window: Window = Window(),  # noqa: B008 - a frozen value
+        window: Window | None = None,
         system: str = "",
         report: Callable[[Context], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reply:
         """Answer by the chat model, as long as it takes; append question and answer together, or neither."""
         access = self.access
-        access.require(Right.WRITE)
-        wanted = PromptRequest(Cue(text), budget, Shares(), window, system)
+        wanted = PromptRequest(Cue(text), budget, Shares(), window or Window(), system)
         async with within(timeout_seconds):
             return await converse(access.parts, access.caller, access.scope, self.conversation, wanted, report)
 
+    @operation("GET /v1/conversations/{conversation}/leaves", Right.READ, answer="leaves", command="conversations")
     async def leaves(self, limit: int = 50) -> list[Leaf]:
         """List where the conversation's threads end, newest first; each can be a history's leaf."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_leaves(access.parts, access.scope, self.conversation, limit)
+        return await list_leaves(self.access.parts, self.access.scope, self.conversation, limit)
 
+    @operation("GET /v1/conversations/{conversation}/segments", Right.READ, answer="segments", command="conversations")
     async def segments(self, limit: int = 50, after: int = 0) -> list[StoredSegment]:
         """List the conversation's segments in order, each on one topic; `after` is the number of a message."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_segments(access.parts, access.scope, self.conversation, after, limit)
+        return await list_segments(self.access.parts, self.access.scope, self.conversation, after, limit)
 
+    @operation(
+        "POST /v1/conversations/{conversation}/segments", Right.WRITE, answer="segments", command="conversations"
+    )
     async def close_segment(self) -> list[StoredSegment]:
         """End the topic that is still running, as if another had come; list all segments."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await close_segment(access.parts, access.scope, self.conversation)
+        return await close_segment(self.access.parts, self.access.scope, self.conversation)
 
+    @operation("GET /v1/conversations/{conversation}", Right.READ, command="conversations")
     async def read(self) -> Conversation:
         """Read the conversation's name, state and times."""
-        async with self.access.asking(Right.READ) as access:
-            return await get_conversation(access.parts, access.scope, self.conversation)
+        return await get_conversation(self.access.parts, self.access.scope, self.conversation)
 
+    @operation("PATCH /v1/conversations/{conversation}", Right.WRITE, answer="conversation", command="conversations")
     async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
         """Give the conversation a name, or metadata of your own; what is None stays as it is."""
-        async with self.access.asking(Right.WRITE) as access:
-            await describe(access.parts, access.scope, self.conversation, name, metadata)
+        await describe(self.access.parts, self.access.scope, self.conversation, name, metadata)
 
+    @operation("POST /v1/conversations/{conversation}/archive", Right.WRITE, command="conversations")
     async def archive(self) -> Conversation:
         """Take the conversation out of recall; it stays readable, and the next message brings it back."""
         return await self._bring(ConversationState.ARCHIVED)
 
+    @operation("POST /v1/conversations/{conversation}/restore", Right.WRITE, command="conversations")
     async def restore(self) -> Conversation:
         """Bring an archived or deleted conversation back as it was, with what was derived from it."""
         return await self._bring(ConversationState.ACTIVE)
 
+    @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="conversations")
     async def delete(self) -> Conversation:
         """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
         return await self._bring(ConversationState.DELETED)
 
+    @operation("POST /v1/conversations/{conversation}/purge", Right.WRITE, command="conversations")
     async def purge(self) -> PurgeReceipt:
         """Erase the conversation for good; what does not fit into the call is finished by a job."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await purge(access.parts, access.caller, access.scope, self.conversation)
+        return await purge(self.access.parts, self.access.caller, self.access.scope, self.conversation)
 
+    @operation("GET /v1/conversations/{conversation}/receipts", Right.READ, answer="receipts", command="conversations")
     async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
         """List what purges of conversations of this name removed, the latest first."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_receipts(access.parts, access.scope, self.conversation, limit)
+        return await list_receipts(self.access.parts, self.access.scope, self.conversation, limit)
 
     async def _bring(self, wanted: ConversationState) -> Conversation:
-        async with self.access.asking(Right.WRITE) as access:
-            return await bring(access.parts, access.caller, access.scope, self.conversation, wanted)
+        return await bring(self.access.parts, self.access.caller, self.access.scope, self.conversation, wanted)

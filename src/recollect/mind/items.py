@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from recollect.core.items.rules import is_write
 from recollect.core.items.verbs import ItemVerbs
 from recollect.mind.access import Access
+from recollect.mind.operations import operation
 from recollect.models.items import ItemOperation, ItemResult
 from recollect.models.service import Right
 from recollect.verbs.items.items import batch
@@ -19,6 +20,7 @@ class ItemsView(ItemVerbs):
 
     access: Access
 
+    @operation("POST /v1/items", "`read` for reads, `write` for writes", answer="results")
     async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
         """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
         writing = [is_write(operation) for operation in operations]

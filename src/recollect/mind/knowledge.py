@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access
+from recollect.mind.operations import operation, streaming
 from recollect.models.knowledge import (
     Entities,
     Entity,
@@ -34,17 +35,18 @@ class KnowledgeView:
 
     access: Access
 
+    @operation("POST /v1/facts", Right.WRITE, answer="facts", status=201)
     async def state(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
         """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
-        async with self.access.asking(Right.WRITE) as access:
-            stated = [facts] if isinstance(facts, NewFact) else facts
-            return await state(access.parts, access.caller, access.scope, stated, idempotency_key)
+        stated = [facts] if isinstance(facts, NewFact) else facts
+        return await state(self.access.parts, self.access.caller, self.access.scope, stated, idempotency_key)
 
+    @operation("POST /v1/facts/{fact_id}/end", Right.WRITE)
     async def end(self, fact_id: UUID, at: datetime) -> Fact:
         """End a fact at a moment, by a further version of it."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await end(access.parts, access.caller, access.scope, fact_id, at)
+        return await end(self.access.parts, self.access.caller, self.access.scope, fact_id, at)
 
+    @operation("GET /v1/facts", Right.READ, command="facts")
     async def facts(
         self,
         entity: UUID | None = None,
@@ -56,14 +58,16 @@ class KnowledgeView:
         limit: int = 50,
     ) -> Facts:
         """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_facts(access.parts, access.scope, FactQuery(entity, predicate, as_of, at), cursor, limit)
+        return await list_facts(
+            self.access.parts, self.access.scope, FactQuery(entity, predicate, as_of, at), cursor, limit
+        )
 
+    @operation("GET /v1/facts/{fact_id}/versions", Right.READ, answer="versions", command="facts")
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
         """Fetch every version of a fact, oldest first."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_versions(access.parts, access.scope, fact_id)
+        return await list_versions(self.access.parts, self.access.scope, fact_id)
 
+    @operation("GET /v1/entities", Right.READ, command="entities")
     async def entities(
         self,
         search: str = "",
@@ -73,14 +77,14 @@ class KnowledgeView:
         limit: int = 50,
     ) -> Entities:
         """Fetch one page of entities; those whose names contain something, and of one type, if asked."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_entities(access.parts, access.scope, search, type, cursor, limit)
+        return await list_entities(self.access.parts, self.access.scope, search, type, cursor, limit)
 
+    @operation("GET /v1/entities/{entity_id}", Right.READ)
     async def entity(self, entity_id: UUID) -> Entity:
         """Fetch one entity with all that it is called, and the newest that was said of it."""
-        async with self.access.asking(Right.READ) as access:
-            return await get_entity(access.parts, access.scope, entity_id)
+        return await get_entity(self.access.parts, self.access.scope, entity_id)
 
+    @operation("GET /v1/entities/{entity_id}/neighbours", Right.READ, command="graph")
     async def neighbours(
         self,
         entity_id: UUID,
@@ -91,9 +95,9 @@ class KnowledgeView:
         at: datetime | None = None,
     ) -> Neighbourhood:
         """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
-        async with self.access.asking(Right.READ) as access:
-            return await neighbours(access.parts, access.scope, entity_id, Walk(hops, beam, Times(as_of, at)))
+        return await neighbours(self.access.parts, self.access.scope, entity_id, Walk(hops, beam, Times(as_of, at)))
 
+    @operation("GET /v1/paths", Right.READ, answer="paths", command="graph")
     async def paths(
         self,
         start: UUID,
@@ -105,24 +109,23 @@ class KnowledgeView:
         at: datetime | None = None,
     ) -> list[FactPath]:
         """Give back how two entities are joined by up to 6 facts, the shortest path first."""
-        async with self.access.asking(Right.READ) as access:
-            return await paths(access.parts, access.scope, (start, end), hops, limit, Times(as_of, at))
+        return await paths(self.access.parts, self.access.scope, (start, end), hops, limit, Times(as_of, at))
 
+    @operation("GET /v1/entities/{entity_id}/timeline", Right.READ, command="graph")
     async def timeline(
         self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
     ) -> Timeline:
         """Fetch one page of all versions of the facts about an entity, in the order in which they came true."""
-        async with self.access.asking(Right.READ) as access:
-            return await timeline(access.parts, access.scope, entity_id, as_of, cursor, limit)
+        return await timeline(self.access.parts, self.access.scope, entity_id, as_of, cursor, limit)
 
+    @streaming("GET /v1/graph", Right.READ, command="graph")
     async def export(
         self,
-        format: GraphFormat = GraphFormat.GRAPHML,  # noqa: A002
+        format: GraphFormat | str = "graphml",  # noqa: A002 - its name
         *,
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
         """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
-        self.access.require(Right.READ)
-        async for piece in export(self.access.parts, self.access.scope, format, Times(as_of, at)):
+        async for piece in export(self.access.parts, self.access.scope, GraphFormat(format), Times(as_of, at)):
             yield piece

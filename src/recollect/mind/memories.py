@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access
+from recollect.mind.operations import operation
 from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
 from recollect.models.recall import Times
 from recollect.models.service import Right
@@ -23,35 +24,36 @@ class MemoryVerbs:
     __slots__ = ()
     access: Access
 
+    @operation("POST /v1/memories", Right.WRITE, answer="memories", status=201, command="remember", tool="remember")
     async def remember(
         self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
     ) -> list[Receipt]:
         """Store one or many memories in one transaction."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await remember(access.parts, access.caller, access.scope, as_new(memories), idempotency_key)
+        return await remember(
+            self.access.parts, self.access.caller, self.access.scope, as_new(memories), idempotency_key
+        )
 
+    @operation("POST /v1/load", Right.WRITE, answer="ids", status=201, timed=False, command="import")
     async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
         """Load any number of memories in one transaction by COPY; vectors that are not given follow by a job."""
-        access = self.access
-        access.require(Right.WRITE)
-        return await load(access.parts, access.caller, access.scope, memories, idempotency_key)
+        return await load(self.access.parts, self.access.caller, self.access.scope, memories, idempotency_key)
 
+    @operation("GET /v1/memories/{memory_id}", Right.READ)
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory, in whichever version has this id."""
-        async with self.access.asking(Right.READ) as access:
-            return await get(access.parts, access.scope, memory_id)
+        return await get(self.access.parts, self.access.scope, memory_id)
 
+    @operation("GET /v1/memories", Right.READ, command="export")
     async def browse(
         self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
     ) -> Page:
         """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
-        async with self.access.asking(Right.READ) as access:
-            return await browse(access.parts, access.scope, cursor, limit, Times(as_of, at))
+        return await browse(self.access.parts, self.access.scope, cursor, limit, Times(as_of, at))
 
+    @operation("POST /v1/forget", Right.WRITE, answer="forgotten", tool="forget")
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
         """Delete memories and all that was derived from them."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await forget(access.parts, access.scope, ids)
+        return await forget(self.access.parts, self.access.scope, ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +62,33 @@ class FadingView:
 
     access: Access
 
+    @operation("POST /v1/fading", "`write`; `read` with `dry_run`", command="fade")
     async def fade(
         self,
-        rules: FadingRules = FadingRules(),  # noqa: B008 - a frozen value
+        rules: FadingRules | None = None,
         *,
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> Fading:
         """Let memories fade that may, or only say which would; where the time is over, the cursor says how to go on."""
         async with self.access.asking(Right.READ if dry_run else Right.WRITE) as access:
-            return await fade(access.parts, access.scope, rules, dry_run=dry_run, cursor=cursor)
+            return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
 
+    @operation("POST /v1/fading/explain", Right.READ, answer="judgements", command="fade")
     async def explain(
         self,
         ids: Sequence[UUID],
-        rules: FadingRules = FadingRules(),  # noqa: B008 - a frozen value
+        rules: FadingRules | None = None,
     ) -> list[Judgement]:
         """Say of memories whether they would fade now, and why; what does not take part in recall is left out."""
-        async with self.access.asking(Right.READ) as access:
-            return await explain(access.parts, access.scope, ids, rules)
+        return await explain(self.access.parts, self.access.scope, ids, rules or FadingRules())
 
+    @operation("GET /v1/faded", Right.READ, command="fade")
     async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
         """Fetch one page of what has faded, the oldest memory first, each with its reason."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_faded(access.parts, access.scope, cursor, limit)
+        return await list_faded(self.access.parts, self.access.scope, cursor, limit)
 
+    @operation("POST /v1/faded/restore", Right.WRITE, answer="restored", command="fade")
     async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
         """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await restore(access.parts, access.scope, ids)
+        return await restore(self.access.parts, self.access.scope, ids)

@@ -10,6 +10,7 @@ from recollect.mind.conversations import ConversationView
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import FadingView, MemoryVerbs
+from recollect.mind.operations import list_operations, operation
 from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
 from recollect.models.conversations import Conversations, ConversationState
@@ -23,12 +24,12 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
 
     access: Access
 
+    @operation("GET /v1/conversations", Right.READ, command="conversations")
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
     ) -> Conversations:
         """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_conversations(access.parts, access.scope, state, cursor, limit)
+        return await list_conversations(self.access.parts, self.access.scope, state, cursor, limit)
 
     def conversation(self, conversation: str) -> ConversationView:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
@@ -63,3 +64,7 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
     def recalls(self) -> RecallsView:
         """Give the recalls that were kept in the scope, to be explained and replayed."""
         return RecallsView(self.access)
+
+
+OPERATIONS = list_operations(Mind)
+"""All that a caller can ask of a mind, by the names that a program calls it by."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.mind.access import Access, right_for
+from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
+from recollect.mind.operations import operation
 from recollect.models.blocks import Block, Resolved
 from recollect.models.kept import Explanation, KeptRecalls, Replay
 from recollect.models.recall import Cue, Recollection
@@ -24,6 +25,7 @@ class RecallVerbs:
     __slots__ = ()
     access: Access
 
+    @operation("POST /v1/recall", RIGHT_TO_RECALL, command="recall", tool="recall")
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
         """Give back what a cue reminds of, best first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
@@ -32,6 +34,7 @@ class RecallVerbs:
             place = await access.locate()
             return (await recall_for(access.parts, access.caller, access.scope, [asked], place))[0]
 
+    @operation("POST /v1/recall-each", RIGHT_TO_RECALL, answer="recollections")
     async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
         """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
         asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
@@ -46,6 +49,7 @@ class BlockView:
 
     access: Access
 
+    @operation("POST /v1/blocks", RIGHT_TO_RECALL, command="block")
     async def recall(
         self,
         cue: str | Cue,
@@ -64,10 +68,10 @@ class BlockView:
         async with self.access.asking(right_for([asked.cue])) as access:
             return await block(access.parts, access.scope, asked, access.place)
 
+    @operation("GET /v1/blocks/{short_id}", Right.READ, command="resolve")
     async def resolve(self, short_id: str, conversation: str = "") -> Resolved:
         """Give back the memory that a short id stands for in a conversation, or in the scope, and its evidence."""
-        async with self.access.asking(Right.READ) as access:
-            return await resolve(access.parts, access.scope, short_id, conversation)
+        return await resolve(self.access.parts, self.access.scope, short_id, conversation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,19 @@ class RecallsView:
 
     access: Access
 
+    @operation("GET /v1/recalls", Right.READ, command="recalls")
     async def list(self, cursor: UUID | None = None, limit: int = 50) -> KeptRecalls:
         """Fetch one page of kept recalls, the latest first."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_recalls(access.parts, access.scope, cursor, limit)
+        return await list_recalls(self.access.parts, self.access.scope, cursor, limit)
 
+    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="why")
     async def explain(self, recall_id: UUID) -> Explanation:
         """Say what a recall was ranked by, what each channel proposed, and where each candidate came to stand."""
-        async with self.access.asking(Right.READ) as access:
-            return await explain(access.parts, access.scope, recall_id)
+        return await explain(self.access.parts, self.access.scope, recall_id)
 
+    @operation("POST /v1/recalls/{recall_id}/replay", Right.READ, command="replay")
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
         """Rank what a recall found by other weights; or ask it anew as of a moment, counting no access."""
-        async with self.access.asking(Right.READ) as access:
-            return await replay(access.parts, access.scope, recall_id, weights, as_of)
+        return await replay(self.access.parts, self.access.scope, recall_id, weights, as_of)

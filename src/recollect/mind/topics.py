@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.mind.access import Access
+from recollect.mind.operations import operation
 from recollect.models.service import Right
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.verbs.topics.topics import link, list_links, merge, move, related, rename, tree, unlink
@@ -18,45 +19,45 @@ class TopicsView:
 
     access: Access
 
+    @operation("GET /v1/topics", Right.READ, command="topics")
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:
         """List a topic with all below it, or the whole tree, each topic with its number of memories."""
-        async with self.access.asking(Right.READ) as access:
-            return await tree(access.parts, access.scope, path, limit)
+        return await tree(self.access.parts, self.access.scope, path, limit)
 
+    @operation("GET /v1/topics/links", Right.READ, answer="links", command="topics")
     async def links(self, path: str = "", *, memory_id: UUID | None = None, limit: int = 50) -> list[TopicLink]:
         """List what is filed under a topic, or what a memory is filed under, the newest first."""
-        async with self.access.asking(Right.READ) as access:
-            return await list_links(access.parts, access.scope, path, memory_id, limit)
+        return await list_links(self.access.parts, self.access.scope, path, memory_id, limit)
 
+    @operation("GET /v1/topics/related", Right.READ, answer="related", command="topics")
     async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
         """List the topics that what is filed under one leads to, the strongest first."""
-        async with self.access.asking(Right.READ) as access:
-            return await related(access.parts, access.scope, path, limit)
+        return await related(self.access.parts, self.access.scope, path, limit)
 
+    @operation("POST /v1/topics/links", Right.WRITE, command="topics")
     async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
         """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await link(access.parts, access.scope, path, as_filings(memories))
+        return await link(self.access.parts, self.access.scope, path, as_filings(memories))
 
+    @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="topics")
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
         """Take memories from a topic and tell which; a topic that nothing needs any more goes."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await unlink(access.parts, access.scope, path, ids)
+        return await unlink(self.access.parts, self.access.scope, path, ids)
 
+    @operation("POST /v1/topics/rename", Right.WRITE, command="topics")
     async def rename(self, path: str, name: str) -> Topic:
         """Give a topic another name, and so another path to it and to all below it."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await rename(access.parts, access.scope, path, name)
+        return await rename(self.access.parts, self.access.scope, path, name)
 
+    @operation("POST /v1/topics/move", Right.WRITE, command="topics")
     async def move(self, path: str, under: str = "") -> Topic:
         """Bring a topic with all below it under another one, which comes to be if it is new; to the roots if none."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await move(access.parts, access.scope, path, under)
+        return await move(self.access.parts, self.access.scope, path, under)
 
+    @operation("POST /v1/topics/merge", Right.WRITE, command="topics")
     async def merge(self, path: str, into: str) -> Topic:
         """Let one topic absorb another with all below it: what is filed under both is filed as its newer link says."""
-        async with self.access.asking(Right.WRITE) as access:
-            return await merge(access.parts, access.scope, path, into)
+        return await merge(self.access.parts, self.access.scope, path, into)
 
 
 def as_filings(memories: UUID | Filing | Sequence[UUID | Filing]) -> list[Filing]:

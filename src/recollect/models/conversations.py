@@ -197,8 +197,10 @@ class Window:
     """Whether images are handed on as image parts and not as `[image]`."""
     image_tokens: int = 765
     """What an image costs that is handed on: OpenAI's figure for 1024 x 1024 pixels in high detail."""
-    prefixes: tuple[str, str] = ("Human", "Assistant")
-    """What stands before what the user and the assistant say, in the text form."""
+    user_prefix: str = "Human"
+    """What stands before what the user says, in the text form."""
+    assistant_prefix: str = "Assistant"
+    """What stands before what the assistant says there."""
     upstream: bool = False
     """Whether to walk and to prune as Dify does, its mistakes included."""
     message_limit: int | None = None

@@ -28,7 +28,7 @@ async def remote(http):
     """A client that speaks to the application in this process."""
     client = Client("http://test", "shown by the transport")
     await client.close()
-    client._line._http = http
+    client._transport._http = http
     return await client.mind("ada", "li")
 
 

@@ -85,7 +85,7 @@ async def test_what_was_said_of_a_forgotten_memory_is_forgotten(mind, owner):
 async def test_the_client_marks_hits_and_a_repeated_request_counts_once(recollect, http, owner):
     client = Client("http://test", "shown by the transport")
     await client.close()
-    client._line._http = http
+    client._transport._http = http
     remote = await client.mind("ada", "li")
     await fill(remote)
     recollection = await remote.recall(replace(STREAM, limit=4))

@@ -13,9 +13,10 @@ from starlette.responses import Response
 from conftest import new_key
 from recollect import sync
 from recollect.client import Client
-from recollect.client.bodies import to_message_body, to_window_body
+from recollect.client.bodies import flatten
 from recollect.doors.http.app import create_app
 from recollect.doors.http.bodies.conversations import ContextBody, HistoryBody, MessageBody
+from recollect.doors.http.bodies.fields import build
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.conversations import (
     LEGACY,
@@ -33,7 +34,7 @@ from recollect.models.memories import Role
 from recollect.models.recall import Cue
 from serving import serving
 
-NAMED = ("Li", "Ada")
+NAMED = {"user_prefix": "Li", "assistant_prefix": "Ada"}
 FULL = NewMessage(
     Role.ASSISTANT,
     "in short",
@@ -58,7 +59,7 @@ WINDOW = Window(
     True,
     True,
     5,
-    NAMED,
+    *NAMED.values(),
     True,
     9,
     datetime(2026, 2, 1, tzinfo=UTC),
@@ -93,18 +94,18 @@ def test_a_message_travels_whole(parent):
     """Every field differs from its default, so that one that is lost on the way would show."""
     assert all(getattr(FULL, field.name) != field.default for field in fields(NewMessage) if field.name != "root")
     sent = NewMessage(**{field.name: getattr(FULL, field.name) for field in fields(FULL)} | {"parent": parent})
-    assert MessageBody.model_validate(to_message_body(sent)).to_value() == sent
+    assert MessageBody.model_validate(flatten(sent)).to_value() == sent
     root = user("x", root=True)
-    assert MessageBody.model_validate(to_message_body(root)).to_value() == root
+    assert MessageBody.model_validate(flatten(root)).to_value() == root
 
 
 def test_a_window_travels_whole():
     assert all(getattr(WINDOW, field.name) != field.default for field in fields(Window))
     for window in (WINDOW, Window()):
         scope = {"agent": "a", "conversation": "c"}
-        assert HistoryBody.model_validate(scope | to_window_body(window)).to_window() == window
-        unbound = {name: value for name, value in to_window_body(window).items() if name != "max_tokens"}
-        bound = ContextBody.model_validate(scope | unbound).to_window()
+        assert build(Window, HistoryBody.model_validate(scope | flatten(window))) == window
+        unbound = {name: value for name, value in flatten(window).items() if name != "max_tokens"}
+        bound = build(Window, ContextBody.model_validate(scope | unbound))
         # A prompt has one moment, and its cue says which.
         assert replace(bound, max_tokens=window.max_tokens, as_of=window.as_of, at=window.at) == window
 
@@ -119,7 +120,7 @@ async def test_the_client_answers_as_the_mind_does(minds):
     await there.append(user("Anything else?"))
     for window in (
         Window(),
-        Window(images=True, prefixes=NAMED),
+        Window(images=True, **NAMED),
         Window(leaf=other[1].id),
         Window(10, oversized=Oversized.CUT, unanswered=True),
         Window(tokenizer="cl100k_base", upstream=True, message_limit=2),
@@ -152,7 +153,7 @@ async def test_a_context_is_the_same_from_here_and_there(minds):
         ("cat", 4_000, {}),
         (Cue("cat number 3", limit=2, channels=("text",)), 300, {"system": "Be brief."}),
         (Cue("cat", min_trust=1), 500, {"shares": Shares(0.1, 0.9, 0), "window": Window(leaf=said[1].id)}),
-        ("cat", 60, {"window": Window(prefixes=NAMED, oversized=Oversized.CUT, tokenizer="cl100k_base")}),
+        ("cat", 60, {"window": Window(**NAMED, oversized=Oversized.CUT, tokenizer="cl100k_base")}),
     ):
         quiet = replace(Cue(cue) if isinstance(cue, str) else cue, touch=False)
         assert await there.context(quiet, budget, **more) == await here.context(quiet, budget, **more)

@@ -105,7 +105,7 @@ async def test_a_mind_and_a_client_know_the_same_words(recollect, mind):
     _, secret = await new_key(recollect)
     client = Client("http://test", secret)
     async with http_client(recollect, secret) as http:
-        client._line._http = http
+        client._transport._http = http
         await check_knowledge((await client.mind("ada", "wu")).knowledge)
 
 

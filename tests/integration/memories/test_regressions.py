@@ -289,7 +289,7 @@ async def test_the_client_forgets_a_source_and_what_was_made_of_it(recollect, mi
     client = Client("http://test", secret)
     await client.close()
     async with http_client(recollect, secret) as http:
-        client._line._http = http
+        client._transport._http = http
         remote = RemoteMind(client, mind.access.scope.agent, mind.access.scope.user)
         assert set(await remote.forget([source.id, derived.id])) == {source.id, derived.id}
 

@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from accesses import with_access
 from conftest import http_client, new_key
 from recollect.client import Client
-from recollect.client.bodies import to_cue_body
+from recollect.client.bodies import flatten
 from recollect.doors.cli import main, terminal
+from recollect.doors.http.bodies.fields import build
 from recollect.doors.http.bodies.memories import CueBody
 from recollect.errors import ForbiddenError
 from recollect.models.memories import Kind, NewMemory
@@ -48,7 +49,7 @@ EVERYTHING = Cue(
 
 def test_a_cue_travels_whole():
     for cue in (EVERYTHING, Cue("apples"), replace(EVERYTHING, keep=False, embedding=None)):
-        assert CueBody.model_validate(to_cue_body(cue)).to_cue() == cue
+        assert build(Cue, CueBody.model_validate(flatten(cue))) == cue
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ async def test_a_client_asks_for_all_of_it(recollect, mind):
     _, secret = await new_key(recollect)
     client = Client("http://test", secret)
     async with http_client(recollect, secret) as http:
-        client._line._http = http
+        client._transport._http = http
         asked = Cue(
             "apples", zone="Europe/Berlin", since=MAY, topics=("food",), descendants=True, weights={"text": 2.0}
         )

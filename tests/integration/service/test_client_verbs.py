@@ -15,8 +15,8 @@ from conftest import PATIENT, new_key
 from integration.agents.test_feedback import fill, mark_by_importance
 from integration.agents.test_reflect import QUESTIONS, think, thoughts_of, work_off
 from recollect import sync
-from recollect.client import Client, bodies
-from recollect.client.bodies import LARGEST_PART, LONGEST_PART, MOST_IN_PART, to_part
+from recollect.client import Client, special
+from recollect.client.special import LARGEST_PART, LONGEST_PART, MOST_IN_PART, to_part
 from recollect.core.agents.reflection import Questions
 from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import LARGEST_BODY
@@ -278,7 +278,7 @@ async def test_a_talk_may_take_as_long_as_the_chat_model_and_no_other_request(th
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(bodies, "MOST_IN_PART", 2)
+    monkeypatch.setattr(special, "MOST_IN_PART", 2)
 
 
 def chain(length, **more):
@@ -337,7 +337,7 @@ def test_a_part_of_a_load_fits_a_request():
         while (taken := to_part(memories, stored))[0]:
             stored += range(taken[0])
             parts.append(json.loads(taken[1]))
-            assert len(taken[1].encode()) <= LARGEST_PART
+            assert len(taken[1]) <= LARGEST_PART
             assert sum(len(body["content"]) for body in parts[-1]) <= LONGEST_PART
             assert len(parts[-1]) <= MOST_IN_PART
         assert len(stored) == len(memories)

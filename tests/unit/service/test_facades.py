@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from recollect import client, sync
+from recollect import sync
 from recollect.client import Client, RemoteMind
-from recollect.client.blocks import RemoteBlocks
-from recollect.client.conversations import RemoteConversation
-from recollect.client.fading import RemoteFading
-from recollect.client.items import RemoteItems
-from recollect.client.knowledge import RemoteKnowledge
-from recollect.client.recalls import RemoteRecalls
-from recollect.client.topics import RemoteTopics
+from recollect.client.operations import OPERATIONS as REMOTE_OPERATIONS
 from recollect.mind import Mind
-from recollect.mind.conversations import ConversationView
-from recollect.mind.items import ItemsView
-from recollect.mind.knowledge import KnowledgeView
-from recollect.mind.memories import FadingView
-from recollect.mind.recall import BlockView, RecallsView
-from recollect.mind.topics import TopicsView
+from recollect.mind.mind import OPERATIONS
+from recollect.mind.operations import CONVERSATION
+from recollect.sync.blocking import BlockingMind
 
-FACADES = (
-    (Mind, RemoteMind, sync.BlockingMind),
-    (BlockView, RemoteBlocks, sync.BlockingBlocks),
-    (ConversationView, RemoteConversation, sync.BlockingConversation),
-    (FadingView, RemoteFading, sync.BlockingFading),
-    (ItemsView, RemoteItems, sync.BlockingItems),
-    (KnowledgeView, RemoteKnowledge, sync.BlockingKnowledge),
-    (RecallsView, RemoteRecalls, sync.BlockingRecalls),
-    (TopicsView, RemoteTopics, sync.BlockingTopics),
-)
+TOOL = Path(__file__).parents[3] / "tools" / "clients.py"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    """Give the script that writes the clients."""
+    spec = importlib.util.spec_from_file_location("clients", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def members(owner: type) -> dict[str, object]:
+    """Give the public methods and properties of a class, inherited ones too."""
+    everything = inspect.getmembers_static(owner, lambda each: inspect.isfunction(each) or isinstance(each, property))
+    return {name: each for name, each in everything if not name.startswith("_") and name != "call"}
+
+
+def views(mind: type) -> dict[str, type]:
+    """Give a mind, and the classes of its parts by the ways to them."""
+    ways = {name: each for name, each in members(mind).items() if isinstance(each, property) or name == CONVERSATION}
+    found = {name: getattr(each, "fget", each) for name, each in ways.items()}
+    return {"": mind} | {name: inspect.get_annotations(each, eval_str=True)["return"] for name, each in found.items()}
+
+
+FACADES = [views(kind) for kind in (Mind, RemoteMind, BlockingMind)]
 PAIRS = [
-    *((local, remote) for local, remote, _ in FACADES),
-    *((local, blocking) for local, _, blocking in FACADES),
-    *((remote, blocking) for _, remote, blocking in FACADES),
+    *((local, other[name]) for name, local in FACADES[0].items() for other in FACADES[1:]),
     (Client, sync.BlockingClient),
 ]
 DIFFERENT = {
@@ -46,12 +51,6 @@ DIFFERENT = {
     (Client, sync.BlockingClient): {"pause", "send", "send_once", "stream"},
 }
 """What one of a pair has and the other does not need, by pair, each with its reason."""
-
-
-def members(owner: type) -> dict[str, object]:
-    """Give the public methods and properties of a class, inherited ones too."""
-    everything = inspect.getmembers_static(owner, lambda each: inspect.isfunction(each) or isinstance(each, property))
-    return {name: each for name, each in everything if not name.startswith("_")}
 
 
 def describe(member: object) -> object:
@@ -75,19 +74,33 @@ def asks_for(member: object) -> str:
     return str(inspect.signature(member).return_annotation)
 
 
-@pytest.mark.parametrize("way", [name for name, each in members(Mind).items() if isinstance(each, property)])
-def test_every_part_of_a_mind_is_one_of_the_facades(way):
-    """A new part must be added to the table above."""
-    for kind, facades in zip((Mind, RemoteMind, sync.BlockingMind), zip(*FACADES, strict=True), strict=True):
-        named = members(kind)[way].fget.__annotations__["return"]
-        assert named in {facade.__name__ for facade in facades}
+def test_every_method_of_a_mind_is_an_operation():
+    """Beside those that are made of operations: a way of the items, or a reflection that is waited for."""
+    made_of_others = {"reflect", "items.put", "items.get", "items.drop", "items.find", "items.paths"}
+    called = {
+        f"{name}.{each}".lstrip(".")
+        for name, view in FACADES[0].items()
+        for each, member in members(view).items()
+        if not isinstance(member, property) and each != CONVERSATION
+    }
+    assert called - made_of_others == OPERATIONS.keys() == REMOTE_OPERATIONS.keys()
 
 
-def test_every_remote_facade_is_in_the_table():
-    """And so must a new class of the client."""
-    modules = [
-        import_module(f"recollect.client.{path.stem}") for path in Path(client.__file__).parent.glob("[a-z]*.py")
-    ]
-    found = {each for module in modules for name, each in vars(module).items() if name.startswith("Remote")}
-    inner = {parent for each in found for parent in each.__mro__[1:]}
-    assert found - inner == {remote for _, remote, _ in FACADES}
+def test_operations_differ_in_how_they_are_asked_for():
+    asked = [(operation.method, operation.path) for operation, _ in OPERATIONS.values()]
+    assert len(set(asked)) == len(asked)
+    assert all(operation.help and operation.right for operation, _ in OPERATIONS.values())
+
+
+def test_the_clients_are_as_the_list_of_operations_makes_them(tool):
+    assert [path.name for path, text in tool.write_all().items() if path.read_text(encoding="utf-8") != text] == []
+
+
+def test_a_method_that_a_client_lacks_is_noticed(tool, monkeypatch):
+    texts = {
+        path: text.replace("    forget = blocking(RemoteMind.forget)\n", "") for path, text in tool.write_all().items()
+    }
+    monkeypatch.setattr(tool, "write_all", lambda: texts)
+    monkeypatch.setattr("sys.argv", ["clients.py", "--check"])
+    with pytest.raises(SystemExit, match=r"sync/blocking\.py"):
+        tool.main()

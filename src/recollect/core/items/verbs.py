@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
-from recollect.models.items import (
-    DropItem,
-    FindItems,
-    FoundItem,
-    GetItem,
-    Item,
-    ItemOperation,
-    ItemResult,
-    ListPaths,
-    Path,
-    PutItem,
-)
-from recollect.models.memories import JSON, Embedding
+from recollect import models
+
+if TYPE_CHECKING:
+    from recollect.models.items import FoundItem, Item, ItemOperation, ItemResult, Path
+    from recollect.models.memories import JSON, Embedding
 
 
 class Putting(TypedDict, total=False):
@@ -39,22 +31,24 @@ class ItemVerbs(ABC):
     __slots__ = ()
 
     @abstractmethod
-    async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
+    def batch(
+        self, operations: Sequence[ItemOperation], *, idempotency_key: str = ""
+    ) -> Coroutine[Any, Any, list[ItemResult]]:
         """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
 
     async def put(self, path: Path, key: str, value: Mapping[str, JSON], **given: Unpack[Putting]) -> Item:
         """Put a value under a name, in the place of what is there; with a text it is remembered, too."""
-        [put] = await self.batch([PutItem(path, key, value, **given)])
+        [put] = await self.batch([models.PutItem(path, key, value, **given)])
         return cast("Item", put)
 
     async def get(self, path: Path, key: str) -> Item | None:
         """Read the item of a name, if there is one."""
-        [found] = await self.batch([GetItem(path, key)])
+        [found] = await self.batch([models.GetItem(path, key)])
         return cast("Item | None", found)
 
     async def drop(self, path: Path, key: str, *, expected: int | None = None) -> bool:
         """Drop the item of a name with its memory; tell whether it was there."""
-        [dropped] = await self.batch([DropItem(path, key, expected)])
+        [dropped] = await self.batch([models.DropItem(path, key, expected)])
         return bool(dropped)
 
     async def find(
@@ -68,7 +62,7 @@ class ItemVerbs(ABC):
         offset: int = 0,
     ) -> tuple[FoundItem, ...]:
         """Find the items under a path: the newest first, or the nearest to a text or to a vector."""
-        [found] = await self.batch([FindItems(under, where or {}, text, embedding, limit, offset)])
+        [found] = await self.batch([models.FindItems(under, where or {}, text, embedding, limit, offset)])
         return cast("tuple[FoundItem, ...]", found)
 
     async def paths(
@@ -81,5 +75,5 @@ class ItemVerbs(ABC):
         offset: int = 0,
     ) -> tuple[Path, ...]:
         """List the paths that hold items, in their order; `*` in either part stands for any one segment."""
-        [paths] = await self.batch([ListPaths(under, suffix, depth, limit, offset)])
+        [paths] = await self.batch([models.ListPaths(under, suffix, depth, limit, offset)])
         return cast("tuple[Path, ...]", paths)

@@ -334,7 +334,7 @@ def show_prompt(context: Context) -> None:
 
 async def show_history(view: ConversationView, budget: int) -> None:
     """Show as much of the thread as fits the budget."""
-    history = await view.history(Window(budget, unanswered=True, prefixes=("you", "assistant")))
+    history = await view.history(Window(budget, unanswered=True, user_prefix="you", assistant_prefix="assistant"))
     out.print(escape(history.text), highlight=False, soft_wrap=True)
     out.print(f"{history.tokens} tokens", highlight=False)
 

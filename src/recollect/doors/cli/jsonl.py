@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from recollect.doors.http.bodies.fields import build
 from recollect.doors.http.bodies.memories import MemoryBody
 from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.errors import InvalidInputError
@@ -88,7 +89,7 @@ def explain(error: ErrorDetails) -> str:
 def to_value(line: ExportLine, renamed: dict[UUID, UUID]) -> NewMemory:
     """Turn a line into a value whose evidence names memories as they are called here."""
     sources = [renamed.get(source, source) for source in line.evidence if isinstance(source, UUID)]
-    return line.model_copy(update={"evidence": sources}).to_value()
+    return build(NewMemory, line.model_copy(update={"evidence": sources}))
 
 
 async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:

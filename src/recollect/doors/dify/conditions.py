@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from recollect.doors.http.bodies.memories import Number
+from recollect.doors.http.bodies.fields import Number
 from recollect.models.memories import JSON
 
 Operator: TypeAlias = Literal[

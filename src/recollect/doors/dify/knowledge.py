@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from recollect.doors.dify.conditions import MetadataCondition
 from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
 from recollect.doors.http.auth import DOOR, Admitted, bearer, running
-from recollect.doors.http.bodies.memories import Integer, Number
+from recollect.doors.http.bodies.fields import Integer, Number
 from recollect.errors import NotFoundError, RecollectError
 from recollect.models.memories import JSON, Memory
 from recollect.models.recall import Cue, Hit

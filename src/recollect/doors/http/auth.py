@@ -1,20 +1,20 @@
-"""How a request is let in: the bearer key, the scope that it names, and the two times of a read."""
+"""How a request is let in, the bearer key and the scope that it names; and the parameters that many requests have."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, cast
+from uuid import UUID
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Header, Path, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from recollect.doors.http.bodies.memories import AGENT, AS_OF, AT, USER, Moment, Name, UserName
+from recollect.doors.http.bodies.fields import AGENT, AS_OF, AT, EXAMPLE_ID, USER, Moment, Name, UserName
 from recollect.errors import UnauthenticatedError
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
-from recollect.models.recall import Times
 
 DOOR = "http"
 JSON = "application/json"
@@ -77,13 +77,19 @@ Secret: TypeAlias = Annotated[str, Depends(secret)]
 Agent: TypeAlias = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User: TypeAlias = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
 
+IdempotencyKey: TypeAlias = Annotated[
+    str, Header(max_length=255, description="Send the same key to have the same done only once.")
+]
+Cursor: TypeAlias = Annotated[UUID | None, Query(description="next_cursor of the page before.")]
+AsOf: TypeAlias = Annotated[Moment | None, Query(description=AS_OF)]
+At: TypeAlias = Annotated[Moment | None, Query(description=AT)]
 
-async def read_times(
-    as_of: Annotated[Moment | None, Query(description=AS_OF)] = None,
-    at: Annotated[Moment | None, Query(description=AT)] = None,
-) -> Times:
-    """Read which times a read is bound to; async like its peers, or each would cost a thread."""
-    return Times(as_of, at)
+
+def most(number: int, what: str) -> Any:  # noqa: ANN401 - a type
+    """Describe a limit."""
+    return Annotated[int, Query(ge=1, le=number, description=f"Most {what}.")]
 
 
-AskedTimes: TypeAlias = Annotated[Times, Depends(read_times)]
+def id_of(what: str) -> Any:  # noqa: ANN401 - a type
+    """Describe an id in a path."""
+    return Annotated[UUID, Path(description=f"The id of {what}.", examples=[EXAMPLE_ID])]

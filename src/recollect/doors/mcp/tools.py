@@ -23,6 +23,12 @@ from recollect.doors.mcp.arguments import (
     RememberArguments,
     Scoped,
 )
+from recollect.mind.mind import OPERATIONS
+from recollect.models.service import Right
+
+READ = str(Right.READ)
+RIGHTS = {operation.tool: operation.right for operation, _ in OPERATIONS.values() if operation.tool}
+"""The right that each tool takes: that of the operation which it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,6 @@ class Deed(Generic[Given]):
     takes: type[Given]
     gives: type[BaseModel]
     run: Callable[[AnyMind, Given], Awaitable[tuple[BaseModel, str]]]
-    reads: bool = True
     destroys: bool = False
     repeatable: bool = True
     """Whether a second call with the same arguments changes nothing more."""
@@ -41,6 +46,11 @@ class Deed(Generic[Given]):
     def name(self) -> str:
         """Name the tool as its verb."""
         return self.run.__name__
+
+    @property
+    def reads(self) -> bool:
+        """Tell whether it only reads, by the right that its operation takes."""
+        return READ in RIGHTS[self.name]
 
     @property
     def arguments(self) -> type[Arguments]:
@@ -110,11 +120,11 @@ async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]
 DEEDS: dict[str, Deed[Any]] = {
     deed.name: deed
     for deed in (
-        Deed(RememberArguments, answers.StoredMemory, remember, reads=False, repeatable=False),
+        Deed(RememberArguments, answers.StoredMemory, remember, repeatable=False),
         Deed(RecallArguments, answers.Recollected, recall),
         Deed(AssociateArguments, answers.Associated, associate),
         Deed(HistoryArguments, answers.HistoryAnswer, history),
         Deed(ContextArguments, answers.Prompted, context),
-        Deed(ForgetArguments, answers.ForgottenMemories, forget, reads=False, destroys=True),
+        Deed(ForgetArguments, answers.ForgottenMemories, forget, destroys=True),
     )
 }

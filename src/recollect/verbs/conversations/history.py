@@ -117,7 +117,7 @@ def show(fitted: Fitted, path: Sequence[Read], window: Window, tokenizer: Tokeni
     return History(
         messages=messages,
         prompt=tuple(to_prompt(message, images=window.images) for message in messages),
-        text=to_text(messages, window.prefixes),
+        text=to_text(messages, (window.user_prefix, window.assistant_prefix)),
         tokens=tokens,
         tokenizer=tokenizer.name,
         exact=all(read.exact for read in path if read.message.id in shown),

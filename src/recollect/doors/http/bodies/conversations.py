@@ -6,34 +6,28 @@ from dataclasses import replace
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from recollect.doors.http.bodies.memories import (
-    AGENT,
-    USER,
+from recollect.doors.http.bodies.fields import (
+    SCOPE,
     Body,
-    CueBody,
     FullName,
     Integer,
     Moment,
-    Name,
     Number,
-    UserName,
+    OfScope,
+    Vector,
+    build,
+    show,
 )
+from recollect.doors.http.bodies.memories import CueBody
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import (
     LEGACY,
-    Appended,
-    Attachment,
-    Leaf,
     MessageStatus,
     NewMessage,
-    Oversized,
-    Part,
     PartType,
-    PurgeReceipt,
     Shares,
-    Window,
 )
 from recollect.models.memories import JSON, Role
 
@@ -59,10 +53,6 @@ class PartBody(Body):
     url: str = Field("", max_length=LONGEST_URL, description="Where the image or the file lies.")
     call_id: Line = Field("", description="Which tool call it is, or is the result of.")
 
-    def to_value(self) -> Part:
-        """Turn the body into a value."""
-        return Part(self.type, self.text, self.name, self.url, self.call_id)
-
 
 class AttachmentBody(Body):
     """A file that came with a message: where it lies, not what it holds."""
@@ -72,11 +62,6 @@ class AttachmentBody(Body):
     upload_id: Line = Field("", description="What your own store calls it, where it was uploaded there.")
     side: Literal["", "user", "assistant"] = Field("", description="Whose file it is; the message's own side if empty.")
     name: Line = Field("", description="The file's name.")
-
-    def to_value(self) -> Attachment:
-        """Turn the body into a value."""
-        side = Role(self.side) if self.side else None
-        return Attachment(self.type, self.url, self.upload_id, side, self.name)
 
 
 class MessageBody(Body):
@@ -108,8 +93,8 @@ class MessageBody(Body):
     status: MessageStatus = Field(MessageStatus.DONE, description="One of done, pending, failed.")
     importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
     occurred_at: Moment | None = Field(None, description="When it was said, with an offset; now if left out.")
-    embedding: list[Number] = Field(
-        default_factory=list[float], max_length=4096, description="Its vector in the active space, if you have one."
+    embedding: Vector = Field(
+        default_factory=list[float], description="Its vector in the active space, if you have one."
     )
     external_id: Line = Field("", description="What its source calls it; taken once in a conversation.")
     metadata: dict[str, JSON] = Field(
@@ -120,57 +105,28 @@ class MessageBody(Body):
         """Turn the body into a value."""
         if self.legacy and self.parent != "":
             raise InvalidInputError("a message that is legacy has no other parent")
-        return NewMessage(
-            role=self.role,
-            content=self.content,
-            name=self.name,
-            parts=tuple(part.to_value() for part in self.parts),
-            attachments=tuple(attachment.to_value() for attachment in self.attachments),
-            parent=LEGACY if self.legacy else None if self.parent == "" else self.parent,
-            root=self.root,
-            stated_parent=self.stated_parent,
-            status=self.status,
-            importance=self.importance,
-            occurred_at=self.occurred_at,
-            embedding=self.embedding or None,
-            external_id=self.external_id,
-            metadata=self.metadata,
-        )
+        message = build(NewMessage, self)
+        return replace(message, parent=LEGACY) if self.legacy else message
 
 
-class ConversationScope(Body):
-    """A scope, named in the body because the path names the conversation."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada", "user": "zhang-wei"}]})
-
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
-
-
-class InConversation(Body):
+class InConversation(OfScope):
     """A conversation of one scope."""
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     conversation: FullName = Field(description=CONVERSATION)
 
 
 class AppendBody(InConversation):
     """Messages for one conversation: as a list, or one turn as question and answer."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "ada",
-                    "user": "zhang-wei",
-                    "conversation": "c-1",
-                    "messages": [
-                        {"role": "user", "content": "我对花生过敏。"},
-                        {"role": "assistant", "content": "记住了，点菜时我会避开花生。"},
-                    ],
-                }
-            ]
+    model_config = show(
+        {
+            "agent": "ada",
+            "user": "zhang-wei",
+            "conversation": "c-1",
+            "messages": [
+                {"role": "user", "content": "我对花生过敏。"},
+                {"role": "assistant", "content": "记住了，点菜时我会避开花生。"},
+            ],
         }
     )
 
@@ -221,54 +177,28 @@ class WindowBody(InConversation):
         None, description="How many turns Dify would fetch; read only with upstream."
     )
 
-    def to_window(self) -> Window:
-        """Turn the body into a value."""
-        return Window(
-            leaf=self.leaf or None,
-            tokenizer=self.tokenizer,
-            oversized=Oversized(self.oversized),
-            unanswered=self.unanswered,
-            images=self.images,
-            image_tokens=self.image_tokens,
-            prefixes=(self.user_prefix, self.assistant_prefix),
-            upstream=self.upstream,
-            message_limit=self.message_limit,
-        )
-
 
 class HistoryBody(WindowBody):
     """A history to read."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"agent": "ada", "user": "zhang-wei", "conversation": "c-1", "max_tokens": 2000}]
-        }
-    )
+    model_config = show(SCOPE | {"conversation": "c-1", "max_tokens": 2000})
 
     max_tokens: Tokens = Field(2_000, description="The budget in tokens.")
     as_of: Moment | None = Field(None, description="Only what was stored by then, with an offset; all if left out.")
     at: Moment | None = Field(None, description="Only what was said by then, with an offset; all if left out.")
 
-    def to_window(self) -> Window:
-        """Turn the body into a value."""
-        return replace(super().to_window(), max_tokens=self.max_tokens, as_of=self.as_of, at=self.at)
-
 
 class ContextBody(WindowBody, CueBody):
     """What a prompt is to be made of: the cue, the budget, and how it is divided."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "ada",
-                    "user": "zhang-wei",
-                    "conversation": "c-1",
-                    "text": "今晚聚餐点什么菜好？",
-                    "budget": 4000,
-                    "system": "你是张伟的助理。",
-                }
-            ]
+    model_config = show(
+        {
+            "agent": "ada",
+            "user": "zhang-wei",
+            "conversation": "c-1",
+            "text": "今晚聚餐点什么菜好？",
+            "budget": 4000,
+            "system": "你是张伟的助理。",
         }
     )
 
@@ -289,21 +219,17 @@ class ContextBody(WindowBody, CueBody):
 class ConverseBody(WindowBody):
     """What a user says, to be answered by the chat model."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"agent": "ada", "user": "zhang-wei", "conversation": "c-1", "text": "今晚聚餐点什么菜好？"}]
-        }
-    )
+    model_config = show(SCOPE | {"conversation": "c-1", "text": "今晚聚餐点什么菜好？"})
 
     text: str = Field(max_length=LONGEST_MESSAGE, description="What the user says now.")
     budget: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] = Field(4_000, description="All that the prompt may cost.")
     system: str = Field("", max_length=LONGEST_MESSAGE, description="Your own instructions, to stand first.")
 
 
-class DescribeBody(ConversationScope):
+class DescribeBody(OfScope):
     """What a conversation is called, and what a caller keeps of it; what is left out stays as it is."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada", "name": "Dinner on Thursday"}]})
+    model_config = show({"agent": "ada", "name": "Dinner on Thursday"})
 
     name: Line | None = Field(None, description="What it is called.")
     metadata: dict[str, JSON] = Field(
@@ -314,27 +240,3 @@ class DescribeBody(ConversationScope):
     def new_metadata(self) -> dict[str, JSON] | None:
         """Give the metadata, if they were sent."""
         return self.metadata if "metadata" in self.model_fields_set else None
-
-
-class AppendedMessages(BaseModel):
-    """What was appended, in the order it was sent."""
-
-    messages: list[Appended]
-
-
-class Described(BaseModel):
-    """The conversation that was described."""
-
-    conversation: str
-
-
-class Leaves(BaseModel):
-    """Where a conversation's threads end, newest first."""
-
-    leaves: list[Leaf]
-
-
-class PurgeReceipts(BaseModel):
-    """What purges removed, the latest first."""
-
-    receipts: list[PurgeReceipt]

@@ -1,50 +1,30 @@
-"""What travels over HTTP: the bodies that callers send, as flat and plain as tools like Dify need them."""
+"""What travels over HTTP about memories and cues: bodies as flat and plain as tools like Dify need them."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, cast
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import Field
 
+from recollect.doors.http.bodies.fields import (
+    AS_OF,
+    AT,
+    EXAMPLE_ID,
+    SCOPE,
+    Body,
+    Integer,
+    Moment,
+    Number,
+    OfScope,
+    PlainKind,
+    TopicPath,
+    Vector,
+    build,
+    show,
+)
 from recollect.errors import InvalidInputError
-from recollect.models.memories import JSON, Kind, NewMemory, Receipt, Triple
-from recollect.models.recall import Cue, Mode, Recollection, Weighing
-from recollect.models.service import ApiKey, Bounds, Right
-from recollect.models.topics import Reach
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
-"""An agent's name; a key that is bound to an agent may leave it empty."""
-FullName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
-UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
-PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
-"""A kind that the document describes in its place: tools like Dify do not follow a reference there."""
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Integer = Annotated[int, Field(strict=True)]
-TopicPath = Annotated[str, Field(max_length=2_000)]
-PATH = "The path of a topic, as in `travel->Japan`."
-AGENT = "Whose memory it is; may be empty where the key is bound to an agent."
-USER = "Whom it is about or with; empty for an agent alone."
-AS_OF = "By what was stored by then, in the versions that were believed; with an offset, now if left out."
-AT = "By what was true in the world then, or had happened; with an offset, by what is not over if left out."
-
-
-def check_written(value: object) -> object:
-    """Take moments as text only: a bare number could mean seconds or milliseconds."""
-    written = isinstance(value, str) and value[4:5] == "-"
-    if not (written or value is None or isinstance(value, datetime)):
-        raise ValueError("must be written as in 2026-01-31T12:00:00+08:00")
-    return value
-
-
-Moment = Annotated[datetime, BeforeValidator(check_written)]
-
-
-class Body(BaseModel):
-    """A body that refuses unknown fields, so that a misspelt one is noticed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from recollect.models.memories import JSON, Kind, NewMemory
 
 
 class ReachBody(Body):
@@ -55,10 +35,6 @@ class ReachBody(Body):
         default=0.35, ge=0, le=1, description="How far it leads on from there, to related topics."
     )
     independence: Number = Field(default=0.5, ge=0, le=1, description="How well it can be understood by itself.")
-
-    def to_reach(self) -> Reach:
-        """Turn the three into a value."""
-        return Reach(self.activation, self.diffusion, self.independence)
 
 
 class MemoryBody(ReachBody):
@@ -86,8 +62,8 @@ class MemoryBody(ReachBody):
         description="The memories it was made from: ids, or positions of earlier ones in this call, from 0.",
     )
     embedding_text: str = Field("", max_length=8_000, description="What to embed instead of speaker and content.")
-    embedding: list[Number] = Field(
-        default_factory=list[float], max_length=4096, description="Its vector in the active space, if you have one."
+    embedding: Vector = Field(
+        default_factory=list[float], description="Its vector in the active space, if you have one."
     )
     metadata: dict[str, JSON] = Field(
         default_factory=dict[str, JSON], description="Your own JSON, at most 16 KB; stored, not searched."
@@ -100,45 +76,18 @@ class MemoryBody(ReachBody):
         default_factory=list[str], max_length=16, description="Paths of topics that it leads to from its topic."
     )
 
-    def to_value(self) -> NewMemory:
-        """Turn the body into a value."""
-        return NewMemory(
-            content=self.content,
-            kind=self.kind,
-            speaker=self.speaker,
-            importance=self.importance,
-            triple=Triple(self.subject, self.predicate, self.object),
-            idle=self.idle,
-            keywords=tuple(self.keywords),
-            occurred_at=self.occurred_at,
-            evidence=tuple(self.evidence),
-            embedding=self.embedding or None,
-            embedding_text=self.embedding_text,
-            metadata=self.metadata,
-            expires_at=self.expires_at,
-            topic=self.topic,
-            related_topics=tuple(self.related_topics),
-            reach=self.to_reach(),
-        )
 
-
-class RememberBody(MemoryBody):
+class RememberBody(OfScope, MemoryBody):
     """Memories for one scope: as a list, or one with its fields beside the scope's."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "ada",
-                    "user": "zhang-wei",
-                    "memories": [{"content": "张伟是一位资深软件工程师，在腾讯工作了五年", "importance": 6}],
-                }
-            ]
+    model_config = show(
+        {
+            "agent": "ada",
+            "user": "zhang-wei",
+            "memories": [{"content": "张伟是一位资深软件工程师，在腾讯工作了五年", "importance": 6}],
         }
     )
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     content: str = Field(
         "", max_length=32_000, description="Instead of memories: the one thing to remember, as it was said or seen."
     )
@@ -153,29 +102,19 @@ class RememberBody(MemoryBody):
         if self.memories and self.content:
             raise InvalidInputError("Send either memories, or one content.")
         if not self.memories:
-            return [self.to_value()]
+            return [build(NewMemory, self)]
         usual = RememberBody.model_validate({"agent": self.agent})
         if any(getattr(self, field) != getattr(usual, field) for field in MemoryBody.model_fields):
             raise InvalidInputError("With memories, each has its own fields: leave them out beside the list.")
-        return [memory.to_value() for memory in self.memories]
+        return [build(NewMemory, memory) for memory in self.memories]
 
 
-class LoadBody(Body):
+class LoadBody(OfScope):
     """Memories of an import for one scope."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"agent": "ada", "memories": [{"content": "张伟是一位资深软件工程师"}]}]}
-    )
+    model_config = show({"agent": "ada", "memories": [{"content": "张伟是一位资深软件工程师"}]})
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
-
-
-class Loaded(BaseModel):
-    """The ids of what was stored, in the order it was sent."""
-
-    ids: list[UUID]
 
 
 Weight = Annotated[Number, Field(ge=0, le=1000)]
@@ -199,12 +138,6 @@ class WeighingBody(Body):
         default=None,
         description="What recency keeps from one rank to the next; from one hour to the next in mode paper.",
     )
-
-    def to_weighing(self) -> Weighing:
-        """Turn the body into a value."""
-        mode = Mode(self.mode) if self.mode else None
-        gains = cast("tuple[float, float, float]", tuple(self.gains)) if self.gains else None
-        return Weighing(mode, self.recency, self.relevance, self.importance, gains, self.decay)
 
 
 class CueBody(WeighingBody):
@@ -259,58 +192,20 @@ class CueBody(WeighingBody):
         default=True, strict=True, description="Whether the hits count as accessed, and so as more recent from now on."
     )
     now: Moment | None = Field(None, description="The moment of the recall, for simulations with their own clock.")
-    embedding: list[Number] = Field(
-        default_factory=list[float], max_length=4096, description="The cue's vector, if you have one."
-    )
-
-    def to_cue(self) -> Cue:
-        """Turn the body into a value."""
-        return Cue(
-            text=self.text,
-            embedding=self.embedding or None,
-            limit=self.limit,
-            kinds=tuple(self.kinds),
-            min_trust=self.min_trust,
-            as_of=self.as_of,
-            at=self.at,
-            channels=tuple(self.channels),
-            weighing=self.to_weighing(),
-            touch=self.touch,
-            now=self.now,
-            zone=self.zone,
-            since=self.since,
-            until=self.until,
-            topics=tuple(self.topics),
-            descendants=self.descendants,
-            weights=self.weights,
-            consult=self.consult,
-            judge=self.judge,
-            keep=self.keep,
-        )
+    embedding: Vector = Field(default_factory=list[float], description="The cue's vector, if you have one.")
 
 
-class RecallBody(CueBody):
+class RecallBody(OfScope, CueBody):
     """A cue for one scope."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"agent": "ada", "user": "zhang-wei", "text": "张伟在哪里工作？", "limit": 5}]}
-    )
-
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
+    model_config = show(SCOPE | {"text": "张伟在哪里工作？", "limit": 5})
 
 
-class RecallEachBody(Body):
+class RecallEachBody(OfScope):
     """Several cues for one scope."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"agent": "ada", "cues": [{"text": "Klaus", "channels": ["stream"]}, {"text": "the party"}]}]
-        }
-    )
+    model_config = show({"agent": "ada", "cues": [{"text": "Klaus", "channels": ["stream"]}, {"text": "the party"}]})
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     cues: list[CueBody] = Field(min_length=1, max_length=64, description="One to 64 cues.")
     isolated: bool = Field(
         default=False,
@@ -319,62 +214,9 @@ class RecallEachBody(Body):
     )
 
 
-class Recollections(BaseModel):
-    """The answers to several cues, in their order."""
-
-    recollections: list[Recollection]
-
-
-class ForgetBody(Body):
+class ForgetBody(OfScope):
     """Memories of one scope to delete."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"agent": "ada", "ids": ["01a1dd05-b16b-7000-b535-83c8ebea4fa9"]}]}
-    )
+    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to delete.")
-
-
-class KeyBody(Body):
-    """A key to make."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "web-bot", "rights": ["read", "write"]}]})
-
-    name: str = Field(min_length=1, max_length=200, description="Shown as the origin of what the key remembers.")
-    rights: list[Right] = Field(min_length=1, max_length=3, description="Any of read, write, admin.")
-    trust: Integer = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
-    agent: FullName | None = Field(None, description="The only agent that it may name; any if left out.")
-    user: UserName | None = Field(
-        None, description="The only user of that agent that it may name; any if left out, the agent alone if empty."
-    )
-
-    def to_bounds(self) -> Bounds:
-        """Turn the names into a value."""
-        return Bounds(self.agent, self.user)
-
-
-class Receipts(BaseModel):
-    """What was stored, in the order it was sent."""
-
-    memories: list[Receipt]
-
-
-class Forgotten(BaseModel):
-    """What was deleted: the memory and all that was derived from it."""
-
-    forgotten: list[UUID]
-
-
-class NewKey(BaseModel):
-    """A fresh key; the secret is shown this once."""
-
-    key: ApiKey
-    secret: str
-
-
-class Keys(BaseModel):
-    """The keys of a tenant."""
-
-    keys: list[ApiKey]

@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from fastapi import APIRouter, Query
+from pydantic import Field
 
-from recollect.doors.http.auth import JSON, Admitted, Agent, AskedTimes, User
-from recollect.doors.http.bodies.memories import (
-    AGENT,
+from recollect.doors.http.auth import AsOf, At
+from recollect.doors.http.bodies.fields import (
     AS_OF,
     AT,
-    USER,
+    EXAMPLE_ID,
+    SCOPE,
     Body,
     Integer,
     Moment,
-    Name,
     Number,
-    UserName,
-    WeighingBody,
+    OfAgent,
+    OfScope,
+    build,
+    show,
 )
-from recollect.doors.http.problems import describe
+from recollect.doors.http.bodies.memories import WeighingBody
 from recollect.doors.http.routes.service import JobId
+from recollect.doors.http.serve import forward, serve
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.agents import Feedback, Mark, Overview, Profile, ReflectionProgress, Tuning
+from recollect.mind.mind import Mind
+from recollect.models.agents import Feedback, Profile
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Association, Factors
+from recollect.models.recall import Association
 
-OVERVIEW, PROFILE, TUNING = TypeAdapter(Overview), TypeAdapter(Profile), TypeAdapter(Tuning)
-router = APIRouter(prefix="/v1", tags=["agents"])
+router = APIRouter(tags=["agents"])
 Factor = Annotated[Number, Field(ge=0, le=1)]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
-MEMORY = TypeAdapter(Memory)
-associations = APIRouter(prefix="/v1", tags=["memories"])
-PROGRESS = TypeAdapter(ReflectionProgress)
-reflections = APIRouter(prefix="/v1", tags=["memories"])
+associations = APIRouter(tags=["memories"])
+reflections = APIRouter(tags=["memories"])
+Partner = Annotated[str, Query(min_length=1, max_length=500, description="With whom.", examples=["Maria Lopez"])]
 
 
-class ProfileBody(WeighingBody):
+class ProfileBody(OfAgent, WeighingBody):
     """What an agent is to go by; what is left out is as usual again."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada", "recency": 2.0}]})
+    model_config = show({"agent": "ada", "recency": 2.0})
 
-    agent: Name = Field(description=AGENT)
     kinds: list[Kind] = Field(
         default_factory=list[Kind], max_length=6, description="What the stream looks at; events and thoughts if empty."
     )
@@ -82,24 +82,6 @@ class ProfileBody(WeighingBody):
         description="What those are called whose memory it is; cues are read without their names.",
     )
 
-    def to_value(self) -> Profile:
-        """Turn the body into a value."""
-        return Profile(
-            self.to_weighing(),
-            tuple(self.kinds),
-            self.limit,
-            self.reflection_threshold,
-            self.archive_after_days,
-            self.delete_after_days,
-            self.purge_after_days,
-            self.fading_days,
-            self.fading_threshold,
-            self.fading_fact_days,
-            topic_threshold=self.topic_threshold,
-            idle_minutes=self.idle_minutes,
-            names=tuple(self.names),
-        )
-
 
 class MarkBody(Body):
     """One hit judged useful or not, with the factors that the recall gave for it in `channels.stream.factors`."""
@@ -111,112 +93,41 @@ class MarkBody(Body):
     importance: Factor = Field(description="0 to 1, as the hit had it.")
     rank: Integer = Field(ge=0, le=2**31 - 1, description="The place by last access, as the hit had it.")
 
-    def to_value(self) -> Mark:
-        """Turn the body into a value."""
-        return Mark(self.memory_id, self.useful, Factors(self.recency, self.relevance, self.importance, self.rank))
 
-
-class FeedbackBody(Body):
+class FeedbackBody(OfScope):
     """What a caller says of the hits of one recall."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
+    model_config = show(
+        {
+            "agent": "ada",
+            "marks": [
                 {
-                    "agent": "ada",
-                    "marks": [
-                        {
-                            "memory_id": "01a1dd05-b16b-7000-b535-83c8ebea4fa9",
-                            "useful": True,
-                            "recency": 0.9,
-                            "relevance": 1.0,
-                            "importance": 0.5,
-                            "rank": 12,
-                        }
-                    ],
-                    "candidates": 200,
+                    "memory_id": EXAMPLE_ID,
+                    "useful": True,
+                    "recency": 0.9,
+                    "relevance": 1.0,
+                    "importance": 0.5,
+                    "rank": 12,
                 }
-            ]
+            ],
+            "candidates": 200,
         }
     )
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     marks: list[MarkBody] = Field(min_length=1, max_length=200, description="One to 200 hits of the same recall.")
     candidates: Integer = Field(ge=1, le=2**31 - 1, description="What the recall had in `tallies.stream.candidates`.")
 
     recall_id: UUID | None = Field(None, description="A name of yours: sent again, it changes marks and counts once.")
 
-    def to_value(self) -> Feedback:
-        """Turn the body into a value."""
-        return Feedback(tuple(mark.to_value() for mark in self.marks), self.candidates, self.recall_id)
 
-
-class TuneBody(Body):
+class TuneBody(OfAgent):
     """An agent to tune."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada"}]})
+    model_config = show({"agent": "ada"})
 
-    agent: Name = Field(description=AGENT)
     apply: bool = Field(
         default=False, strict=True, description="Whether to put what was learned into the profile, if it does no worse."
     )
-
-
-class AgentMetadata(BaseModel):
-    """What callers keep of an agent for themselves."""
-
-    metadata: dict[str, Any]
-
-
-class Marked(BaseModel):
-    """How many hits were marked."""
-
-    marked: int
-
-
-@router.get("/overview", response_model=Overview, responses=describe())
-async def overview(agent: Agent, admit: Admitted, user: User = "") -> Response:
-    """Say what a scope holds, in numbers: memories by kind, what waits to be reflected upon, the strongest keywords."""
-    mind = await admit(agent, user)
-    return Response(OVERVIEW.dump_json(await mind.overview()), media_type=JSON)
-
-
-@router.get("/profile", response_model=Profile, responses=describe())
-async def profile(agent: Agent, admit: Admitted) -> Response:
-    """Read an agent's default settings, which hold in all its scopes; null means the usual default."""
-    mind = await admit(agent, "")
-    return Response(PROFILE.dump_json(await mind.profile()), media_type=JSON)
-
-
-@router.put("/profile", response_model=Profile, responses=describe())
-async def set_profile(body: ProfileBody, admit: Admitted) -> Response:
-    """Change an agent's default settings in all its scopes."""
-    mind = await admit(body.agent, "")
-    chosen = body.to_value()
-    await mind.set_profile(chosen)
-    return Response(PROFILE.dump_json(chosen), media_type=JSON)
-
-
-@router.get("/metadata", response_model=AgentMetadata, responses=describe())
-async def metadata(agent: Agent, admit: Admitted) -> Response:
-    """Read what callers keep of an agent for themselves, such as what an import brought along."""
-    mind = await admit(agent, "")
-    return Response(AgentMetadata(metadata=dict(await mind.metadata())).model_dump_json(), media_type=JSON)
-
-
-@router.post("/tune", response_model=Tuning, responses=describe())
-async def tune(body: TuneBody, admit: Admitted) -> Response:
-    """Learn an agent's weights from its feedback, before and after on feedback held out; `apply` needs `admin`."""
-    mind = await admit(body.agent, "")
-    return Response(TUNING.dump_json(await mind.tune(apply=body.apply)), media_type=JSON)
-
-
-@router.post("/feedback", status_code=201, response_model=Marked, responses=describe())
-async def feedback(body: FeedbackBody, admit: Admitted) -> Marked:
-    """Mark hits of a recall as useful or not, so that the agent's weights can be learned from it."""
-    mind = await admit(body.agent, body.user)
-    return Marked(marked=await mind.feedback(body.to_value()))
 
 
 class TripleBody(Body):
@@ -226,24 +137,14 @@ class TripleBody(Body):
     predicate: str = Field("", max_length=500, description="What it does.")
     object: str = Field("", max_length=500, description="To whom or what.")
 
-    def to_value(self) -> Triple:
-        """Turn the body into a value."""
-        return Triple(self.subject, self.predicate, self.object)
 
-
-class AssociateBody(TripleBody):
+class AssociateBody(OfScope, TripleBody):
     """What one scope is to be reminded by: a list of triples, or one as its three parts."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"agent": "ada", "triples": [{"subject": "Maria Lopez", "predicate": "drink", "object": "coffee"}]}
-            ]
-        }
+    model_config = show(
+        {"agent": "ada", "triples": [{"subject": "Maria Lopez", "predicate": "drink", "object": "coffee"}]}
     )
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     triples: list[TripleBody] = Field(
         default_factory=list[TripleBody],
         max_length=100,
@@ -258,69 +159,58 @@ class AssociateBody(TripleBody):
 
     def to_values(self) -> list[Triple]:
         """Turn the body into values."""
-        alone = self.to_value()
+        alone = build(Triple, self)
         if bool(self.triples) == (alone != Triple()):
             raise InvalidInputError("Send either triples, or one subject, predicate and object.")
-        return [triple.to_value() for triple in self.triples] or [alone]
+        return [build(Triple, triple) for triple in self.triples] or [alone]
 
 
-class Associations(BaseModel):
-    """What each triple reminds of, in the order they were sent."""
-
-    associations: list[Association]
-
-
-@associations.post("/associate", response_model=Associations, responses=describe())
-async def associate(body: AssociateBody, admit: Admitted) -> Response:
-    """Give back which events and thoughts of a scope perceived triples remind of, by the keywords they share."""
-    mind = await admit(body.agent, body.user)
-    found = await mind.associate(
-        body.to_values(), limit=body.limit, original=body.original, as_of=body.as_of, at=body.at
-    )
-    return Response(Associations(associations=found).model_dump_json(), media_type=JSON)
-
-
-@associations.get("/last-chat", response_model=Memory, responses=describe(404))
-async def last_chat(
-    agent: Agent,
-    admit: Admitted,
-    name: Annotated[str, Query(min_length=1, max_length=500, description="With whom.", examples=["Maria Lopez"])],
-    times: AskedTimes,
-    user: User = "",
-) -> Response:
-    """Read the newest chat of a scope with somebody."""
-    mind = await admit(agent, user)
-    chat = await mind.last_chat(name, as_of=times.as_of, at=times.at)
-    if chat is None:
-        raise NotFoundError("There is no chat with this name in this scope.")
-    return Response(MEMORY.dump_json(chat), media_type=JSON)
-
-
-class ReflectBody(Body):
+class ReflectBody(OfScope):
     """A scope to reflect in."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": "ada", "user": "zhang-wei"}]})
+    model_config = show(SCOPE)
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     now: Moment | None = Field(None, description="The moment to reflect at, with an offset; the present if left out.")
 
 
-class Deferred(BaseModel):
-    """What was left to the worker."""
-
-    job: int = Field(description="The job's number; the same one while it waits.")
+forward(router, "overview", "overview")
+forward(router, "profile", "profile")
 
 
-@reflections.post("/reflect", status_code=202, response_model=Deferred, responses=describe(404))
-async def reflect(body: ReflectBody, admit: Admitted) -> Deferred:
-    """Let the agent think about what has gathered in a scope: a job asks the chat model and remembers the thoughts."""
-    mind = await admit(body.agent, body.user)
-    return Deferred(job=await mind.reflect_later(body.now))
+@serve(router, "set_profile", gives=Profile)
+async def set_profile(mind: Mind, body: ProfileBody) -> Profile:
+    """Answer with the profile as it is now."""
+    chosen = build(Profile, body)
+    await mind.set_profile(chosen)
+    return chosen
 
 
-@reflections.get("/reflections/{job_id}", response_model=ReflectionProgress, responses=describe(404))
-async def read_reflection(job_id: JobId, agent: Agent, admit: Admitted, user: User = "") -> Response:
-    """Say how far a reflection is that was left to the worker, and once it has succeeded what came of it."""
-    mind = await admit(agent, user)
-    return Response(PROGRESS.dump_json(await mind.reflection(job_id)), media_type=JSON)
+forward(router, "metadata", "metadata")
+forward(router, "tune", "tune", TuneBody)
+
+
+@serve(router, "feedback")
+async def feedback(mind: Mind, body: FeedbackBody) -> int:
+    """Take marks with the factors that the recall gave."""
+    return await mind.feedback(build(Feedback, body))
+
+
+@serve(associations, "associate")
+async def associate(mind: Mind, body: AssociateBody) -> list[Association]:
+    """Take a list of triples, or one."""
+    return await mind.associate(
+        body.to_values(), limit=body.limit, original=body.original, as_of=body.as_of, at=body.at
+    )
+
+
+@serve(associations, "last_chat", errors=[404], gives=Memory)
+async def last_chat(mind: Mind, name: Partner, as_of: AsOf = None, at: At = None) -> Memory:
+    """Answer 404 where there was no chat."""
+    chat = await mind.last_chat(name, as_of=as_of, at=at)
+    if chat is None:
+        raise NotFoundError("There is no chat with this name in this scope.")
+    return chat
+
+
+forward(reflections, "reflect", "reflect_later", ReflectBody, errors=[404])
+forward(reflections, "read_reflection", "reflection", errors=[404], job_id=JobId)

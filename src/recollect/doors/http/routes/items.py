@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias, cast
 
-from fastapi import APIRouter, Header, Response
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import Admitted
-from recollect.doors.http.bodies.memories import AGENT, USER, Body, Integer, Moment, Name, Number, UserName
-from recollect.doors.http.problems import describe
+from recollect.doors.http.auth import IdempotencyKey
+from recollect.doors.http.bodies.fields import Body, Integer, Moment, Number, OfScope, Vector, build, show
 from recollect.doors.http.reading import JsonRoute
+from recollect.doors.http.serve import serve
+from recollect.mind.mind import Mind
 from recollect.models.items import (
     DropItem,
     FindItems,
@@ -25,10 +27,9 @@ from recollect.models.items import (
 )
 from recollect.models.memories import JSON
 
-router = APIRouter(prefix="/v1", tags=["items"], route_class=JsonRoute)
+router = APIRouter(tags=["items"], route_class=JsonRoute)
 Segments = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)]
 ItemKey = Annotated[str, Field(min_length=1, max_length=500)]
-Vector = Annotated[list[Number], Field(max_length=4096)]
 Revision = Annotated[Integer, Field(ge=0)]
 PATH = "Where the item lies, segment by segment."
 KEY = "The item's name there."
@@ -48,10 +49,6 @@ class GetBody(NamedBody):
     op: Literal["get"]
     vector: bool = Field(default=False, strict=True, description="Whether its own vector comes along.")
 
-    def to_value(self) -> GetItem:
-        """Turn the body into a value."""
-        return GetItem(tuple(self.path), self.key, self.vector)
-
 
 class PutBody(NamedBody):
     """Put an item under its name, in the place of what is there."""
@@ -67,30 +64,12 @@ class PutBody(NamedBody):
     expected: Revision | None = Field(None, description=EXPECTED)
     memory: bool = Field(default=True, strict=True, description="Whether the text becomes a memory, or is only kept.")
 
-    def to_value(self) -> PutItem:
-        """Turn the body into a value."""
-        return PutItem(
-            path=tuple(self.path),
-            key=self.key,
-            value=self.value,
-            text=self.text,
-            embedding=self.embedding or None,
-            importance=self.importance,
-            occurred_at=self.occurred_at,
-            expected=self.expected,
-            memory=self.memory,
-        )
-
 
 class DropBody(NamedBody):
     """Drop one item, if it is there."""
 
     op: Literal["drop"]
     expected: Revision | None = Field(None, description=EXPECTED)
-
-    def to_value(self) -> DropItem:
-        """Turn the body into a value."""
-        return DropItem(tuple(self.path), self.key, self.expected)
 
 
 class FindBody(Body):
@@ -109,11 +88,6 @@ class FindBody(Body):
     limit: Annotated[Integer, Field(ge=1, le=1_000)] = Field(10, description="Most items to return.")
     offset: Annotated[Integer, Field(ge=0, le=1_000_000)] = Field(0, description="How many to pass over.")
 
-    def to_value(self) -> FindItems:
-        """Turn the body into a value."""
-        vector = self.embedding or None
-        return FindItems(tuple(self.under), self.where, self.text, vector, self.limit, self.offset)
-
 
 class PathsBody(Body):
     """List the paths that hold items; `*` stands for any one segment."""
@@ -127,34 +101,24 @@ class PathsBody(Body):
     limit: Annotated[Integer, Field(ge=1, le=1_000)] = Field(100, description="Most paths to return.")
     offset: Annotated[Integer, Field(ge=0, le=1_000_000)] = Field(0, description="How many to pass over.")
 
-    def to_value(self) -> ListPaths:
-        """Turn the body into a value."""
-        return ListPaths(tuple(self.under), tuple(self.suffix), self.depth, self.limit, self.offset)
-
 
 Operation: TypeAlias = Annotated[GetBody | PutBody | DropBody | FindBody | PathsBody, Field(discriminator="op")]
 
 
-class ItemsBody(Body):
+class ItemsBody(OfScope):
     """Operations on the items of one scope."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "ada",
-                    "user": "li",
-                    "operations": [
-                        {"op": "put", "path": ["users", "li"], "key": "tea", "value": {"kind": "green"}},
-                        {"op": "find", "under": ["users"], "where": {"kind": "green"}},
-                    ],
-                }
-            ]
+    model_config = show(
+        {
+            "agent": "ada",
+            "user": "li",
+            "operations": [
+                {"op": "put", "path": ["users", "li"], "key": "tea", "value": {"kind": "green"}},
+                {"op": "find", "under": ["users"], "where": {"kind": "green"}},
+            ],
         }
     )
 
-    agent: Name = Field(description=AGENT)
-    user: UserName = Field("", description=USER)
     operations: list[Operation] = Field(min_length=1, max_length=1_000, description="One to 1,000 operations.")
 
 
@@ -182,32 +146,21 @@ class PathsAnswer(BaseModel):
     paths: list[Path]
 
 
-class ItemsAnswer(BaseModel):
-    """What came of each operation, in their order."""
-
-    results: list[ItemAnswer | DropAnswer | FindAnswer | PathsAnswer]
-
-
-ANSWER = TypeAdapter(ItemsAnswer)
+Result: TypeAlias = ItemAnswer | DropAnswer | FindAnswer | PathsAnswer
+VALUES: Mapping[str, type[ItemOperation]] = {
+    "get": GetItem, "put": PutItem, "drop": DropItem, "find": FindItems, "paths": ListPaths
+}  # fmt: skip
 
 
-@router.post("/items", response_model=ItemsAnswer, responses=describe(409))
-async def use_items(
-    body: ItemsBody,
-    admit: Admitted,
-    idempotency_key: Annotated[
-        str, Header(max_length=255, description="Send the same key to carry the same writes out only once.")
-    ] = "",
-) -> Response:
-    """Carry operations on items out in one transaction: all reads on what was before, then the writes in order."""
-    mind = await admit(body.agent, body.user)
-    operations = [operation.to_value() for operation in body.operations]
+@serve(router, "items.batch", errors=[409], gives=list[Result])
+async def use_items(mind: Mind, body: ItemsBody, idempotency_key: IdempotencyKey = "") -> list[Result]:
+    """Answer each operation by what came of it."""
+    operations = [build(VALUES[operation.op], operation) for operation in body.operations]
     results = await mind.items.batch(operations, idempotency_key=idempotency_key)
-    answers = [to_answer(*pair) for pair in zip(operations, results, strict=True)]
-    return Response(ANSWER.dump_json(ItemsAnswer(results=answers)), media_type="application/json")
+    return [to_answer(*pair) for pair in zip(operations, results, strict=True)]
 
 
-def to_answer(operation: ItemOperation, result: ItemResult) -> ItemAnswer | DropAnswer | FindAnswer | PathsAnswer:
+def to_answer(operation: ItemOperation, result: ItemResult) -> Result:
     """Name what came of an operation by what it is."""
     if isinstance(operation, DropItem):
         return DropAnswer(dropped=bool(result))

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
-from recollect.doors.http.bodies.memories import USER, KeyBody, Keys, NewKey, UserName
+from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, UserName, show
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
 from recollect.errors import SetupError
-from recollect.models.service import ApiKey, Caller, Job, Jobs, JobState, Ledger, Right
+from recollect.models.service import ApiKey, Bounds, Caller, Job, Jobs, JobState, Ledger, Right
 
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
 jobs = APIRouter(prefix="/v1", tags=["jobs"])
@@ -62,6 +62,33 @@ async def retry_job(job_id: JobId, recollect: Running, shown: Secret) -> Respons
     return Response(JOB.dump_json(await recollect.jobs.retry(caller, job_id)), media_type=JSON)
 
 
+class KeyBody(Body):
+    """A key to make."""
+
+    model_config = show({"name": "web-bot", "rights": ["read", "write"]})
+
+    name: str = Field(min_length=1, max_length=200, description="Shown as the origin of what the key remembers.")
+    rights: list[Right] = Field(min_length=1, max_length=3, description="Any of read, write, admin.")
+    trust: Integer = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
+    agent: FullName | None = Field(None, description="The only agent that it may name; any if left out.")
+    user: UserName | None = Field(
+        None, description="The only user of that agent that it may name; any if left out, the agent alone if empty."
+    )
+
+
+class NewKey(BaseModel):
+    """A fresh key; the secret is shown this once."""
+
+    key: ApiKey
+    secret: str
+
+
+class Keys(BaseModel):
+    """The keys of a tenant."""
+
+    keys: list[ApiKey]
+
+
 async def administrator(recollect: Running, shown: Secret) -> Caller:
     """Let only administrators in."""
     return await recollect.authenticate(shown, DOOR, Right.ADMIN)
@@ -73,7 +100,7 @@ Administrator = Annotated[Caller, Depends(administrator)]
 @keys.post("/keys", status_code=201, response_model=NewKey, responses=describe())
 async def create_key(body: KeyBody, caller: Administrator, recollect: Running) -> NewKey:
     """Make a key for your tenant; the secret is shown this once."""
-    key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust, body.to_bounds())
+    key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust, Bounds(body.agent, body.user))
     return NewKey(key=key, secret=fresh)
 
 

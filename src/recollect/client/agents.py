@@ -1,0 +1,99 @@
+"""The agent of one scope: its profile, what it associates and reflects, and what it learns from feedback: on a server.
+
+Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from recollect.client.calls import RemoteView
+from recollect.loading import load
+
+if TYPE_CHECKING:
+    from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+    from recollect.models.memories import JSON, Memory, Triple
+    from recollect.models.recall import Association, Recollection
+
+
+class RemoteAgent(RemoteView):
+    """What one caller does with an agent; its profile, metadata and weights hold in all its scopes, on a server."""
+
+    __slots__ = ()
+
+    async def profile(self) -> Profile:
+        """Read the agent's default settings."""
+        answer: Profile = await self.call("profile")
+        return answer
+
+    async def set_profile(self, profile: Profile) -> None:
+        """Change the agent's default settings; unset fields return to their defaults."""
+        await self.call("set_profile", profile=profile)
+
+    async def metadata(self) -> Mapping[str, JSON]:
+        """Read what callers keep of the agent for themselves."""
+        answer: Mapping[str, JSON] = await self.call("metadata")
+        return answer
+
+    async def tune(self, *, apply: bool = False) -> Tuning:
+        """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
+        answer: Tuning = await self.call("tune", apply=apply)
+        return answer
+
+    async def associate(
+        self,
+        triples: Triple | Sequence[Triple],
+        *,
+        limit: int = 30,
+        original: bool = False,
+        as_of: datetime | None = None,
+        at: datetime | None = None,
+    ) -> list[Association]:
+        """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        answer: list[Association] = await self.call(
+            "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
+        )
+        return answer
+
+    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
+        """Give back the newest chat with somebody, if there was one."""
+        answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
+        return answer
+
+    async def feedback(
+        self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
+    ) -> int:
+        """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
+        answer: int = await load("recollect.client.special").feedback(self, given, useful, useless=useless)
+        return answer
+
+    async def reflect(
+        self,
+        now: datetime | None = None,
+        *,
+        report: Callable[[str], None] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Reflection:
+        """Let a worker of the server think about what has gathered, and wait for it: 10 minutes, unless told."""
+        answer: Reflection = await load("recollect.client.special").reflect(
+            self, now, report=report, timeout_seconds=timeout_seconds
+        )
+        return answer
+
+    async def reflect_later(self, now: datetime | None = None) -> int:
+        """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
+        answer: int = await self.call("reflect_later", now=now)
+        return answer
+
+    async def reflection(self, job_id: int) -> ReflectionProgress:
+        """Say how far a reflection is that was left to the worker, and what came of it."""
+        answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
+        return answer
+
+    async def overview(self) -> Overview:
+        """Say what the scope holds, in numbers."""
+        answer: Overview = await self.call("overview")
+        return answer

@@ -1,0 +1,94 @@
+"""What is remembered in one scope: write it, read it, forget it, and let it fade: on a server.
+
+Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from recollect.client.calls import RemoteView
+from recollect.loading import load
+
+if TYPE_CHECKING:
+    from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
+
+
+class RemoteMemories(RemoteView):
+    """What one caller does with the memories of one scope, on a server."""
+
+    __slots__ = ()
+
+    async def remember(
+        self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
+    ) -> list[Receipt]:
+        """Store one or many memories in one transaction."""
+        answer: list[Receipt] = await self.call("remember", memories=memories, idempotency_key=idempotency_key)
+        return answer
+
+    async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
+        """Load any number of memories in parts, each in one transaction; vectors that are not given follow by a job.
+
+        It is not one transaction: where a part fails, those before it are stored, and the error says how many memories
+        that are. Load the same again under the same key, and they are not stored twice.
+        """
+        answer: list[UUID] = await load("recollect.client.special").load(
+            self, memories, idempotency_key=idempotency_key
+        )
+        return answer
+
+    async def get(self, memory_id: UUID) -> Memory:
+        """Fetch one memory, in whichever version has this id."""
+        answer: Memory = await self.call("get", memory_id=memory_id)
+        return answer
+
+    async def browse(
+        self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
+    ) -> Page:
+        """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
+        answer: Page = await self.call("browse", cursor=cursor, limit=limit, as_of=as_of, at=at)
+        return answer
+
+    async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Delete memories and all that was derived from them."""
+        answer: list[UUID] = await self.call("forget", ids=ids)
+        return answer
+
+
+class RemoteFading(RemoteView):
+    """What fades in one scope, on a server."""
+
+    __slots__ = ()
+
+    async def fade(
+        self,
+        rules: FadingRules | None = None,
+        *,
+        dry_run: bool = False,
+        cursor: UUID | None = None,
+    ) -> Fading:
+        """Let memories fade that may, or only say which would; where the time is over, the cursor says how to go on."""
+        answer: Fading = await self.call("fading.fade", rules=rules, dry_run=dry_run, cursor=cursor)
+        return answer
+
+    async def explain(
+        self,
+        ids: Sequence[UUID],
+        rules: FadingRules | None = None,
+    ) -> list[Judgement]:
+        """Say of memories whether they would fade now, and why; what does not take part in recall is left out."""
+        answer: list[Judgement] = await self.call("fading.explain", ids=ids, rules=rules)
+        return answer
+
+    async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
+        """Fetch one page of what has faded, the oldest memory first, each with its reason."""
+        answer: FadedPage = await self.call("fading.faded", cursor=cursor, limit=limit)
+        return answer
+
+    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+        answer: list[UUID] = await self.call("fading.restore", ids=ids)
+        return answer

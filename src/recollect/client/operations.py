@@ -1,0 +1,114 @@
+"""The list of operations, as a client needs it.
+
+Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from recollect import models
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOperation:
+    """How an operation is asked for, and what it gives; the type is found at its first use."""
+
+    method: str
+    path: str
+    gives: Callable[[], Any] | None = None
+    answer: str = ""
+    """The field that the answer stands in, if it is no object of its own."""
+    agent_only: bool = False
+    """Whether no user is named."""
+
+
+OPERATIONS: Mapping[str, RemoteOperation] = {
+    "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
+    "browse": RemoteOperation("GET", "/v1/memories", lambda: models.Page),
+    "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.Conversations),
+    "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
+    "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
+    "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
+    "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
+    "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
+    "metadata": RemoteOperation(
+        "GET", "/v1/metadata", lambda: Mapping[str, models.JSON], answer="metadata", agent_only=True
+    ),
+    "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
+    "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
+    "recall": RemoteOperation("POST", "/v1/recall", lambda: models.Recollection),
+    "recall_each": RemoteOperation(
+        "POST", "/v1/recall-each", lambda: list[models.Recollection], answer="recollections"
+    ),
+    "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: int, answer="job"),
+    "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
+    "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
+    "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
+    "tune": RemoteOperation("POST", "/v1/tune", lambda: models.Tuning, agent_only=True),
+    "blocks.recall": RemoteOperation("POST", "/v1/blocks", lambda: models.Block),
+    "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.Resolved),
+    "conversation.append": RemoteOperation("POST", "/v1/messages", lambda: list[models.Appended], answer="messages"),
+    "conversation.archive": RemoteOperation(
+        "POST", "/v1/conversations/{conversation}/archive", lambda: models.Conversation
+    ),
+    "conversation.close_segment": RemoteOperation(
+        "POST", "/v1/conversations/{conversation}/segments", lambda: list[models.StoredSegment], answer="segments"
+    ),
+    "conversation.context": RemoteOperation("POST", "/v1/context", lambda: models.Context),
+    "conversation.converse": RemoteOperation("POST", "/v1/converse", lambda: models.Reply),
+    "conversation.delete": RemoteOperation(
+        "POST", "/v1/conversations/{conversation}/delete", lambda: models.Conversation
+    ),
+    "conversation.describe": RemoteOperation("PATCH", "/v1/conversations/{conversation}"),
+    "conversation.history": RemoteOperation("POST", "/v1/history", lambda: models.History),
+    "conversation.leaves": RemoteOperation(
+        "GET", "/v1/conversations/{conversation}/leaves", lambda: list[models.Leaf], answer="leaves"
+    ),
+    "conversation.purge": RemoteOperation(
+        "POST", "/v1/conversations/{conversation}/purge", lambda: models.PurgeReceipt
+    ),
+    "conversation.read": RemoteOperation("GET", "/v1/conversations/{conversation}", lambda: models.Conversation),
+    "conversation.receipts": RemoteOperation(
+        "GET", "/v1/conversations/{conversation}/receipts", lambda: list[models.PurgeReceipt], answer="receipts"
+    ),
+    "conversation.restore": RemoteOperation(
+        "POST", "/v1/conversations/{conversation}/restore", lambda: models.Conversation
+    ),
+    "conversation.segments": RemoteOperation(
+        "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.StoredSegment], answer="segments"
+    ),
+    "fading.explain": RemoteOperation(
+        "POST", "/v1/fading/explain", lambda: list[models.Judgement], answer="judgements"
+    ),
+    "fading.fade": RemoteOperation("POST", "/v1/fading", lambda: models.Fading),
+    "fading.faded": RemoteOperation("GET", "/v1/faded", lambda: models.FadedPage),
+    "fading.restore": RemoteOperation("POST", "/v1/faded/restore", lambda: list[UUID], answer="restored"),
+    "items.batch": RemoteOperation("POST", "/v1/items", lambda: list[dict[str, Any]], answer="results"),
+    "knowledge.end": RemoteOperation("POST", "/v1/facts/{fact_id}/end", lambda: models.Fact),
+    "knowledge.entities": RemoteOperation("GET", "/v1/entities", lambda: models.Entities),
+    "knowledge.entity": RemoteOperation("GET", "/v1/entities/{entity_id}", lambda: models.Entity),
+    "knowledge.export": RemoteOperation("GET", "/v1/graph"),
+    "knowledge.fact_versions": RemoteOperation(
+        "GET", "/v1/facts/{fact_id}/versions", lambda: list[models.Fact], answer="versions"
+    ),
+    "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.Facts),
+    "knowledge.neighbours": RemoteOperation("GET", "/v1/entities/{entity_id}/neighbours", lambda: models.Neighbourhood),
+    "knowledge.paths": RemoteOperation("GET", "/v1/paths", lambda: list[models.FactPath], answer="paths"),
+    "knowledge.state": RemoteOperation("POST", "/v1/facts", lambda: list[models.Fact], answer="facts"),
+    "knowledge.timeline": RemoteOperation("GET", "/v1/entities/{entity_id}/timeline", lambda: models.Timeline),
+    "recalls.explain": RemoteOperation("GET", "/v1/recalls/{recall_id}", lambda: models.Explanation),
+    "recalls.list": RemoteOperation("GET", "/v1/recalls", lambda: models.KeptRecalls),
+    "recalls.replay": RemoteOperation("POST", "/v1/recalls/{recall_id}/replay", lambda: models.Replay),
+    "topics.link": RemoteOperation("POST", "/v1/topics/links", lambda: models.Topic),
+    "topics.links": RemoteOperation("GET", "/v1/topics/links", lambda: list[models.TopicLink], answer="links"),
+    "topics.merge": RemoteOperation("POST", "/v1/topics/merge", lambda: models.Topic),
+    "topics.move": RemoteOperation("POST", "/v1/topics/move", lambda: models.Topic),
+    "topics.related": RemoteOperation("GET", "/v1/topics/related", lambda: list[models.RelatedTopic], answer="related"),
+    "topics.rename": RemoteOperation("POST", "/v1/topics/rename", lambda: models.Topic),
+    "topics.tree": RemoteOperation("GET", "/v1/topics", lambda: models.TopicTree),
+    "topics.unlink": RemoteOperation("POST", "/v1/topics/unlink", lambda: list[UUID], answer="unlinked"),
+}

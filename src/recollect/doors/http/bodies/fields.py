@@ -1,0 +1,117 @@
+"""What the bodies of requests have in common: sorts of fields, the names of a scope, and the way to a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from recollect.models.memories import Kind
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+"""An agent's name; a key that is bound to an agent may leave it empty."""
+FullName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
+UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
+"""A kind that the document describes in its place: tools like Dify do not follow a reference there."""
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Integer = Annotated[int, Field(strict=True)]
+Vector = Annotated[list[Number], Field(max_length=4096)]
+TopicPath = Annotated[str, Field(max_length=2_000)]
+PATH = "The path of a topic, as in `travel->Japan`."
+AGENT = "Whose memory it is; may be empty where the key is bound to an agent."
+USER = "Whom it is about or with; empty for an agent alone."
+AS_OF = "By what was stored by then, in the versions that were believed; with an offset, now if left out."
+AT = "By what was true in the world then, or had happened; with an offset, by what is not over if left out."
+EXAMPLE_ID = "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+SCOPE: dict[str, Any] = {"agent": "ada", "user": "zhang-wei"}
+"""The scope of the examples."""
+Value = TypeVar("Value")
+
+
+def check_written(value: object) -> object:
+    """Take moments as text only: a bare number could mean seconds or milliseconds."""
+    written = isinstance(value, str) and value[4:5] == "-"
+    if not (written or value is None or isinstance(value, datetime)):
+        raise ValueError("must be written as in 2026-01-31T12:00:00+08:00")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(check_written)]
+
+
+def show(example: Mapping[str, Any]) -> ConfigDict:
+    """Give a body an example for the document."""
+    return ConfigDict(json_schema_extra={"examples": [dict(example)]})
+
+
+class Body(BaseModel):
+    """A body that refuses unknown fields, so that a misspelt one is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OfAgent(Body):
+    """A body that names an agent."""
+
+    agent: Name = Field(description=AGENT)
+
+
+class OfScope(OfAgent):
+    """A body that names a scope."""
+
+    model_config = show(SCOPE)
+
+    user: UserName = Field("", description=USER)
+
+
+def build(kind: type[Value], body: Body) -> Value:
+    """Make a value of a body, field by field; a value within it stands flat in the body, beside its other fields."""
+    return kind(**{name: read(body) for name, read in plan(cast("Any", kind), type(body))})
+
+
+@cache
+def plan(kind: type, body: type[Body]) -> tuple[tuple[str, Callable[[Body], Any]], ...]:
+    """Say how each field of a value is read from a body; what a body does not know is as the value has it."""
+    hints, steps = get_type_hints(kind), list[tuple[str, Callable[[Body], Any]]]()
+    for field in fields(kind):
+        hint, known = hints[field.name], field.name in body.model_fields
+        if known:
+            steps.append((field.name, take(field.name, hint, optional=field.default is None)))
+        elif is_dataclass(hint):
+            steps.append((field.name, within(cast("type", hint))))
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise TypeError(f"{body.__name__} has no {field.name} for {kind.__name__}")
+    return tuple(steps)
+
+
+def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # noqa: ANN401 - a type as it is written
+    """Read a field: a list becomes a tuple where the value has one; where None may be, an empty text or list is it."""
+    sorts = (hint, *get_args(hint))
+    tupled = any(get_origin(each) is tuple for each in sorts)
+    inner: Any = next((each for each in sorts if is_dataclass(each)), None)
+    chosen = next((each for each in sorts if isinstance(each, type) and issubclass(each, Enum)), None)
+
+    def read(body: Body) -> Any:  # noqa: ANN401 - a field of any type
+        given: Any = getattr(body, name)
+        if optional and given in ("", []):
+            return None
+        if tupled and isinstance(given, list):
+            return tuple(build(inner, each) if inner else each for each in cast("list[Any]", given))
+        return chosen(given) if chosen and given is not None else given
+
+    return read
+
+
+def within(kind: type) -> Callable[[Body], Any]:
+    """Read a value that stands flat in a body."""
+
+    def read(body: Body) -> Any:  # noqa: ANN401 - a value of any type
+        return build(kind, body)
+
+    return read

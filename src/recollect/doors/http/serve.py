@@ -1,0 +1,149 @@
+"""Make routes from the list of operations: method, path, status, answer and description stand there, not here."""
+
+# ruff: noqa: ANN401 - it joins the types and answers of all operations
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, get_type_hints
+
+from fastapi import APIRouter, Response
+from pydantic import TypeAdapter, create_model
+
+from recollect.doors.http.auth import JSON, Admitted, Agent, IdempotencyKey, User
+from recollect.doors.http.bodies.fields import SCOPE, Body, OfAgent
+from recollect.doors.http.problems import describe
+from recollect.mind.mind import OPERATIONS, Mind
+from recollect.mind.operations import CONVERSATION, Operation
+
+Handler: TypeAlias = Callable[..., Awaitable[Any]]
+IDEMPOTENCY_KEY = "idempotency_key"
+NAMED, REQUIRED = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+
+
+def serve(
+    router: APIRouter, key: str, *, errors: Sequence[int] = (), gives: Any = None, **more: Any
+) -> Callable[[Handler], Handler]:
+    """Serve an operation by a function that takes the mind and what the request holds, and gives the answer.
+
+    The function's name is the operation's name over HTTP. Its answer is what the mind's method gives, unless `gives`
+    names another type; `more` is for the framework.
+    """
+
+    def add(handler: Handler) -> Handler:
+        parameters = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
+        add_route(router, handler, parameters, key, errors=errors, gives=gives, **more)
+        return handler
+
+    return add
+
+
+def forward(
+    router: APIRouter,
+    name: str,
+    key: str,
+    body: type[OfAgent] | None = None,
+    *,
+    errors: Sequence[int] = (),
+    **parameters: Any,
+) -> None:
+    """Serve an operation under a name by handing on what its body holds, or the named parameters of path and query."""
+    operation, call = OPERATIONS[key]
+    usual = inspect.signature(call).parameters
+
+    async def hand_on(mind: Mind, *, body: Body | None = None, **given: Any) -> Any:
+        arguments = given | (fields_of(body) if body else {})
+        view = find_view(mind, operation, arguments)
+        return await getattr(view, operation.name)(**arguments)
+
+    hand_on.__name__ = name
+    named = dict(parameters) | ({IDEMPOTENCY_KEY: IdempotencyKey} if IDEMPOTENCY_KEY in usual else {})
+    taken = [
+        inspect.Parameter(each, NAMED, annotation=kind, default=usual[each].default if each in usual else REQUIRED)
+        for each, kind in named.items()
+    ]
+    if body is not None:
+        taken.append(inspect.Parameter("body", NAMED, annotation=body))
+    add_route(router, hand_on, taken, key, errors=errors)
+
+
+def add_route(
+    router: APIRouter,
+    handler: Handler,
+    parameters: Sequence[inspect.Parameter],
+    key: str,
+    *,
+    errors: Sequence[int],
+    gives: Any = None,
+    **more: Any,
+) -> None:
+    """Join an operation, the function that serves it and the scope that a request names."""
+    operation, call = OPERATIONS[key]
+    kind = get_type_hints(inspect.unwrap(call))["return"] if gives is None else gives
+    router.add_api_route(
+        operation.path,
+        answer_by(handler, parameters, operation, writer(operation, kind)),
+        methods=[operation.method],
+        name=handler.__name__,
+        status_code=operation.status,
+        response_model=shape(handler.__name__, operation, kind),
+        description=operation.help,
+        responses={**describe(*errors), **more.pop("responses", {})},
+        **more,
+    )
+
+
+def answer_by(
+    handler: Handler, parameters: Sequence[inspect.Parameter], operation: Operation, write: Callable[[Any], Response]
+) -> Callable[..., Awaitable[Response]]:
+    """Give the function that the framework calls: it finds the scope's mind, calls the handler, writes the answer."""
+    in_body = any(each.name == "body" for each in parameters)
+
+    async def answer(**given: Any) -> Response:
+        scope = vars(given["body"]) if in_body else given
+        mind = await given["admit"](scope["agent"], "" if operation.agent_only else scope["user"])
+        return write(await handler(mind, **{each.name: given[each.name] for each in parameters}))
+
+    taken = [inspect.Parameter("admit", NAMED, annotation=Admitted)]
+    if not in_body:
+        taken.append(inspect.Parameter("agent", NAMED, annotation=Agent))
+    if not in_body and not operation.agent_only:
+        taken.append(inspect.Parameter("user", NAMED, annotation=User, default=""))
+    taken += [each.replace(kind=NAMED) for each in parameters]
+    answer.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    return answer
+
+
+def fields_of(body: Body) -> dict[str, Any]:
+    """Give what a body holds, as it was read, without the names of the scope."""
+    return {name: value for name, value in vars(body).items() if name not in SCOPE}
+
+
+def find_view(mind: Mind, operation: Operation, arguments: dict[str, Any]) -> object:
+    """Give the part of a mind that an operation is called through."""
+    if operation.view == CONVERSATION:
+        return mind.conversation(arguments.pop(CONVERSATION))
+    return getattr(mind, operation.view) if operation.view else mind
+
+
+def writer(operation: Operation, kind: Any) -> Callable[[Any], Response]:
+    """Say how an answer is written: as it is, or under the name of its field."""
+    if kind is Response:
+        return lambda answer: answer
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    before, after = (f'{{"{operation.answer}":'.encode(), b"}") if operation.answer else (b"", b"")
+
+    def write(answer: Any) -> Response:
+        return Response(before + adapter.dump_json(answer) + after, operation.status, media_type=JSON)
+
+    return write
+
+
+def shape(name: str, operation: Operation, kind: Any) -> Any:
+    """Describe an answer for the document; one that is no JSON is described by hand."""
+    if not operation.answer:
+        return None if kind is Response else kind
+    title = "".join(word.capitalize() for word in name.split("_")) + "Answer"
+    fields: Mapping[str, Any] = {operation.answer: (kind, ...)}
+    return create_model(title, **fields)

@@ -1,0 +1,129 @@
+"""Operations: what a caller can ask of a mind, each declared once, on the method that carries it out.
+
+From these declarations the HTTP door makes its routes, `tools/clients.py` the clients, and the reference its tables.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, get_type_hints
+
+from recollect.mind.access import Access
+from recollect.models.service import Right
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+Method: TypeAlias = Callable[Concatenate[Any, Given], Coroutine[Any, Any, Answer]]
+StreamingMethod: TypeAlias = Callable[Concatenate[Any, Given], AsyncIterator[Answer]]
+DECLARED = "operation"
+"""The attribute of a method that holds its declaration."""
+CONVERSATION = "conversation"
+"""The one view that is chosen by a name."""
+
+
+class HasAccess(Protocol):
+    """A mind, or a view of one of its parts."""
+
+    @property
+    def access(self) -> Access:
+        """Say who asks, and for which scope."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: how HTTP names it, the right that it takes, and what it says of itself."""
+
+    name: str
+    """The method's name; with that of its view it is unique."""
+    method: str
+    path: str
+    right: str
+    """A right, or a sentence where the right depends on the arguments."""
+    help: str
+    answer: str = ""
+    """The field of the answer over HTTP, where a method gives back a list, a number or nothing of its own."""
+    status: int = 200
+    agent_only: bool = False
+    """Whether it holds in all scopes of an agent, so that no user is named."""
+    command: str = ""
+    """The command of the command line that shows it, if one does."""
+    tool: str = ""
+    """The tool of the MCP door that is made of it, if one is."""
+    view: str = ""
+    """Through which part of a mind it is called; the mind itself if empty."""
+
+    @property
+    def key(self) -> str:
+        """Name it as a program calls it, as in `topics.tree`."""
+        return f"{self.view}.{self.name}" if self.view else self.name
+
+
+def operation(
+    http: str, right: Right | str, *, agent_only: bool = False, timed: bool = True, **more: str | int
+) -> Callable[[Method[Given, Answer]], Method[Given, Answer]]:
+    """Declare a method as an operation: its right is checked, and it ends by the deadline unless it is not timed.
+
+    Where the right depends on the arguments, a sentence says so, and the method sees to both. What else is declared
+    are fields of an `Operation`.
+    """
+
+    def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
+        @wraps(carry_out)
+        async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
+            if not isinstance(right, Right):
+                return await carry_out(self, *arguments, **named)
+            if not timed:
+                self.access.require(right, all_users=agent_only)
+                return await carry_out(self, *arguments, **named)
+            async with self.access.asking(right, all_users=agent_only):
+                return await carry_out(self, *arguments, **named)
+
+        note(call, carry_out, http, right, agent_only=agent_only, **more)
+        return call
+
+    return declare
+
+
+def streaming(
+    http: str, right: Right, **more: str
+) -> Callable[[StreamingMethod[Given, Answer]], StreamingMethod[Given, Answer]]:
+    """Declare a method that gives its answer piece by piece, as long as it takes."""
+
+    def declare(carry_out: StreamingMethod[Given, Answer]) -> StreamingMethod[Given, Answer]:
+        @wraps(carry_out)
+        async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> AsyncIterator[Answer]:
+            self.access.require(right)
+            async for piece in carry_out(self, *arguments, **named):
+                yield piece
+
+        note(call, carry_out, http, right, **more)
+        return call
+
+    return declare
+
+
+def note(call: object, carry_out: object, http: str, right: str, **more: Any) -> None:  # noqa: ANN401 - an Operation's
+    """Write the declaration on the method."""
+    method, path = http.split()
+    name, text = str(carry_out.__name__), (carry_out.__doc__ or "").split("\n")[0]  # type: ignore[attr-defined]
+    setattr(call, DECLARED, Operation(name, method, path, str(right), text, **more))
+
+
+def list_operations(mind: type) -> dict[str, tuple[Operation, Callable[..., Any]]]:
+    """List what a mind and its views declare: each operation by its key, with the method that carries it out."""
+    found = dict[str, tuple[Operation, Callable[..., Any]]]()
+    for name, member in inspect.getmembers_static(mind):
+        if isinstance(member, property) or name == CONVERSATION:
+            view = get_type_hints(getattr(member, "fget", member))["return"]
+            found |= {f"{name}.{key}": (replace(each, view=name), call) for key, (each, call) in declared(view).items()}
+    return declared(mind) | found
+
+
+def declared(view: type) -> dict[str, tuple[Operation, Callable[..., Any]]]:
+    """List the operations of one view."""
+    calls = {name: call for name, call in inspect.getmembers_static(view) if hasattr(call, DECLARED)}
+    return {name: (getattr(call, DECLARED), call) for name, call in calls.items()}

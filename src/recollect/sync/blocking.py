@@ -1,0 +1,155 @@
+"""The views of a scope for callers without an event loop, here or on a server.
+
+Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
+"""
+
+from __future__ import annotations
+
+from recollect.client.conversations import RemoteConversation
+from recollect.client.items import RemoteItems
+from recollect.client.knowledge import RemoteKnowledge
+from recollect.client.memories import RemoteFading
+from recollect.client.mind import RemoteMind
+from recollect.client.recall import RemoteBlocks, RemoteRecalls
+from recollect.client.topics import RemoteTopics
+from recollect.sync.portals import Blocking, blocking, blocking_pieces
+
+
+class BlockingConversation(Blocking):
+    """Conversation whose methods return when they are done."""
+
+    append = blocking(RemoteConversation.append)
+    archive = blocking(RemoteConversation.archive)
+    close_segment = blocking(RemoteConversation.close_segment)
+    context = blocking(RemoteConversation.context)
+    converse = blocking(RemoteConversation.converse)
+    delete = blocking(RemoteConversation.delete)
+    describe = blocking(RemoteConversation.describe)
+    history = blocking(RemoteConversation.history)
+    leaves = blocking(RemoteConversation.leaves)
+    purge = blocking(RemoteConversation.purge)
+    read = blocking(RemoteConversation.read)
+    receipts = blocking(RemoteConversation.receipts)
+    restore = blocking(RemoteConversation.restore)
+    segments = blocking(RemoteConversation.segments)
+
+
+class BlockingBlocks(Blocking):
+    """Blocks whose methods return when they are done."""
+
+    recall = blocking(RemoteBlocks.recall)
+    resolve = blocking(RemoteBlocks.resolve)
+
+
+class BlockingFading(Blocking):
+    """Fading whose methods return when they are done."""
+
+    explain = blocking(RemoteFading.explain)
+    fade = blocking(RemoteFading.fade)
+    faded = blocking(RemoteFading.faded)
+    restore = blocking(RemoteFading.restore)
+
+
+class BlockingItems(Blocking):
+    """Items whose methods return when they are done."""
+
+    batch = blocking(RemoteItems.batch)
+    drop = blocking(RemoteItems.drop)
+    find = blocking(RemoteItems.find)
+    get = blocking(RemoteItems.get)
+    paths = blocking(RemoteItems.paths)
+    put = blocking(RemoteItems.put)
+
+
+class BlockingKnowledge(Blocking):
+    """Knowledge whose methods return when they are done."""
+
+    end = blocking(RemoteKnowledge.end)
+    entities = blocking(RemoteKnowledge.entities)
+    entity = blocking(RemoteKnowledge.entity)
+    export = blocking_pieces(RemoteKnowledge.export)
+    fact_versions = blocking(RemoteKnowledge.fact_versions)
+    facts = blocking(RemoteKnowledge.facts)
+    neighbours = blocking(RemoteKnowledge.neighbours)
+    paths = blocking(RemoteKnowledge.paths)
+    state = blocking(RemoteKnowledge.state)
+    timeline = blocking(RemoteKnowledge.timeline)
+
+
+class BlockingTopics(Blocking):
+    """Topics whose methods return when they are done."""
+
+    link = blocking(RemoteTopics.link)
+    links = blocking(RemoteTopics.links)
+    merge = blocking(RemoteTopics.merge)
+    move = blocking(RemoteTopics.move)
+    related = blocking(RemoteTopics.related)
+    rename = blocking(RemoteTopics.rename)
+    tree = blocking(RemoteTopics.tree)
+    unlink = blocking(RemoteTopics.unlink)
+
+
+class BlockingRecalls(Blocking):
+    """Recalls whose methods return when they are done."""
+
+    explain = blocking(RemoteRecalls.explain)
+    list = blocking(RemoteRecalls.list)
+    replay = blocking(RemoteRecalls.replay)
+
+
+class BlockingMind(Blocking):
+    """Mind whose methods return when they are done."""
+
+    associate = blocking(RemoteMind.associate)
+    browse = blocking(RemoteMind.browse)
+    conversations = blocking(RemoteMind.conversations)
+    feedback = blocking(RemoteMind.feedback)
+    forget = blocking(RemoteMind.forget)
+    get = blocking(RemoteMind.get)
+    last_chat = blocking(RemoteMind.last_chat)
+    load = blocking(RemoteMind.load)
+    metadata = blocking(RemoteMind.metadata)
+    overview = blocking(RemoteMind.overview)
+    profile = blocking(RemoteMind.profile)
+    recall = blocking(RemoteMind.recall)
+    recall_each = blocking(RemoteMind.recall_each)
+    reflect = blocking(RemoteMind.reflect)
+    reflect_later = blocking(RemoteMind.reflect_later)
+    reflection = blocking(RemoteMind.reflection)
+    remember = blocking(RemoteMind.remember)
+    set_profile = blocking(RemoteMind.set_profile)
+    tune = blocking(RemoteMind.tune)
+
+    def conversation(self, conversation: str) -> BlockingConversation:
+        """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
+        return BlockingConversation(self.inner.conversation(conversation), self.portal)
+
+    @property
+    def blocks(self) -> BlockingBlocks:
+        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        return BlockingBlocks(self.inner.blocks, self.portal)
+
+    @property
+    def fading(self) -> BlockingFading:
+        """Give what fades in the scope, what has faded, and the way back."""
+        return BlockingFading(self.inner.fading, self.portal)
+
+    @property
+    def items(self) -> BlockingItems:
+        """Give the scope's items: JSON values under names of your own."""
+        return BlockingItems(self.inner.items, self.portal)
+
+    @property
+    def knowledge(self) -> BlockingKnowledge:
+        """Give what is known in the scope: facts, and the entities that they speak of."""
+        return BlockingKnowledge(self.inner.knowledge, self.portal)
+
+    @property
+    def topics(self) -> BlockingTopics:
+        """Give the scope's topics: the tree, and what is filed under it."""
+        return BlockingTopics(self.inner.topics, self.portal)
+
+    @property
+    def recalls(self) -> BlockingRecalls:
+        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        return BlockingRecalls(self.inner.recalls, self.portal)

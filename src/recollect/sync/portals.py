@@ -1,0 +1,81 @@
+"""Ways to call what is asynchronous without `await`: through a portal to an event loop, or without any."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Portal(Protocol):
+    """Where something asynchronous runs."""
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """Call something asynchronous, and return when it is done."""
+        ...
+
+    @property
+    def wrap_async_context_manager(self) -> Callable[[AbstractAsyncContextManager[Any]], AbstractContextManager[Any]]:
+        """Enter and leave something without `async`."""
+        ...
+
+
+class NoLoop:
+    """Runs a coroutine that never suspends, in the caller's thread."""
+
+    def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
+        """Take the one step."""
+        steps = function(*arguments).__await__()
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        raise AssertionError("a blocking transport waits for nothing")
+
+    @contextmanager
+    def wrap_async_context_manager(self, manager: AbstractAsyncContextManager[R]) -> Iterator[R]:
+        """Enter and leave in one step each."""
+        entered = self.call(manager.__aenter__)
+        try:
+            yield entered
+        finally:
+            self.call(manager.__aexit__, None, None, None)
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Something asynchronous, and the portal to where it runs."""
+
+    inner: Any
+    portal: Portal
+
+
+def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Concatenate[Blocking, P], R]:
+    """Give a method the same signature without `await`; those of the SDK lend theirs to minds in this process."""
+
+    def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> R:
+        bound: Callable[P, Awaitable[R]] = getattr(self.inner, method.__name__)
+        result: R = self.portal.call(partial(bound, *arguments, **named))
+        return result
+
+    return wraps(method)(call)
+
+
+def blocking_pieces(
+    method: Callable[Concatenate[Any, P], AsyncIterator[R]],
+) -> Callable[Concatenate[Blocking, P], Iterator[R]]:
+    """Give a method that yields its answer piece by piece the same signature without `async`."""
+
+    def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> Iterator[R]:
+        begun: AsyncIterator[R] = getattr(self.inner, method.__name__)(*arguments, **named)
+        with self.portal.wrap_async_context_manager(aclosing(begun)) as pieces:
+            while (piece := self.portal.call(anext, pieces, None)) is not None:
+                yield piece
+
+    return wraps(method)(call)
