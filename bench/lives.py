@@ -10,7 +10,6 @@ a third of the memories are thoughts. A tenth were accessed again later; the las
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ from rich.progress import Progress
 
 import filler
 from recollect import Mind, Recollect
-from recollect.store.memories import copy_format
+from recollect.store.memories import bulk
 
 SUBJECTS, LATENT = 2_000, 64
 IMPORTANCE = np.array([69, 64, 265, 105, 59, 141, 227, 53, 6, 1], dtype=float)
@@ -31,12 +30,15 @@ BEGINNING, YEAR = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=365)
 CHUNK = 20_000
 UNFOLDED, TOUCHED = 12, 30
 """How many recalls are on the log, and how many memories each touched."""
-BUSY = b"\0"
-"""Not idle, as COPY wants it."""
 TABLES = {
     "memories": "scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at",
     "vectors_1": "scope_id, id, kind, trust, idle, importance, embedding",
     "accesses": "scope_id, id, kind, last_accessed_at, access_count",
+}
+TYPES = {
+    "memories": "bigint uuid text text real text smallint timestamptz timestamptz",
+    "vectors_1": "bigint uuid text smallint boolean real bytea",
+    "accesses": "bigint uuid text timestamptz integer",
 }
 
 
@@ -73,7 +75,7 @@ class Stretch:
 
     numbers: range
     ids: Sequence[UUID]
-    kinds: Sequence[bytes]
+    kinds: Sequence[str]
     moments: Sequence[datetime]
     importance: np.ndarray
 
@@ -114,7 +116,7 @@ def draw_stretch(numbers: range, size: int, randomness: np.random.Generator) -> 
         UUID(int=(int(moment.timestamp() * 1000) << 80) | 7 << 76 | 2 << 62 | int(chance))
         for moment, chance in zip(moments, chances, strict=True)
     ]
-    kinds = [b"thought" if number % 3 == 0 else b"event" for number in numbers]
+    kinds = ["thought" if number % 3 == 0 else "event" for number in numbers]
     importance = randomness.choice(np.arange(1, 11), len(numbers), p=IMPORTANCE / IMPORTANCE.sum())
     return Stretch(numbers, ids, kinds, moments, importance)
 
@@ -123,28 +125,28 @@ def copy_in(
     connection: psycopg.Connection, scope_id: int, part: Stretch, vectors: np.ndarray, randomness: np.random.Generator
 ) -> None:
     """Write one part into all tables."""
-    scope, trust = copy_format.bigint(scope_id), copy_format.smallint(100)
-    moments = [copy_format.timestamp(moment) for moment in part.moments]
-    rows = list(zip(part.ids, part.kinds, map(copy_format.real, part.importance), moments, strict=True))
+    rows = list(zip(part.ids, part.kinds, map(float, part.importance), part.moments, strict=True))
     later = [BEGINNING + YEAR * float(share) for share in randomness.random(len(part.ids))]
-    encoded = {
+    tables = {
         "memories": (
-            (scope, id_.bytes, kind, filler.sentence(number % 5_000).encode(), weight, b"bench", trust, moment, moment)
+            (scope_id, id_, kind, filler.sentence(number % 5_000), weight, "bench", 100, moment, moment)
             for number, (id_, kind, weight, moment) in zip(part.numbers, rows, strict=True)
         ),
         "vectors_1": (
-            (scope, id_.bytes, kind, trust, BUSY, weight, embedding)
-            for (id_, kind, weight, _), embedding in zip(rows, copy_format.vectors(vectors, "half"), strict=True)
+            (scope_id, id_, kind, 100, False, weight, embedding)
+            for (id_, kind, weight, _), embedding in zip(rows, bulk.write_vectors(vectors, "half"), strict=True)
         ),
         "accesses": (
-            (scope, id_.bytes, kind, copy_format.timestamp(max(happened, accessed)), struct.pack(">i", 1))
+            (scope_id, id_, kind, max(happened, accessed), 1)
             for id_, kind, happened, accessed in list(zip(part.ids, part.kinds, part.moments, later, strict=True))[::10]
         ),
     }
-    for table, fields in encoded.items():
+    for table, values in tables.items():
         query = f"copy {table} ({TABLES[table]}) from stdin (format binary)"
         with connection.cursor() as cursor, cursor.copy(query) as copy:
-            copy.write(copy_format.stream(fields))
+            copy.set_types(TYPES[table].split())
+            for row in values:
+                copy.write_row(row)
 
 
 def write_log(connection: psycopg.Connection, scope_id: int, randomness: np.random.Generator) -> None:

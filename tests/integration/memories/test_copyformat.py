@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pgvector.psycopg import register_vector
+from psycopg.types.json import Jsonb
 
-from recollect.store.memories import copy_format
+from recollect.store.memories import bulk
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=30, long=400)
+TYPES = "bigint smallint real text[] bytea timestamptz jsonb bytea bytea text"
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text
 json = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=5)
@@ -50,21 +52,19 @@ def connection(owner):
 @settings(max_examples=EXAMPLES.now)
 @given(st.lists(row, max_size=20))
 def test_rows_survive_the_journey(connection, rows):
-    vectors = copy_format.vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")
-    data = copy_format.stream(
-        (
-            copy_format.bigint(each["number"]), copy_format.smallint(each["small"]), copy_format.real(each["real"]),
-            copy_format.texts(each["words"]), copy_format.bigints(each["numbers"]),
-            copy_format.timestamp(each["moment"]),
-            copy_format.jsonb(each["json"]), copy_format.sparsevec(each["weights"], 1_000_000_000), vector,
-            each["text"].encode(),
-        )
-        for each, vector in zip(rows, vectors, strict=True)
-    )  # fmt: skip
+    vectors = bulk.write_vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")
     connection.execute("truncate copied")
     columns = 'number, small, "real", words, numbers, moment, json, weights, vector, text'
     with connection.cursor() as cursor, cursor.copy(f"copy copied ({columns}) from stdin (format binary)") as copy:
-        copy.write(data)
+        copy.set_types(TYPES.split())
+        for each, vector in zip(rows, vectors, strict=True):
+            copy.write_row(
+                (
+                    each["number"], each["small"], each["real"], each["words"], bulk.write_bigints(each["numbers"]),
+                    each["moment"], Jsonb(each["json"]), bulk.write_sparsevec(each["weights"], 1_000_000_000), vector,
+                    each["text"],
+                )
+            )  # fmt: skip
     found = connection.execute(f"select {columns} from copied order by position", binary=True).fetchall()
     for each, got in zip(rows, found, strict=True):
         number, small, real, words, numbers, moment, document, sparse, vector, content = got
@@ -77,7 +77,8 @@ def test_rows_survive_the_journey(connection, rows):
         assert vector.to_list() == each["vector"]
 
 
-def test_a_broken_stream_is_refused(connection):
+def test_broken_bytes_are_refused(connection):
     query = "copy copied (number) from stdin (format binary)"
     with pytest.raises(psycopg.Error), connection.cursor() as cursor, cursor.copy(query) as copy:
-        copy.write(copy_format.stream([(b"123",)]))
+        copy.set_types(["bytea"])
+        copy.write_row((b"123",))

@@ -16,6 +16,7 @@ from pgvector.psycopg.vector import register_vector_info
 from psycopg import AsyncConnection, errors, waiting
 from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
+from psycopg.sql import Composable
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -50,9 +51,14 @@ PATIENCE: dict[str, Any] = {
 }
 
 
-def load_queries(module_file: str) -> Mapping[str, LiteralString]:
-    """Load the queries of a module by name; they ship with the package, so they count as literals."""
+def load_queries(module_file: str, **fragments: Composable) -> Mapping[str, LiteralString]:
+    """Load the queries of a module by name; they ship with the package, so they count as literals.
+
+    A fragment stands wherever a query has its name in braces; other braces are left to the caller.
+    """
     text = Path(module_file).with_suffix(".sql").read_text(encoding="utf-8")
+    for name, fragment in fragments.items():
+        text = text.replace(f"{{{name}}}", fragment.as_string())
     parts = HEADING.split(text)[1:]
     return {name: cast("LiteralString", body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 

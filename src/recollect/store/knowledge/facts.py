@@ -21,7 +21,6 @@ from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
 FADED = "faded"
-QUERIES = load_queries(__file__)
 CHUNK = 500
 """So many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
 

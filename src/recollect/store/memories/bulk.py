@@ -5,6 +5,8 @@ Row-level security refuses COPY into the tables themselves, and that stays so: t
 
 from __future__ import annotations
 
+import asyncio
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,21 +18,32 @@ from psycopg import sql
 
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, load_queries
-from recollect.store.memories import copy_format
+from recollect.store.memories import columns
+from recollect.store.memories.columns import COLUMNS, SHARED, Row
 from recollect.store.memories.embeddings import vectors_table
-from recollect.store.memories.memories import SLOTS, Row, hash_terms
+from recollect.store.memories.memories import SLOTS, hash_terms
 
-QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__, columns=columns.NAMES)
 Vectors = Mapping[UUID, NDArray[np.float32]]
+Values = Sequence[Sequence[object]]
+TYPES: Mapping[str, Sequence[str]] = {
+    "memories": [*SHARED.values(), *(column.type for column in COLUMNS)],
+    "terms": ["bigint", "uuid", "text", "smallint", "bytea", "bytea", "integer"],
+    "vectors": ["bigint", "uuid", "text", "smallint", "boolean", "real", "bytea"],
+}
+"""How the driver is to write each column; what it writes slowly is given to it as bytes that are ready."""
+BIGINT_OID = 20
+AT_ONCE = 100
+"""So many rows are written before others on the event loop have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Rows for each table as COPY streams; no vectors means that there are none."""
+    """The values of rows for each table; no vectors means that there are none."""
 
-    memories: bytes
-    terms: bytes
-    vectors: bytes
+    memories: Values
+    terms: Values
+    vectors: Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,58 +57,60 @@ class Heading:
 
 
 def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Encoded:
-    """Encode rows for all tables."""
+    """Make values of rows for all tables, in the order of the queries' columns."""
+    shared = tuple(getattr(heading, name) for name in SHARED)
     return Encoded(
-        encode_memories(heading, rows),
+        [(*shared, *[column.value(row) for column in COLUMNS]) for row in rows],
         encode_terms(heading.scope_id, rows),
         encode_vectors(heading, [row for row in rows if row.id in vectors], vectors),
     )
 
 
-def encode_memories(heading: Heading, rows: Sequence[Row]) -> bytes:
-    """Encode the wide rows, in the order of the query's columns."""
-    scope, created = copy_format.bigint(heading.scope_id), copy_format.timestamp(heading.created_at)
-    source = heading.origin.encode()
-    return copy_format.stream(
+def encode_terms(scope_id: int, rows: Sequence[Row]) -> Values:
+    """Make the rows that words are searched in."""
+    return [
         (
-            scope, row.id.bytes, row.memory.kind.encode(), row.memory.content.encode(), row.memory.speaker.encode(),
-            copy_format.real(row.memory.importance), row.memory.triple.subject.encode(),
-            row.memory.triple.predicate.encode(), row.memory.triple.object.encode(), copy_format.boolean(row.idle),
-            copy_format.smallint(row.depth), copy_format.texts(row.keywords), source,
-            copy_format.smallint(row.trust), copy_format.timestamp(row.occurred_at), created,
-            row.memory.embedding_text.encode(), copy_format.jsonb(row.memory.metadata),
-            copy_format.timestamp(row.memory.expires_at) if row.memory.expires_at else None,
-        )
-        for row in rows
-    )  # fmt: skip
-
-
-def encode_terms(scope_id: int, rows: Sequence[Row]) -> bytes:
-    """Encode the rows that words are searched in."""
-    scope = copy_format.bigint(scope_id)
-    return copy_format.stream(
-        (
-            scope, row.id.bytes, row.memory.kind.encode(), copy_format.smallint(row.trust),
-            copy_format.bigints(hashes), copy_format.sparsevec(by_slot, SLOTS), copy_format.integer(row.draw),
+            scope_id, row.id, row.memory.kind.value, row.trust,
+            write_bigints(hashes), write_sparsevec(by_slot, SLOTS), row.draw,
         )
         for row in rows
         for hashes, by_slot in (hash_terms(scope_id, row.weights),)
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
-def encode_vectors(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> bytes:
-    """Encode the rows that vectors are searched in."""
+def encode_vectors(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Values:
+    """Make the rows that vectors are searched in."""
     if not rows or heading.space is None:
-        return b""
-    scope = copy_format.bigint(heading.scope_id)
-    embeddings = copy_format.vectors(np.stack([vectors[row.id] for row in rows]), heading.space.precision)
-    return copy_format.stream(
-        (
-            scope, row.id.bytes, row.memory.kind.encode(), copy_format.smallint(row.trust),
-            copy_format.boolean(row.idle), copy_format.real(row.memory.importance), embedding,
-        )
+        return ()
+    embeddings = write_vectors(np.stack([vectors[row.id] for row in rows]), heading.space.precision)
+    return [
+        (heading.scope_id, row.id, row.memory.kind.value, row.trust, row.idle, row.memory.importance, embedding)
         for row, embedding in zip(rows, embeddings, strict=True)
-    )  # fmt: skip
+    ]
+
+
+def write_bigints(values: Sequence[int]) -> bytes:
+    """Write an int8[] in binary: one dimension counted from 1, or none when it is empty."""
+    count = len(values)
+    head = struct.pack(">iiiii", 1, 0, BIGINT_OID, count, 1) if count else struct.pack(">iii", 0, 0, BIGINT_OID)
+    pairs = [part for value in values for part in (8, value)]
+    return head + struct.pack(">" + "iq" * count, *pairs)
+
+
+def write_sparsevec(by_slot: Mapping[int, float], slots: int) -> bytes:
+    """Write a sparsevec in binary from weights by slot, counted from 1."""
+    filled = sorted(by_slot)
+    count = len(filled)
+    weights = [by_slot[slot] for slot in filled]
+    return struct.pack(f">iii{count}i{count}f", slots, count, 0, *(slot - 1 for slot in filled), *weights)
+
+
+def write_vectors(rows: NDArray[np.float32], precision: str) -> list[bytes]:
+    """Write halfvecs or vectors in binary, all at once."""
+    head = struct.pack(">hh", rows.shape[1], 0)
+    numbers = rows.astype(">f2" if precision == "half" else ">f4")
+    width, data = numbers.itemsize * rows.shape[1], numbers.tobytes()
+    return [head + data[start : start + width] for start in range(0, len(data), width)]
 
 
 async def stage(connection: Connection, space_id: int | None) -> None:
@@ -108,12 +123,21 @@ async def stage(connection: Connection, space_id: int | None) -> None:
 
 async def store(connection: Connection, space_id: int | None, encoded: Encoded) -> None:
     """Send rows to the staging tables and move them where they belong."""
-    streams = {"memories": encoded.memories, "terms": encoded.terms, "vectors": encoded.vectors}
-    for name, data in streams.items():
-        if not data:
+    tables = {"memories": encoded.memories, "terms": encoded.terms, "vectors": encoded.vectors}
+    for name, rows in tables.items():
+        if not rows:
             continue
-        async with connection.cursor() as cursor, cursor.copy(QUERIES[f"copy_{name}"]) as copying:
-            await copying.write(data)
+        await send(connection, name, rows)
         move = sql.SQL(QUERIES[f"move_{name}"])
         await connection.execute(move.format(vectors=vectors_table(space_id or 0)) if name == "vectors" else move)
         await connection.execute(QUERIES[f"clear_{name}"])
+
+
+async def send(connection: Connection, name: str, rows: Values) -> None:
+    """Send rows to a staging table, in portions between which the event loop is free."""
+    async with connection.cursor() as cursor, cursor.copy(QUERIES[f"copy_{name}"]) as copying:
+        copying.set_types(TYPES[name])
+        for position, row in enumerate(rows, 1):
+            await copying.write_row(row)
+            if position % AT_ONCE == 0:
+                await asyncio.sleep(0)

@@ -8,10 +8,7 @@ create temporary table staged_terms (like memory_terms) on commit drop
 create temporary table staged_vectors (like {vectors}) on commit drop
 
 -- name: copy_memories
-copy staged_memories
-    (scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords,
-     origin, trust, occurred_at, created_at, embedding_text, metadata, expires_at)
-from stdin (format binary)
+copy staged_memories (scope_id, origin, created_at, {columns}) from stdin (format binary)
 
 -- name: copy_terms
 copy staged_terms (scope_id, id, kind, trust, terms, weights, draw) from stdin (format binary)

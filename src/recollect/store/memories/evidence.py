@@ -11,10 +11,9 @@ from recollect.core.text.similar import Quote
 from recollect.models.memories import Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
-from recollect.store.memories.memories import Row
+from recollect.store.memories.columns import Row
 from recollect.store.service.scopes import tenant_of
 
-QUERIES = load_queries(__file__)
 QUERIES = load_queries(__file__)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 
 from recollect.core.memories.ids import first_id_after
 from recollect.core.text.terms import slot, within_scope
@@ -18,34 +17,19 @@ from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role
 from recollect.models.recall import Times
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.memories import accesses, embeddings
+from recollect.store.memories import accesses, columns, embeddings
+from recollect.store.memories.columns import Row, gather
 from recollect.store.service.scopes import BEGINNING, names
 
-QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__, columns=columns.NAMES, values=columns.VALUES, arrays=columns.ARRAYS)
 PRESENT = Times()
-SEPARATOR = "\x1f"
 SLOTS = 1_000_000_000
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One memory ready to be written: what was asked, and what the service decided."""
-
-    id: UUID
-    memory: NewMemory
-    keywords: tuple[str, ...]
-    counted: bool
-    """Whether its keywords grow stronger by it."""
-    idle: bool
-    depth: int
-    occurred_at: datetime
-    trust: int
-    evidence: tuple[UUID, ...]
-    weights: dict[int, float]
-    draw: int
-    """By which it is drawn for a sample of its scope."""
+CONVERTED = {"kind", "triple", "keywords", "evidence", "conversation", "role"}
+BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at"}, {"state"}
+PLAIN = [field.name for field in fields(Memory) if field.name not in CONVERTED | BELIEF | ELSEWHERE]
+"""The fields of a memory that are what the column of their name holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,26 +106,8 @@ async def store_portion(
     connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
 ) -> None:
     """Write memories and their terms."""
-    wide = {
-        **describe(scope_id, rows),
-        "origin": origin,
-        "created_at": created_at,
-        "separator": SEPARATOR,
-        "contents": [row.memory.content for row in rows],
-        "speakers": [row.memory.speaker for row in rows],
-        "importances": [float(row.memory.importance) for row in rows],
-        "subjects": [row.memory.triple.subject for row in rows],
-        "predicates": [row.memory.triple.predicate for row in rows],
-        "objects": [row.memory.triple.object for row in rows],
-        "idles": [row.idle for row in rows],
-        "depths": [row.depth for row in rows],
-        "keywords": [SEPARATOR.join(row.keywords) for row in rows],
-        "moments": [row.occurred_at for row in rows],
-        "embedding_texts": [row.memory.embedding_text for row in rows],
-        "metadata": [Jsonb(dict(row.memory.metadata)) for row in rows],
-        "expiries": [row.memory.expires_at for row in rows],
-    }
-    await connection.execute(QUERIES["store_memories"], wide)
+    shared = {"scope_id": scope_id, "origin": origin, "created_at": created_at}
+    await connection.execute(QUERIES["store_memories"], shared | gather(rows))
     await store_terms(connection, scope_id, rows)
 
 
@@ -331,29 +297,16 @@ async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:
 
 
 def to_memory(row: DictRow) -> Memory:
-    """Turn a row of `read` into a memory."""
+    """Turn a row of `read` into a memory: a field is the column of its name, or one of those below."""
     valid_at, invalid_at, superseded_at = row["belief"] or (None, None, None)
     return Memory(
-        id=row["id"],
+        **{name: row[name] for name in PLAIN},
         kind=Kind(row["kind"]),
-        content=row["content"],
-        speaker=row["speaker"],
-        importance=row["importance"],
         triple=Triple(row["subject"], row["predicate"], row["object"]),
-        idle=row["idle"],
-        depth=row["depth"],
         keywords=tuple(row["keywords"]),
-        origin=row["origin"],
-        trust=row["trust"],
-        occurred_at=row["occurred_at"],
-        created_at=row["created_at"],
-        last_accessed_at=row["last_accessed_at"],
         evidence=tuple(row["evidence"]),
-        embedding_text=row["embedding_text"],
-        metadata=row["metadata"],
         conversation=row["conversation"] or "",
         role=Role(row["role"]) if row["role"] else None,
-        expires_at=row["expires_at"],
         valid_at=valid_at,
         invalid_at=invalid_at,
         superseded_at=superseded_at,

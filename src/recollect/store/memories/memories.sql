@@ -23,19 +23,9 @@ update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s
 where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: store_memories
-insert into memories
-    (scope_id, id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords,
-     origin, trust, occurred_at, created_at, embedding_text, metadata, expires_at)
-select %(scope_id)s, id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
-       coalesce(string_to_array(nullif(keywords, ''), %(separator)s), '{}'),
-       %(origin)s, trust, occurred_at, %(created_at)s, embedding_text, metadata, expires_at
-from unnest(
-    %(ids)s::uuid[], %(kinds)s::text[], %(contents)b::text[], %(speakers)s::text[], %(importances)s::real[],
-    %(subjects)s::text[], %(predicates)s::text[], %(objects)s::text[], %(idles)s::boolean[], %(depths)s::smallint[],
-    %(keywords)s::text[], %(trusts)s::smallint[], %(moments)s::timestamptz[], %(embedding_texts)b::text[],
-    %(metadata)s::jsonb[], %(expiries)s::timestamptz[]
-) as given (id, kind, content, speaker, importance, subject, predicate, object, idle, depth,
-            keywords, trust, occurred_at, embedding_text, metadata, expires_at)
+insert into memories (scope_id, origin, created_at, {columns})
+select %(scope_id)s, %(origin)s, %(created_at)s, {values}
+from unnest({arrays}) as given ({columns})
 
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
@@ -84,8 +74,7 @@ with place as (
     where access_log.scope_id = (select scope_id from place)
     group by touched.id
 )
-select id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, origin, trust,
-       occurred_at, created_at, expires_at, embedding_text, metadata,
+select {columns}, origin, created_at,
        said.conversation_id as conversation, said.role,
        case when kind in ('fact', 'summary') then belief_of(scope_id, id) end as belief,
        greatest(

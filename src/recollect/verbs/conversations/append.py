@@ -27,7 +27,7 @@ from recollect.models.conversations import LEGACY, Appended, ConversationState, 
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations, lifecycle
 from recollect.store.database.pool import Connection
-from recollect.store.memories.memories import Row
+from recollect.store.memories.columns import Row
 from recollect.store.service import jobs
 from recollect.verbs.memories.remember import AlsoAsk, AlsoStore, Write, embed_missing, perform, prepare_in_time
 from recollect.verbs.parts import Parts

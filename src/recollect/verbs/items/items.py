@@ -30,7 +30,7 @@ from recollect.models.recall import Cue
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.items import items
-from recollect.store.memories.memories import Row
+from recollect.store.memories.columns import Row
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.memories.remember import (
     NO_CONTEXT,

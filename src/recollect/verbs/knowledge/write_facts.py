@@ -20,6 +20,7 @@ from recollect.store.database.pool import Connection
 from recollect.store.knowledge import facts
 from recollect.store.knowledge.facts import FADED, Version, VersionQuery
 from recollect.store.memories import memories
+from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
 from recollect.verbs.memories.remember import Write, assign, count, find_source, place_vectors, prepare, store_vectors
 from recollect.verbs.parts import Parts
@@ -171,7 +172,7 @@ def gather_vectors(taken: Sequence[Taken], new: Sequence[NewVersion]) -> NDArray
     return np.stack(present) if present and len(present) == len(rows) else None
 
 
-def number(change: NewVersion, row: memories.Row, moment: datetime) -> Fact:
+def number(change: NewVersion, row: Row, moment: datetime) -> Fact:
     """Give a version the id of its memory; a new fact is called by the id of its first version."""
     lineage = row.id if change.before is None else change.fact.id
     triple = row.memory.triple

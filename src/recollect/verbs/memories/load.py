@@ -18,6 +18,7 @@ from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.agents import agents, overview
 from recollect.store.database.pool import Connection
 from recollect.store.memories import bulk, embeddings, memories
+from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
 from recollect.store.service.jobs import defer
 from recollect.store.service.scopes import Opening
@@ -32,7 +33,7 @@ CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
 class LoadPart:
     """A part of a load, ready to be sent, and how the scope stands after it."""
 
-    rows: list[memories.Row]
+    rows: list[Row]
     encoded: bulk.Encoded
     waiting: list[UUID]
     counts: scopes.Counts

@@ -15,8 +15,8 @@ from recollect.models.memories import Memory, NewMemory
 from recollect.models.service import Caller, Scope
 from recollect.store.agents import reflections
 from recollect.store.memories import evidence, memories
+from recollect.store.memories.columns import Row
 from recollect.store.memories.evidence import ToRederive
-from recollect.store.memories.memories import Row
 from recollect.store.service import scopes
 from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.memories.remember import Prepared, Write, embed_missing, place_vectors, prepare, store_vectors

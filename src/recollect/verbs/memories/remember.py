@@ -37,6 +37,7 @@ from recollect.models.memories import Kind, MemoryState, NewMemory, Receipt
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.memories import embeddings, memories
+from recollect.store.memories.columns import Row
 from recollect.store.service import jobs, scopes
 from recollect.store.topics import topics
 from recollect.verbs.parts import Parts, spare_loop
@@ -47,7 +48,7 @@ DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
-AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[memories.Row]], Awaitable[EmbeddedWithContext]]
+AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[Row]], Awaitable[EmbeddedWithContext]]
 AlsoAsk: TypeAlias = Callable[[Connection], Awaitable[AlsoStore]]
 """What is written beside the memories: asked for in the first round trip, stored in the second."""
 NO_CONTEXT = EmbeddedWithContext()
@@ -206,17 +207,17 @@ def count(prepared: Sequence[Prepared]) -> scopes.Counts:
 
 def assign(
     write: Write, opening: scopes.Opening, sources: dict[UUID | int, memories.Source], first: int = 0
-) -> list[memories.Row]:
+) -> list[Row]:
     """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position."""
     # With what is written now: the first of many are not to be weighed by a length that was made up.
     added = count(write.prepared)
     average = average_length(opening.term_count + added.terms, opening.memory_count + added.memories)
     entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
-    rows: list[memories.Row] = []
+    rows: list[Row] = []
     for position, item in enumerate(write.prepared):
         named = [find_source(sources, source) for source in item.memory.evidence]
         chance = entropy[position * RANDOM_BYTES : (position + 1) * RANDOM_BYTES]
-        row = memories.Row(
+        row = Row(
             id=memory_id(opening.written_at, position, chance),
             memory=item.memory,
             keywords=item.keywords,
@@ -276,7 +277,7 @@ async def store_vectors(
     connection: Connection,
     scope_id: int,
     space: EmbeddingSpace | None,
-    rows: Sequence[memories.Row],
+    rows: Sequence[Row],
     vectors: list[NDArray[np.float32] | None],
     heard: EmbeddedWithContext = NO_CONTEXT,
 ) -> None:
