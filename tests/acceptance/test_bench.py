@@ -87,6 +87,13 @@ def test_imports():
     assert all(row["ms"] > 0 for way, row in figures.items() if way != "file")
 
 
+def test_by_hand():
+    figures = measure("by_hand", "--answers", "10", "--sizes", "60", "--rounds", "2")
+    assert {row["our reader"] for row in figures["answers"].values()} == {10}
+    assert set(figures["loads"]) == {"60", "60 with vectors"}
+    assert all(value > 0 for row in figures["loads"].values() for value in row.values())
+
+
 def test_items():
     figures = measure("items", "--items", "500", "--rounds", "5")
     assert figures["found"]["items"] >= 1

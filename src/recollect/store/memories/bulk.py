@@ -58,12 +58,17 @@ class Heading:
 
 def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Encoded:
     """Make values of rows for all tables, in the order of the queries' columns."""
-    shared = tuple(getattr(heading, name) for name in SHARED)
     return Encoded(
-        [(*shared, *[column.value(row) for column in COLUMNS]) for row in rows],
+        encode_memories(heading, rows),
         encode_terms(heading.scope_id, rows),
         encode_vectors(heading, [row for row in rows if row.id in vectors], vectors),
     )
+
+
+def encode_memories(heading: Heading, rows: Sequence[Row]) -> Values:
+    """Make the wide rows."""
+    shared = tuple(getattr(heading, name) for name in SHARED)
+    return [(*shared, *[column.value(row) for column in COLUMNS]) for row in rows]
 
 
 def encode_terms(scope_id: int, rows: Sequence[Row]) -> Values:
