@@ -45,6 +45,7 @@ LOADED = {
 LOADERS = {f"{PACKAGE}/{path}" for path in ("__init__.py", "models/__init__.py", "doors/cli/main.py")}
 """Who loads what a variable names: the public names of a package, and the rooms of the command line."""
 SMALL = {
+    "core/service/portions.py": "shared by rooms that have nothing else in common",
     "doors/mcp/command.py": "loaded for the help of the command line, without the protocol",
     "loading.py": "below all others",
     "mind/items.py": "a room of the facade",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
@@ -12,6 +12,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.core.memories.ids import first_id_after
+from recollect.core.service.portions import divide
 from recollect.core.text.terms import slot, within_scope
 from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
 from recollect.models.recall import Times
@@ -85,21 +86,10 @@ async def settle_claim(
 
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
     """Write memories, their terms and their evidence, in portions between which the event loop is free."""
-    for portion in divide(rows):
+    for portion in divide(rows, lambda row: len(row.weights), MOST_ROWS, MOST_TERMS):
         await store_portion(connection, scope_id, origin, created_at, portion)
         await asyncio.sleep(0)
     await store_links(connection, scope_id, rows)
-
-
-def divide(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Divide rows into portions whose parameters are soon written, by their number and their terms."""
-    start = terms = 0
-    for position, row in enumerate(rows):
-        terms += len(row.weights)
-        if position - start == MOST_ROWS or (terms > MOST_TERMS and position > start):
-            yield rows[start:position]
-            start, terms = position, len(row.weights)
-    yield rows[start:]
 
 
 async def store_portion(

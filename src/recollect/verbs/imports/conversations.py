@@ -8,11 +8,12 @@ from uuid import UUID
 
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages, count_characters
 from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundConversation, FoundMessage
+from recollect.core.service.portions import divide
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.service import Scope
 from recollect.store.imports.progress import Label, keep, read_standing
 from recollect.verbs.conversations.append import append
-from recollect.verbs.imports.progress import ImportRun, divide
+from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
 
 CLOSED_HERE = "conversations deleted here: skipped"
 
@@ -29,7 +30,7 @@ async def bring_conversation(run: ImportRun, talk: FoundConversation) -> None:
     said = run.said.setdefault(scope, {})
     ends: dict[str, UUID] = {**standing.known, **run.rehearsed.get((scope, talk.id), {})}
     fresh = [each for each in talk.messages if each.key not in ends]
-    for batch in divide(fresh, lambda each: count_characters(each.message)):
+    for batch in divide(fresh, lambda each: count_characters(each.message), MOST_AT_ONCE, MOST_CHARACTERS):
         ids = await write(run, scope, talk.id, follow(batch, ends))
         ends.update(zip((each.key for each in batch), ids, strict=True))
     said.update(ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages
 from recollect.core.imports import dify
 from recollect.core.imports.dify import DifyConversation, DifyTurn, answer_of, question_of
+from recollect.core.service.portions import divide
 from recollect.core.text.checks import check_scope
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.imports import Brought, DifyImport, ImportReport
@@ -132,29 +133,16 @@ async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[Di
     """Bring over what is new of a conversation's turns; return how many messages that are."""
     whole = [turn for turn in turns if {question_of(turn.id), answer_of(turn.id)} <= place.known.keys()]
     passed = {turn.id for turn in whole}
+    fresh = [turn for turn in turns if turn.id not in passed]
     said = 0
-    for batch in divide([turn for turn in turns if turn.id not in passed]):
+    for batch in divide(fresh, lambda turn: turn.octets, MOST_TURNS, MOST_OCTETS):
         said += await bring_batch(run, place, batch)
         show(run)
-    for batch in divide(whole):
+    for batch in divide(whole, lambda turn: turn.octets, MOST_TURNS, MOST_OCTETS):
         files = await run.source.files([turn.id for turn in batch])
         run.ledger.known["files"] += sum(map(len, files.values()))
         run.ledger.known["messages"] += len(batch)
     return said
-
-
-def divide(turns: Sequence[DifyTurn]) -> Iterator[list[DifyTurn]]:
-    """Divide turns into what is appended at once."""
-    batch: list[DifyTurn] = []
-    octets = 0
-    for turn in turns:
-        if batch and (len(batch) == MOST_TURNS or octets + turn.octets > MOST_OCTETS):
-            yield batch
-            batch, octets = [], 0
-        batch.append(turn)
-        octets += turn.octets
-    if batch:
-        yield batch
 
 
 async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[DifyTurn]) -> int:

@@ -11,13 +11,14 @@ from recollect.core.imports.found import FACTS, MEMORIES, TWICE, FoundFact, Foun
 from recollect.core.imports.text import to_fields
 from recollect.core.knowledge.new_facts import check_new_facts
 from recollect.core.memories.checks import MOST_EVIDENCE, count_characters
+from recollect.core.service.portions import divide
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import LEGACY
 from recollect.models.knowledge import Fact, NewFact
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Scope
 from recollect.store.imports.progress import Arrived
-from recollect.verbs.imports.progress import ImportRun, divide
+from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
 from recollect.verbs.knowledge.facts import state
 from recollect.verbs.memories.remember import remember
 
@@ -44,7 +45,7 @@ async def bring_memories(run: ImportRun, found: Sequence[FoundMemory]) -> None:
         named = [((each.key, digest_memory(each.memory)), each) for each in memories]
         fresh = choose(run, MEMORIES, named, arrived)
         run.ledger.remarks[CHANGED] += sum(each.key in arrived.ids for each in fresh)
-        for batch in divide(fresh, lambda each: count_characters(each.memory)):
+        for batch in divide(fresh, lambda each: count_characters(each.memory), MOST_AT_ONCE, MOST_CHARACTERS):
             await write_memories(run, scope, arrived, batch)
             run.ledger.imported[MEMORIES] += len(batch)
             run.show()
@@ -90,7 +91,7 @@ async def bring_facts(run: ImportRun, found: Sequence[FoundFact]) -> None:
         arrived = await run.find_arrived(scope)
         fresh = choose(run, FACTS, [((each.key, digest_fact(each.fact)), each) for each in facts], arrived)
         newest = arrived.newest
-        for batch in divide(fresh, lambda each: len(each.fact.text), MOST_FACTS):
+        for batch in divide(fresh, lambda each: len(each.fact.text), MOST_FACTS, MOST_CHARACTERS):
             newest = await bring_batch(run, scope, batch, newest)
             run.show()
 

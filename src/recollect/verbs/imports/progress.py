@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -99,18 +99,3 @@ class ImportRun:
         for thing in THINGS:
             if self.seen[thing]:
                 self.report(thing, self.ledger.passed(thing), self.seen[thing])
-
-
-def divide(items: Sequence[T], measure: Callable[[T], int], most: int = MOST_AT_ONCE) -> Iterator[list[T]]:
-    """Divide things into what is written at once, by their number and their length."""
-    batch: list[T] = []
-    characters = 0
-    for item in items:
-        length = measure(item)
-        if batch and (len(batch) == most or characters + length > MOST_CHARACTERS):
-            yield batch
-            batch, characters = [], 0
-        batch.append(item)
-        characters += length
-    if batch:
-        yield batch

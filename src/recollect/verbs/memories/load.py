@@ -10,6 +10,7 @@ from uuid import UUID
 from recollect.core.agents.profiles import check_profile
 from recollect.core.memories.checks import check_new_memory
 from recollect.core.memories.ids import MILLISECOND, fingerprint
+from recollect.core.service.portions import divide
 from recollect.core.text.checks import check_idempotency_key
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, SavedMind
@@ -27,6 +28,7 @@ from recollect.verbs.memories.remember import Write, assign, count, place_vector
 from recollect.verbs.parts import Parts
 
 CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
+NOTHING: tuple[int, Sequence[NewMemory]] = (0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,9 @@ async def send_chunks(connection: Connection, work: Load, opening: Opening, new:
     stored: list[UUID] = []
     await bulk.stage(connection, work.space.id if work.space else None)
     chunks = split(new)
-    chunk = await asyncio.to_thread(work.make_ready, *next(chunks), opening)
+    chunk = await asyncio.to_thread(work.make_ready, *next(chunks, NOTHING), opening)
     while chunk.rows:
-        following = asyncio.create_task(asyncio.to_thread(work.make_ready, *next(chunks, (0, ())), chunk.opening))
+        following = asyncio.create_task(asyncio.to_thread(work.make_ready, *next(chunks, NOTHING), chunk.opening))
         await store_chunk(connection, work.space, opening.scope_id, chunk)
         stored += [row.id for row in chunk.rows]
         chunk = await following
@@ -139,13 +141,10 @@ async def send_chunks(connection: Connection, work: Load, opening: Opening, new:
 
 def split(new: Sequence[NewMemory]) -> Iterator[tuple[int, Sequence[NewMemory]]]:
     """Cut a load into chunks of bounded number and length, each with the position it begins at."""
-    start = characters = 0
-    for position, memory in enumerate(new):
-        if position - start == CHUNK or characters > CHUNK_CHARACTERS:
-            yield start, new[start:position]
-            start, characters = position, 0
-        characters += len(memory.content)
-    yield start, new[start:]
+    start = 0
+    for chunk in divide(new, lambda memory: len(memory.content), CHUNK, CHUNK_CHARACTERS):
+        yield start, chunk
+        start += len(chunk)
 
 
 async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scope_id: int, chunk: LoadPart) -> None:

@@ -1,0 +1,21 @@
+"""Divide work into portions that are bounded in number and in size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def divide(items: Sequence[T], measure: Callable[[T], int], most: int, largest: int) -> Iterator[Sequence[T]]:
+    """Divide things, in their order, into portions of at most so many and so large; what is larger is one by itself."""
+    start = size = 0
+    for position, item in enumerate(items):
+        length = measure(item)
+        if position > start and (position - start == most or size + length > largest):
+            yield items[start:position]
+            start, size = position, 0
+        size += length
+    if start < len(items):
+        yield items[start:]
