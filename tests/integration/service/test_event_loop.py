@@ -123,6 +123,17 @@ async def test_the_largest_answer_leaves_the_event_loop_free(filled):
     assert longest.seconds < LONGEST_HOLD_SECONDS, longest.what
 
 
+async def test_a_load_leaves_the_event_loop_free(recollect):
+    mind = await recollect.mind("ada", "li")
+    texts = write_texts("en", 2_000, 150)
+    chance = random.Random(3)
+    new = [NewMemory(text, embedding=[chance.gauss(0, 1) for _ in range(64)]) for text in texts]
+    await mind.load(new[:1])
+    with watch_loop() as longest:
+        await mind.load(new)
+    assert longest.seconds < LONGEST_HOLD_SECONDS, longest.what
+
+
 async def test_a_hold_is_noticed():
     with watch_loop() as longest:
         asyncio.get_running_loop().call_soon(burn, 2 * LONGEST_HOLD_SECONDS)

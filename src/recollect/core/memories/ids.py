@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import MISSING, Field, asdict, astuple, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from recollect.models.memories import NewMemory
@@ -15,6 +16,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 LARGEST_BATCH = 4096
 RANDOM_BYTES = 8
+PLACED = {
+    *("content", "kind", "speaker", "importance", "triple", "idle", "keywords", "occurred_at", "evidence"),
+    *("embedding", "embedding_text", "metadata", "expires_at", "topic", "related_topics", "reach"),
+}
+"""The fields that have their own place in a fingerprint; any other is written with its name."""
 
 
 def memory_id(written_at: datetime, position: int, entropy: bytes) -> UUID:
@@ -36,22 +42,36 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
     """Hash what a caller asked to remember, so that the same key with another body is noticed."""
     digest = hashlib.sha256()
     for memory in memories:
-        fields = [
+        said = [
             memory.content,
             memory.kind,
             memory.speaker,
             memory.importance,
             [memory.triple.subject, memory.triple.predicate, memory.triple.object, memory.idle],
             memory.keywords,
-            memory.occurred_at.astimezone(UTC).isoformat() if memory.occurred_at else None,
+            memory.occurred_at,
             [str(source) for source in memory.evidence],
             None if memory.embedding is None else [float(number) for number in memory.embedding],
             memory.embedding_text,
             memory.metadata,
             # Only where it is said: a body without it is recognised by what an older version made of it.
-            *([memory.expires_at.astimezone(UTC).isoformat()] if memory.expires_at else []),
+            *([memory.expires_at] if memory.expires_at else []),
             *([[memory.topic, *memory.related_topics], astuple(memory.reach)] if memory.topic else []),
+            *([field.name, getattr(memory, field.name)] for field in fields(memory) if _is_later(memory, field)),
         ]
-        line = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        line = json.dumps(said, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=_write)
         digest.update(line.encode() + b"\n")
     return digest.digest()
+
+
+def _is_later(memory: NewMemory, field: Field[Any]) -> bool:
+    """Tell whether a field came after those that have their own place in a fingerprint, and says something."""
+    usual = field.default if field.default_factory is MISSING else field.default_factory()
+    return field.name not in PLACED and getattr(memory, field.name) != usual
+
+
+def _write(value: object) -> object:
+    """Write what JSON has no word for."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)

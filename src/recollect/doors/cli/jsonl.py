@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from pydantic import Field, ValidationError, field_validator
@@ -119,21 +121,11 @@ def to_line(memory: Memory, written: Collection[UUID]) -> str:
 
     Past versions stay out of the file, and no import could find them.
     """
-    line = ExportLine(
-        id=memory.id,
-        content=memory.content,
-        kind=memory.kind,
-        speaker=memory.speaker,
-        importance=memory.importance,
-        subject=memory.triple.subject,
-        predicate=memory.triple.predicate,
-        object=memory.triple.object,
-        idle=memory.idle if memory.triple != Triple() else memory.idle or None,
-        keywords=list(memory.keywords),
-        occurred_at=memory.occurred_at,
-        expires_at=memory.expires_at,
-        evidence=[source for source in memory.evidence if source in written],
-        embedding_text=memory.embedding_text,
-        metadata=dict(memory.metadata),
-    )
+    values: dict[str, Any] = {
+        **{field.name: getattr(memory, field.name) for field in fields(memory)},
+        **asdict(memory.triple),
+        "idle": memory.idle if memory.triple != Triple() else memory.idle or None,
+        "evidence": [source for source in memory.evidence if source in written],
+    }
+    line = ExportLine(**{name: value for name, value in values.items() if name in ExportLine.model_fields})
     return line.model_dump_json(exclude_defaults=True)

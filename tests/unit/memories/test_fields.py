@@ -1,0 +1,172 @@
+"""No list forgets a field of a memory: what is asked reaches the store, the fingerprint, the checks and the file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, make_dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from recollect.core.memories.checks import check_new_memory
+from recollect.core.memories.ids import PLACED, fingerprint
+from recollect.doors.cli import jsonl
+from recollect.errors import InvalidInputError
+from recollect.models.memories import Kind, Memory, NewMemory, Triple
+from recollect.models.service import Caller, Scope
+from recollect.models.topics import Reach
+from recollect.store.knowledge.facts import to_version
+from recollect.store.memories.columns import COLUMNS
+from recollect.store.memories.memories import Source, to_memory
+from recollect.store.service.scopes import Opening
+from recollect.verbs.memories.remember import Write, assign, prepare_all
+
+MOMENT, LATER = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
+FIRST, SECOND = UUID(int=1), UUID(int=2)
+BASE = NewMemory("a", topic="travel", embedding=(1.0, 2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Another value of a field, what is refused of it, and where it is stored if in no column."""
+
+    other: object
+    refused: object = None
+    stored_in: str = ""
+
+
+EXAMPLES = {
+    "content": Example("b", ""),
+    "kind": Example(Kind.THOUGHT),
+    "speaker": Example("Ann", "two\nlines"),
+    "importance": Example(7.0, 11.0),
+    "triple": Example(Triple("Ann", "drinks", "tea"), Triple("two\nlines")),
+    "idle": Example(True),
+    "keywords": Example(("tea",), ("two\nlines",)),
+    "occurred_at": Example(MOMENT, datetime(2024, 1, 1)),  # noqa: DTZ001 - that is what is refused
+    "evidence": Example((FIRST,), (FIRST,) * 257, stored_in="evidence"),
+    # The checks do not know the dimensions of the space; where they are known, vectors are checked.
+    "embedding": Example((1.0, 3.0), stored_in="vectors"),
+    "embedding_text": Example("a better text", "\0"),
+    "metadata": Example({"a": 1}, {"a": "\0"}),
+    "expires_at": Example(LATER, datetime(2025, 1, 1)),  # noqa: DTZ001 - that is what is refused
+    "topic": Example("work", "->", stored_in="topic_links"),
+    "related_topics": Example(("work",), ("->",), stored_in="topic_links"),
+    "reach": Example(Reach(0.1, 0.2, 0.3), Reach(2.0, 0.2, 0.3), stored_in="topic_links"),
+}
+FREE = {"kind", "idle", "embedding"}
+"""What the checks have nothing to say about."""
+DERIVED = {"id", "kind", "idle", "depth", "trust"}
+"""The columns that a further version of a fact does not take over from the one before."""
+DECIDED = {"id", "trust", "depth"}
+"""The columns that the service decides alone."""
+Wider = make_dataclass("Wider", [("mood", str, "calm")], bases=(NewMemory,), frozen=True)
+"""What a memory would be with one more field."""
+
+
+def to_columns(memory):
+    """Give what the columns of a memory hold, without those that the service decides."""
+    write = Write(Caller(1, frozenset(), "test", 90), Scope(1, "ada", "li"), prepare_all([memory]), None, "", b"")
+    sources: dict[UUID | int, Source] = {FIRST: Source(FIRST, 80, 1)}
+    [row] = assign(write, Opening(1, 0, 0, MOMENT + timedelta(days=1), 0.0, 0), sources)
+    values = {column.name: column.value(row) for column in COLUMNS}
+    return {
+        name: getattr(value, "obj", value) for name, value in values.items() if name not in {"id", "trust", "depth"}
+    }
+
+
+def find_unwritten(memory, examples):
+    """List the fields that reach no column."""
+    usual = to_columns(memory)
+    return {
+        name
+        for name in (field.name for field in fields(memory))
+        if name not in examples or to_columns(replace(memory, **{name: examples[name].other})) == usual
+    }
+
+
+def test_every_field_has_an_example():
+    assert set(EXAMPLES) == {field.name for field in fields(NewMemory)}
+
+
+def test_every_field_is_written():
+    elsewhere = {name for name, example in EXAMPLES.items() if example.stored_in}
+    assert find_unwritten(BASE, EXAMPLES) == elsewhere
+
+
+def test_a_field_that_no_column_takes_is_noticed():
+    wider = Wider("a", topic="travel", embedding=(1.0, 2.0))
+    unwritten = find_unwritten(wider, EXAMPLES | {"mood": Example("glad")})
+    assert unwritten - find_unwritten(BASE, EXAMPLES) == {"mood"}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_field_is_in_the_fingerprint(name):
+    assert fingerprint([replace(BASE, **{name: EXAMPLES[name].other})]) != fingerprint([BASE])
+
+
+def test_a_new_field_is_in_the_fingerprint_where_it_says_something(monkeypatch):
+    assert fingerprint([Wider("a")]) == fingerprint([NewMemory("a")])
+    assert len({fingerprint([Wider("a", mood=mood)]) for mood in ("calm", "glad", "sad")}) == 3
+    monkeypatch.setattr("recollect.core.memories.ids.PLACED", PLACED | {"mood"})
+    assert fingerprint([Wider("a", mood="glad")]) == fingerprint([Wider("a")])
+
+
+def test_fingerprints_that_are_stored_stay_valid():
+    full = replace(BASE, **{name: example.other for name, example in EXAMPLES.items()})
+    assert fingerprint([NewMemory("a")]).hex() == "64660ab2498d7c374933809323fc1c67d93ad9f8bd1c518058eefb61f9439860"
+    assert fingerprint([full]).hex() == "48c638abd7494406c29e9ed352e5a8b32d9cef728b09bd3660be4986adef6da5"
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - FREE))
+def test_every_field_is_checked(name):
+    check_new_memory(replace(BASE, **{name: EXAMPLES[name].other}))
+    with pytest.raises(InvalidInputError):
+        check_new_memory(replace(BASE, **{name: EXAMPLES[name].refused}))
+
+
+ROW = {
+    "id": FIRST, "kind": "fact", "content": "Ann drinks tea", "speaker": "Ann", "importance": 7.0, "subject": "Ann",
+    "predicate": "drinks", "object": "tea", "idle": False, "depth": 0, "keywords": ["tea"], "trust": 80,
+    "occurred_at": MOMENT, "embedding_text": "tea", "metadata": {"a": 1}, "expires_at": LATER,
+}  # fmt: skip
+"""A value for every column, each unlike what a field has if nothing is said."""
+
+
+def test_every_column_has_a_value_here():
+    assert list(ROW) == [column.name for column in COLUMNS]
+
+
+def flatten(memory):
+    """Give a memory's fields by the names of columns."""
+    found = {field.name: getattr(memory, field.name) for field in fields(memory)}
+    found |= {"subject": memory.triple.subject, "predicate": memory.triple.predicate, "object": memory.triple.object}
+    return {**found, "keywords": list(memory.keywords)}
+
+
+def read_memory():
+    beside = {"origin": "test", "created_at": MOMENT, "last_accessed_at": LATER, "evidence": [SECOND]}
+    said = {"conversation": "talk", "role": "user", "belief": (MOMENT, LATER, LATER)}
+    return to_memory({**ROW, **beside, **said}), beside | {"conversation": "talk", "role": "user"}
+
+
+def test_every_column_is_read():
+    memory, beside = read_memory()
+    assert flatten(memory).items() >= {**ROW, **beside, "evidence": (SECOND,)}.items()
+    assert (memory.valid_at, memory.invalid_at, memory.superseded_at) == (MOMENT, LATER, LATER)
+
+
+def test_a_further_version_of_a_fact_says_what_the_one_before_says():
+    belief = {"lineage": FIRST, "subject_id": FIRST, "object_id": SECOND, "version": 1, "created_at": MOMENT}
+    dates = {"valid_at": None, "invalid_at": None, "superseded_at": None, "stated": "drinks"}
+    version = to_version({**ROW, **belief, **dates, "withheld": None, "hidden": False, "every_id": []})
+    expected = {name: value for name, value in ROW.items() if name not in DERIVED}
+    assert flatten(version.memory).items() >= expected.items()
+
+
+def test_every_field_that_a_line_can_hold_is_exported():
+    memory, _ = read_memory()
+    line = json.loads(jsonl.to_line(replace(memory, kind=Kind.THOUGHT, idle=True), {SECOND}))
+    shared = jsonl.ExportLine.model_fields.keys() & {*(field.name for field in fields(Memory)), *ROW}
+    assert line.keys() == shared
