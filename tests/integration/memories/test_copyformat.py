@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb
 
+from recollect.models.memories import NewMemory
 from recollect.store.memories import bulk
 from sizes import Sizes
 
@@ -82,3 +83,11 @@ def test_broken_bytes_are_refused(connection):
     with pytest.raises(psycopg.Error), connection.cursor() as cursor, cursor.copy(query) as copy:
         copy.set_types(["bytea"])
         copy.write_row((b"123",))
+
+
+@pytest.mark.parametrize("way", ["remember", "load"])
+async def test_keywords_survive_whatever_they_hold(mind, way):
+    keywords = ('say "hi"', "back\\slash", "a,b", "{x}", "null", "茶", "two words", "'single'")
+    await getattr(mind, way)([NewMemory("filed", keywords=keywords), NewMemory("not filed")])
+    filed, plain = (await mind.browse()).memories
+    assert (filed.keywords, plain.keywords) == (keywords, ())
