@@ -23,7 +23,7 @@ for no key update
 
 -- name: written
 select memory_ids, embedded from idempotency_keys
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and key = %(key)s
 
 -- name: names

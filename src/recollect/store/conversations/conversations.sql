@@ -7,8 +7,7 @@ select state, last_number, newest.id as newest_id, newest.turn_id as newest_turn
        unbranched.id as unbranched_id, unbranched.turn_id as unbranched_turn
 from (
     select scope_id, id, state, last_number from conversations
-    where scope_id = (select id from scopes
-                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+    where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s
     order by id limit 1
     for no key update
@@ -30,8 +29,7 @@ select anchor.id, anchor.turn_id
 from unnest(%(ids)s::uuid[]) as named (id)
 cross join lateral (
     select messages.id, messages.turn_id, messages.conversation_id from messages
-    where messages.scope_id = (select id from scopes
-                               where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+    where messages.scope_id = {this_scope}
       and messages.id between named.id and named.id
     order by messages.id limit 1
 ) anchor
@@ -67,8 +65,7 @@ select found.id, found.number, found.parent_id, found.tokens
 from unnest(%(ids)s::uuid[]) as named (id)
 cross join lateral (
     select messages.id, messages.number, messages.parent_id, messages.tokens from messages
-    where messages.scope_id = (select id from scopes
-                               where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+    where messages.scope_id = {this_scope}
       and messages.id between named.id and named.id
     order by messages.id limit 1
 ) found
@@ -76,21 +73,21 @@ cross join lateral (
 -- name: describe
 update conversations
 set name = coalesce(%(name)s, name), metadata = coalesce(%(metadata)s, metadata)
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and id = %(conversation)s and state in ('active', 'archived')
 returning id
 
 -- name: find
 select id, name, state, last_number, created_at, updated_at, changed_at, metadata
 from conversations
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and id between %(conversation)s and %(conversation)s and state = any (%(states)s)
 order by id limit 1
 
 -- name: page
 select id, name, state, last_number, created_at, updated_at, changed_at, metadata
 from conversations
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and state = any (%(states)s)
   and (%(before)s::timestamptz is null or (updated_at, id) < (%(before)s, %(before_id)s))
 order by updated_at desc, id desc
@@ -102,8 +99,7 @@ limit %(limit)s
 -- assistant's last message that is done, unless it calls a tool; nobody has to answer a system's message.
 with recursive talk as materialized (
     select scope_id, id from conversations
-    where scope_id = (select id from scopes
-                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+    where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), chosen (id) as materialized (
@@ -191,8 +187,7 @@ order by walked.number desc
 -- The newest questions as Dify orders them, each with its newest answer.
 with talk as materialized (
     select scope_id, id from conversations
-    where scope_id = (select id from scopes
-                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+    where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), head as materialized (
@@ -233,8 +228,7 @@ order by shown.occurred_at desc, shown.number desc
 -- name: leaves
 with talk as materialized (
     select scope_id, id from conversations
-    where scope_id = (select id from scopes
-                      where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+    where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), leaf as materialized (
@@ -260,7 +254,7 @@ order by leaf.number desc
 
 -- name: summary
 select summary_id from conversations
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and id between %(conversation)s and %(conversation)s and summary_id is not null
 order by id limit 1
 
@@ -269,12 +263,10 @@ order by id limit 1
 select evidence.memory_id as summary_id from evidence
 join memories on memories.scope_id = evidence.scope_id and memories.id = evidence.memory_id
 left join beliefs on beliefs.scope_id = evidence.scope_id and beliefs.id = evidence.memory_id
-where evidence.scope_id = (select id from scopes
-                           where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where evidence.scope_id = {this_scope}
   and evidence.source_id = any (array(
       select messages.id from messages
-      where messages.scope_id = (select id from scopes
-                                 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+      where messages.scope_id = {this_scope}
         and messages.conversation_id = %(conversation)s
   ))
   and memories.kind = 'summary'

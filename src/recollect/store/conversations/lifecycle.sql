@@ -83,7 +83,7 @@ where scope_id = %(scope_id)s and conversation_id = %(conversation)s and finishe
 
 -- name: receipts
 select id, conversation_id, asked_by, removed, begun_at, finished_at from purge_receipts
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and (%(conversation)s = '' or conversation_id = %(conversation)s)
 order by begun_at desc, id
 limit %(limit)s

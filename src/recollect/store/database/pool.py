@@ -54,15 +54,21 @@ PATIENCE: dict[str, Any] = {
 def load_queries(module_file: str, **fragments: Composable) -> Mapping[str, LiteralString]:
     """Load the queries of a module by name; they ship with the package, so they count as literals.
 
-    A fragment stands wherever a query has its name in braces; other braces are left to the caller.
+    A fragment, given or of `fragments.sql`, stands wherever a query has its name in braces; other braces are left.
     """
     text = Path(module_file).with_suffix(".sql").read_text(encoding="utf-8")
-    for name, fragment in fragments.items():
-        text = text.replace(f"{{{name}}}", fragment.as_string())
+    for name, fragment in {**FRAGMENTS, **{name: each.as_string() for name, each in fragments.items()}}.items():
+        text = text.replace(f"{{{name}}}", fragment)
+    return split_queries(text)
+
+
+def split_queries(text: str) -> dict[str, LiteralString]:
+    """Split a file into its queries by name."""
     parts = HEADING.split(text)[1:]
     return {name: cast("LiteralString", body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
+FRAGMENTS = split_queries(Path(__file__).with_name("fragments.sql").read_text(encoding="utf-8"))
 QUERIES = load_queries(__file__)
 
 

@@ -64,5 +64,5 @@ order by file.created_at, file.id
 
 -- name: answered
 update messages set status = 'done'
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and conversation_id = %(conversation)s and id = any (%(ids)s)

@@ -8,9 +8,7 @@ cross join lateral (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            case when %(vectors)s then embedding::real[] end as numbers
     from items
-    where scope_id = (
-        select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-    ) and path = asked.path collate "C" and key = asked.key collate "C"
+    where scope_id = {this_scope} and path = asked.path collate "C" and key = asked.key collate "C"
     order by path, key limit 1
 ) item
 
@@ -34,9 +32,7 @@ with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            null as score
     from items
-    where scope_id = (
-          select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-      )
+    where scope_id = {this_scope}
       and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
       and (cardinality(%(fields)s::text[]) = 0
            or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
@@ -89,9 +85,7 @@ with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            -(embedding <#> %(vector)s::vector) as score
     from items
-    where scope_id = (
-          select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-      )
+    where scope_id = {this_scope}
       and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
       and vector_dims(embedding) = %(dimensions)s
       and (cardinality(%(fields)s::text[]) = 0
@@ -110,7 +104,7 @@ select distinct case
         || %(closing)s
 end collate "C" as path
 from items
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
   and (%(under)s::text is null or path ~ %(under)s::text)
   and (%(suffix)s::text is null or path ~ %(suffix)s::text)
@@ -133,7 +127,7 @@ select drop_items(%(scope_id)s, %(paths)s::text[], %(keys)s::text[])
 
 -- name: outcome
 select outcome from idempotency_keys
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and key = %(idempotency_key)s
 
 -- name: settle

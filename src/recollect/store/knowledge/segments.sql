@@ -191,8 +191,7 @@ left join lateral (
     order by applied_at desc
     limit 1
 ) current on true
-where segments.scope_id = (select id from scopes
-                           where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where segments.scope_id = {this_scope}
   and conversation_id = %(conversation)s and first_number > %(after)s and state <> 'cut'
 order by first_number
 limit %(limit)s

@@ -18,7 +18,7 @@ on conflict do nothing
 
 -- name: read_vectors
 select id, embedding::real[] as numbers from {vectors}
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and id = any (%(ids)s)
 
 -- name: hold

@@ -1,6 +1,6 @@
 -- name: sources
 select id, trust, depth from memories
-where scope_id = (select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s)
+where scope_id = {this_scope}
   and id = any (%(ids)s) and (withheld is null or withheld in ('archived', 'faded', 'past'))
   and (
       not (select exists (

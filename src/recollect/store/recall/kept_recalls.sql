@@ -19,18 +19,14 @@ returning id
 -- name: fetch
 select asked_at, cue, vector, space_id, inputs, hits, "limit", status, message, methods, tallies, milliseconds
 from recalls
-where scope_id = (
-    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-) and id between %(id)s and %(id)s
+where scope_id = {this_scope} and id between %(id)s and %(id)s
 order by id
 limit 1
 
 -- name: page
 select id, asked_at, text, status, jsonb_array_length(hits) as hits, milliseconds
 from recalls
-where scope_id = (
-    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-) and id < %(cursor)s
+where scope_id = {this_scope} and id < %(cursor)s
 order by id desc
 limit %(limit)s
 

@@ -25,9 +25,7 @@ select (at at time zone 'UTC')::date as day, step, model, sum(calls)::bigint as 
 from ledger
 where tenant_id = current_tenant()
   and at >= date_trunc('day', clock_timestamp(), 'UTC') - make_interval(hours => 24 * (%(days)s::integer - 1))
-  and (%(agent)s::text is null or scope_id = (
-      select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-  ))
+  and (%(agent)s::text is null or scope_id = {this_scope})
 group by 1, 2, 3
 order by 1 desc, 2, 3
 
