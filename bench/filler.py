@@ -68,7 +68,7 @@ async def place_of(recollect: Recollect, mind: Mind) -> Place:
 
 def reading(vector: np.ndarray) -> Reading:
     """Read a cue that is a vector and nothing else."""
-    return Reading((), Script.WORDS, vector, None, 0, None, Weighing(), datetime.now(UTC))
+    return Reading((), Script.WORDS, vector, Weighing(), datetime.now(UTC))
 
 
 async def ask(recollect: Recollect, channel: Channel, place: Place, vector: np.ndarray, limit: int) -> Proposal:

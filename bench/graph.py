@@ -23,7 +23,7 @@ from rich.table import Table
 from ground import OUT, alternate, open_folder, running
 from recollect import Cue, Recollect
 from recollect.models.knowledge import GraphFormat
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits
@@ -125,7 +125,7 @@ async def measure_walk(recollect: Recollect, hops: int, rounds: int) -> dict[str
     """Compare a walk from the hubs with the bare one."""
     mind = await recollect.mind("hub")
     starts = [UUID(int=hub + 1) for hub in HUBS]
-    bounds = WalkLimits(hops, BEAM, Times())
+    bounds = WalkLimits(hops, BEAM, Filter())
     found: list[int] = []
     async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as bare:
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
@@ -14,6 +15,7 @@ from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import slot_of
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
+from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.memories import SLOTS
 from recollect.store.service.scopes import Place
@@ -21,7 +23,6 @@ from recollect.store.service.scopes import Place
 QUERIES = load_queries(__file__)
 MOST_WITHIN = 1_000
 """So many of a kind and period are looked at, the newest."""
-EVERY_KIND = [kind.value for kind in Kind]
 
 
 class DateChannel:
@@ -39,15 +40,15 @@ class DateChannel:
             "starts": [period.start for period in periods],
             "ends": [period.end for period in periods],
             "scores": [rate(period) for period in periods],
-            "kinds": reading.kinds or EVERY_KIND,
-            "min_trust": reading.min_trust,
-            "before": reading.before,
-            "at": reading.times.at,
             "words": join_words(reading.terms),
             "most": max(limit, MOST_WITHIN),
             "limit": limit,
+            **bind(reading.filter, tuple(Kind)),
         }
-        return partial(read, await connection.execute(QUERIES["within"], parameters))
+        # The statement goes through the kinds one by one.
+        conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
+        query = sql.SQL(QUERIES["within"]).format(filter=conditions)
+        return partial(read, await connection.execute(query, parameters))
 
 
 def join_words(terms: Sequence[str]) -> str | None:

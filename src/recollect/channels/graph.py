@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
@@ -12,6 +13,7 @@ from recollect.core.knowledge.graph import FollowedFact, is_whole, measure_depth
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
+from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
@@ -22,6 +24,7 @@ MOST_STARTS = 10
 """Of more entities than these, those with the longest names in the cue are taken."""
 WITHHELD = ["archived", "deleted", "stale", "faded"]
 """What takes no part in recall; that a fact is past only the times of the cue decide on."""
+ALL = sql.SQL("true")
 UNNAMED = "the cue names no entity"
 
 
@@ -32,7 +35,8 @@ class GraphChannel:
 
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search for names and the walk from them, as one question."""
-        if reading.kinds is not None and Kind.FACT.value not in reading.kinds:
+        only = reading.filter
+        if only.kinds and Kind.FACT not in only.kinds:
             return skipped("it finds facts only")
         named = spot_names(reading.text)
         if not named:
@@ -45,12 +49,14 @@ class GraphChannel:
             "most": MOST_STARTS,
             "hops": HOPS,
             "beam": BEAM,
-            "as_of": reading.times.as_of,
-            "at": reading.times.at,
             "hidden": WITHHELD,
-            "min_trust": reading.min_trust,
+            **bind(only),
         }
-        return partial(read, await connection.execute(QUERIES["reach"], parameters), limit)
+        # What is barred leads on all the same; the kind and the times are the walk's own.
+        others = replace(only, kinds=(), as_of=None, at=None)
+        allowed = sql.SQL(QUERIES["allowed"]).format(filter=restrict(others, MEMORIES)) if others.narrows else ALL
+        query = sql.SQL(QUERIES["reach"]).format(allowed=allowed)
+        return partial(read, await connection.execute(query, parameters), limit)
 
 
 async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
@@ -65,7 +71,7 @@ async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
     rated = [
         Candidate(step.memory_id, rate(depths[step.source], depths[step.target]))
         for row, step in found
-        if row["trusted"]
+        if row["allowed"]
     ]
     rated.sort(key=lambda candidate: (candidate.score, candidate.id), reverse=True)
     return Proposal(rated[:limit], "exact" if is_whole(starts, steps, BEAM) else "approximate")

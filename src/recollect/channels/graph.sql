@@ -5,16 +5,18 @@ with start as materialized (
 ), step as materialized (
     select walked.* from start cross join lateral walk_facts(
         %(scope_id)s, start.ids, %(hops)s, %(beam)s, coalesce(%(as_of)s::timestamptz, 'infinity'),
-        coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[]
+        coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[], null
     ) walked
     where cardinality(start.ids) > 0
-), trusted as (
-    select id from memories
-    where %(min_trust)s > 0 and scope_id = %(scope_id)s and id = any (array(select id from step))
-      and trust >= %(min_trust)s
-    offset 0
 )
 select start.ids as starts, step.hop, step.id, step.source, step.target,
-       %(min_trust)s = 0 or step.id in (select id from trusted) as trusted
+       {allowed} as allowed
 from start left join step on true
 order by step.hop, step.place
+
+-- name: allowed
+step.id in (
+    select memories.id from memories
+    where memories.scope_id = %(scope_id)s and memories.id = any (array(select id from step)){filter}
+    offset 0
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
@@ -12,15 +13,16 @@ from recollect.core.recall.cues import Reading
 from recollect.core.text.keywords import file_under
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
+from recollect.store.database.filter import Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
+COLUMNS = Columns("filed", trust=None)
 MOST_KEYWORDS = 512
 """Of more words and names in a cue, these many are looked up."""
 LONGEST_LIST = 1_000
 """So many memories of one kind are read of what is filed under a keyword, the newest first."""
-EVERY_KIND = [kind.value for kind in Kind]
 
 
 class KeywordChannel:
@@ -40,15 +42,15 @@ class KeywordChannel:
         parameters = {
             "scope_id": place.scope_id,
             "keywords": list(wanted),
-            "kinds": reading.kinds or EVERY_KIND,
-            "min_trust": reading.min_trust,
-            "before": reading.before,
-            "at": reading.times.at,
             "memory_count": place.memory_count,
             "longest": LONGEST_LIST,
             "limit": limit,
+            **bind(reading.filter, tuple(Kind)),
         }
-        return partial(read, await connection.execute(QUERIES["filed"], parameters))
+        # The statement goes through the kinds one by one.
+        conditions = restrict(replace(reading.filter, kinds=()), COLUMNS)
+        query = sql.SQL(QUERIES["filed"]).format(filter=conditions)
+        return partial(read, await connection.execute(query, parameters))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

@@ -34,14 +34,7 @@ with asked as materialized (
         select filed.id from memory_keywords filed
         where filed.scope_id = %(scope_id)s and filed.keyword = asked.keyword and filed.kind = kinds.kind
           -- Of events and thoughts, what is not counted is idle: it never comes to mind.
-          and (filed.counted or kinds.kind not in ('event', 'thought'))
-          and (%(before)s::uuid is null or filed.id < %(before)s::uuid)
-          and (%(at)s::timestamptz is null or filed.id in (select true_at(%(scope_id)s, %(at)s::timestamptz)))
-          and (%(min_trust)s::smallint = 0 or (
-              select memories.trust from memories
-              where memories.scope_id = %(scope_id)s and memories.id between filed.id and filed.id
-              order by memories.id limit 1
-          ) >= %(min_trust)s::smallint)
+          and (filed.counted or kinds.kind not in ('event', 'thought')){filter}
         order by filed.id desc
         limit %(longest)s
     ) newest

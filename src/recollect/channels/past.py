@@ -15,6 +15,7 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Candidate
+from recollect.store.database.filter import bind
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.service.scopes import Place
@@ -29,16 +30,9 @@ class PastChannel:
 
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search: by meaning where the cue has a vector, and by words where it has any."""
-        if place.scope_id is None or not reading.times.past:
+        if place.scope_id is None or not reading.filter.past:
             return skipped("the cue names no time")
-        bounds = {
-            "scope_id": place.scope_id,
-            "as_of": reading.times.as_of,
-            "at": reading.times.at,
-            "kinds": reading.kinds,
-            "min_trust": reading.min_trust,
-            "limit": limit,
-        }
+        bounds = {"scope_id": place.scope_id, "limit": limit, **bind(reading.filter)}
         asked: dict[str, AsyncCursor[DictRow]] = {}
         if place.space is not None and reading.vector is not None:
             query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space))
@@ -53,7 +47,7 @@ def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:
     """Give the parameters of a search by words."""
     hashes = [hash_term(scope_id, term) for term in reading.terms]
     slots = [slot_of(term) for term in reading.terms]
-    return {"terms": hashes, "slots": slots, "before": reading.before, "memory_count": place.memory_count}
+    return {"terms": hashes, "slots": slots, "memory_count": place.memory_count}
 
 
 async def read(asked: Mapping[str, AsyncCursor[DictRow]]) -> Proposal:

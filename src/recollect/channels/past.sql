@@ -10,12 +10,13 @@ limit %(limit)s
 
 -- name: match
 select id, score
-from match_versions(
-    %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[],
+from match_terms(
+    %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(min_trust)s::smallint,
+    %(before)s::uuid,
     array(select past_versions(
         %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint
     )),
-    %(kinds)s::text[], %(min_trust)s::smallint, %(before)s::uuid, %(memory_count)s
+    %(memory_count)s, null
 )
 where past
 order by score desc, id desc

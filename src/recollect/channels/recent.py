@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
+from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
-EVERY_KIND = [kind.value for kind in Kind]
 HALVED_AFTER = 10
 """So many places behind the newest memory, one counts half as much."""
 
@@ -29,13 +30,13 @@ class RecentChannel:
         """Send the search."""
         parameters = {
             "scope_id": place.scope_id,
-            "kinds": reading.kinds or EVERY_KIND,
-            "min_trust": reading.min_trust,
-            "before": reading.before,
-            "at": reading.times.at,
             "limit": limit,
+            **bind(reading.filter, tuple(Kind)),
         }
-        return partial(read, await connection.execute(QUERIES["newest"], parameters))
+        # The statement goes through the kinds one by one.
+        conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
+        query = sql.SQL(QUERIES["newest"]).format(filter=conditions)
+        return partial(read, await connection.execute(query, parameters))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

@@ -11,12 +11,14 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.agents.scoring import Settled, horizon, settle
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
-from recollect.models.recall import Candidate, Factors, Mode, Tally
+from recollect.models.recall import Candidate, Factors, Filter, Mode, Tally
+from recollect.store.database.filter import Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
+COLUMNS = Columns("ranked")
 STREAM = (Kind.EVENT, Kind.THOUGHT)
 """What comes to mind by itself; chats and messages are recalled by other channels."""
 FARTHEST_HORIZON = 20_000
@@ -38,36 +40,34 @@ class StreamChannel:
             return skipped(reading.without_vector or "the cue has no vector")
         settled = settle(reading.weighing, place.profile.weighing)
         method = choose(place, reading, settled)
-        query = sql.SQL(QUERIES[method]).format(
+        query: sql.Composed = sql.SQL(QUERIES[method]).format(
             rank=sql.Identifier(f"rank_{method}_{place.space.id}"), type=vector_type(place.space)
         )
+        at = reading.filter.at
         parameters = {
             "scope_id": place.scope_id,
             "vector": to_vector(place.space, reading.vector),
             "opposite": to_vector(place.space, -reading.vector),
-            "kinds": reading.kinds or [kind.value for kind in place.profile.kinds or STREAM],
-            "min_trust": reading.min_trust,
-            "before": reading.before,
             "weights": list(settled.weights),
             "decay": settled.decay,
             "mode": settled.mode.value,
             "horizon": horizon(settled),
-            "at": reading.times.at,
-            "limit": limit if reading.times.at is None else None,
+            "limit": limit if at is None else None,
             "most": limit,
+            **bind(reading.filter, place.profile.kinds or STREAM),
         }
-        if reading.times.at is not None:
-            query = sql.SQL(QUERIES["then"]).format(ranking=query)
+        if at is not None:
+            query = sql.SQL(QUERIES["then"]).format(ranking=query, then=restrict(Filter(at=at), COLUMNS))
         answer = await connection.execute(query, parameters)
         return partial(read, answer, "near-exact" if method == "near" else "exact", place.memory_count)
 
 
 def choose(place: Place, reading: Reading, settled: Settled) -> str:
     """Choose how to rank: through the scope's index, newest first, or candidate by candidate."""
-    if settled.mode is not Mode.NEWEST or reading.min_trust > 0 or horizon(settled) > FARTHEST_HORIZON:
+    if settled.mode is not Mode.NEWEST or reading.filter.min_trust > 0 or horizon(settled) > FARTHEST_HORIZON:
         return "whole"
     indexed = place.space is not None and place.approximate_space == place.space.id
-    return "near" if indexed and not reading.times.past and horizon(settled) <= NEAR_HORIZON else "newest"
+    return "near" if indexed and not reading.filter.past and horizon(settled) <= NEAR_HORIZON else "newest"
 
 
 async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> Proposal:

@@ -19,6 +19,6 @@ select * from {rank}(
 -- name: then
 -- Of all that was ranked, because how much of it had happened by then is not known before.
 select * from ({ranking}) as ranked
-where id in (select true_at(%(scope_id)s, %(at)s::timestamptz))
+where true{then}
 order by score desc, id desc
 limit %(most)s

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
-from recollect.models.recall import Candidate
+from recollect.models.recall import Candidate, Filter
+from recollect.store.database.filter import Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
+COLUMNS = Columns("matched")
 
 
 class TextChannel:
@@ -32,15 +34,13 @@ class TextChannel:
             "scope_id": scope_id,
             "terms": hashes,
             "slots": [slot_of(term) for term in reading.terms],
-            "kinds": reading.kinds,
-            "min_trust": reading.min_trust,
-            "before": reading.before,
-            "as_of": reading.times.as_of,
-            "at": reading.times.at,
             "memory_count": place.memory_count,
             "limit": limit,
+            **bind(reading.filter),
         }
-        query = QUERIES["match_then" if reading.times.past else "match"]
+        # What was true then is chosen of all that matched: a term is as frequent as it was.
+        then = restrict(Filter(at=reading.filter.at), COLUMNS)
+        query = sql.SQL(QUERIES["match_then" if reading.filter.past else "match"]).format(then=then)
         return partial(read, await connection.execute(query, parameters))
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.topics.paths import encode, find_topics
 from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, Found, rank
+from recollect.models.recall import Filter
 from recollect.models.topics import Reach, TopicSource
+from recollect.store.database.filter import Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
+COLUMNS = Columns("topic_links", id="memory_id")
 MOST_LINKS = 500
 """So many links of one topic are looked at, and so many below all of them, the newest: there may be very many."""
 UNNAMED = "the cue names no topic"
@@ -41,12 +45,17 @@ class TopicChannel:
             "related_taken": RELATED_TAKEN,
             "parent_taken": PARENT_TAKEN,
             "most": MOST_LINKS,
-            "kinds": reading.kinds,
-            "min_trust": reading.min_trust,
-            "before": reading.before,
-            "at": reading.times.at,
+            **bind(reading.filter),
         }
-        return partial(read, await connection.execute(QUERIES["collect"], parameters), reading.now, limit)
+        query = compose(reading.filter)
+        return partial(read, await connection.execute(query, parameters), reading.now, limit)
+
+
+def compose(only: Filter) -> sql.Composed:
+    """Write the statement: what is of another kind is not proposed, but leads on to related topics all the same."""
+    outward, conditions = restrict(replace(only, kinds=()), COLUMNS), restrict(only, COLUMNS)
+    own = sql.SQL(QUERIES["same" if outward == conditions else "own"]).format(filter=conditions)
+    return sql.SQL(QUERIES["collect"]).format(outward=outward, own=own, filter=conditions)
 
 
 async def read(answer: AsyncCursor[DictRow], now: datetime, limit: int) -> Proposal:

@@ -5,28 +5,26 @@ with found as materialized (
     select place, id from topics_at(%(scope_id)s, %(paths)s::text[] || %(parents)s::text[])
 ), asked as materialized (
     select id from found where place <= cardinality(%(paths)s::text[])
-), standing as materialized (
-    select true_at(%(scope_id)s, %(at)s::timestamptz) as id where %(at)s::timestamptz is not null
-), own as materialized (
+), outward as materialized (
     select asked.id as topic_id, link.* from asked cross join lateral (
-        select memory_id, kind, occurred_at, activation, diffusion, independence from topic_links
-        where scope_id = %(scope_id)s and topic_id = asked.id and withheld_for is null
-          and trust >= %(min_trust)s and (%(before)s::uuid is null or memory_id < %(before)s::uuid)
-          and (%(at)s::timestamptz is null or memory_id in (select id from standing))
+        select memory_id, occurred_at, activation, diffusion, independence from topic_links
+        where scope_id = %(scope_id)s and topic_id = asked.id and withheld_for is null{outward}
         order by occurred_at desc, memory_id
         limit %(most)s
     ) link
+), own as materialized (
+    {own}
 ), around as materialized (
     select distinct 'related' as source, named.related_id as id, %(related_taken)s as taken
-    from own cross join lateral (
+    from outward cross join lateral (
         -- Between, and in the order of the key: else any index of the scope will do, and all of it may be read.
         select related_id from related_topics
-        where scope_id = %(scope_id)s and topic_id between own.topic_id and own.topic_id
-          and memory_id between own.memory_id and own.memory_id
+        where scope_id = %(scope_id)s and topic_id between outward.topic_id and outward.topic_id
+          and memory_id between outward.memory_id and outward.memory_id
         order by topic_id, memory_id, related_id
         limit 1000
     ) named
-    where own.diffusion > 0
+    where outward.diffusion > 0
     union all
     select distinct 'parent', id, %(parent_taken)s from found where place > cardinality(%(paths)s::text[])
 ), lower as materialized (
@@ -36,10 +34,7 @@ with found as materialized (
         where %(descendants)s
     ) below cross join lateral (
         select memory_id, occurred_at, activation, diffusion, independence from topic_links
-        where scope_id = %(scope_id)s and topic_id = below.id and withheld_for is null
-          and (%(kinds)s::text[] is null or kind = any (%(kinds)s::text[]))
-          and trust >= %(min_trust)s and (%(before)s::uuid is null or memory_id < %(before)s::uuid)
-          and (%(at)s::timestamptz is null or memory_id in (select id from standing))
+        where scope_id = %(scope_id)s and topic_id = below.id and withheld_for is null{filter}
         order by occurred_at desc, memory_id
         limit %(most)s
     ) link
@@ -47,14 +42,10 @@ with found as materialized (
     limit %(most)s
 ), picked as (
     select 'primary' as source, memory_id, occurred_at, activation, diffusion, independence from own
-    where %(kinds)s::text[] is null or kind = any (%(kinds)s::text[])
     union all
     select around.source, link.* from around cross join lateral (
         select memory_id, occurred_at, activation, diffusion, independence from topic_links
-        where scope_id = %(scope_id)s and topic_id = around.id and withheld_for is null
-          and (%(kinds)s::text[] is null or kind = any (%(kinds)s::text[]))
-          and trust >= %(min_trust)s and (%(before)s::uuid is null or memory_id < %(before)s::uuid)
-          and (%(at)s::timestamptz is null or memory_id in (select id from standing))
+        where scope_id = %(scope_id)s and topic_id = around.id and withheld_for is null{filter}
         order by occurred_at desc, memory_id
         limit around.taken
     ) link
@@ -62,7 +53,19 @@ with found as materialized (
     select 'descendant', lower.* from lower
 )
 select exists (select from asked) as known,
-       exists (select from own group by topic_id having count(*) >= %(most)s)
+       exists (select from outward group by topic_id having count(*) >= %(most)s)
+           or exists (select from own group by topic_id having count(*) >= %(most)s)
            or (select count(*) from lower) >= %(most)s as cut,
        picked.*
 from (select) one left join picked on true
+
+-- name: same
+select * from outward
+
+-- name: own
+select asked.id as topic_id, link.* from asked cross join lateral (
+    select memory_id, occurred_at, activation, diffusion, independence from topic_links
+    where scope_id = %(scope_id)s and topic_id = asked.id and withheld_for is null{filter}
+    order by occurred_at desc, memory_id
+    limit %(most)s
+) link

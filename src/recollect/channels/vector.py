@@ -14,11 +14,13 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.models.recall import Candidate
+from recollect.store.database.filter import Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
+COLUMNS = Columns("vectors")
 
 
 class VectorChannel:
@@ -32,17 +34,16 @@ class VectorChannel:
             return skipped("there is no embedding space")
         if reading.vector is None:
             return skipped(reading.without_vector or "the cue has no vector")
-        places = {"vectors": vectors_table(place.space.id), "type": vector_type(place.space)}
+        places: dict[str, sql.Composable] = {"vectors": vectors_table(place.space.id), "type": vector_type(place.space)}
         parameters = {
             "vector": to_vector(place.space, reading.vector),
             "scope_id": place.scope_id,
-            "kinds": reading.kinds,
-            "min_trust": reading.min_trust,
-            "before": reading.before,
-            "at": reading.times.at,
             "limit": limit,
+            **bind(reading.filter),
         }
-        if place.approximate_space != place.space.id or is_narrowed(reading):
+        # An approximate index would give up before it found the few that a filter allows.
+        if place.approximate_space != place.space.id or reading.filter.narrows:
+            places["filter"] = restrict(reading.filter, COLUMNS)
             query = sql.SQL(QUERIES["nearest"]).format(**places, dimensions=sql.Literal(place.space.dimensions))
             return partial(read, await connection.execute(query, parameters), "exact")
         query = sql.SQL(QUERIES["nearest_indexed"]).format(**places, dimensions=sql.Literal(place.space.dimensions + 2))
@@ -51,11 +52,6 @@ class VectorChannel:
         answer = await connection.execute(query, parameters)
         await connection.execute(QUERIES["allow_sorting"])
         return partial(read, answer, "approximate")
-
-
-def is_narrowed(reading: Reading) -> bool:
-    """Tell whether a cue bars memories: an approximate index would give up before it found the few it allows."""
-    return reading.kinds is not None or reading.min_trust > 0 or reading.times.past
 
 
 async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:

@@ -11,7 +11,7 @@ from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
 from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
 from recollect.models.memories import JSON, Memory, Triple
-from recollect.models.recall import Association, Recollection, Times
+from recollect.models.recall import Association, Filter, Recollection
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
 from recollect.verbs.agents.profile import feedback, overview, read_metadata, read_profile, set_profile, tune
@@ -58,13 +58,13 @@ class AgentVerbs:
     ) -> list[Association]:
         """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
         perceived = [triples] if isinstance(triples, Triple) else triples
-        times = Times(as_of, at)
-        return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, times=times)
+        only = Filter(as_of=as_of, at=at)
+        return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, only=only)
 
     @operation("GET /v1/last-chat", Right.READ)
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
         """Give back the newest chat with somebody, if there was one."""
-        return await last_chat(self.access.parts, self.access.scope, name, Times(as_of, at))
+        return await last_chat(self.access.parts, self.access.scope, name, Filter(as_of=as_of, at=at))
 
     @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(

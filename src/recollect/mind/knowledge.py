@@ -21,7 +21,7 @@ from recollect.models.knowledge import (
     NewFact,
     Timeline,
 )
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Right
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.knowledge.graph import WalkLimits as Walk
@@ -58,9 +58,8 @@ class KnowledgeView:
         limit: int = 50,
     ) -> Facts:
         """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
-        return await list_facts(
-            self.access.parts, self.access.scope, FactQuery(entity, predicate, as_of, at), cursor, limit
-        )
+        asked = FactQuery(entity, predicate, Filter(as_of=as_of, at=at))
+        return await list_facts(self.access.parts, self.access.scope, asked, cursor, limit)
 
     @operation("GET /v1/facts/{fact_id}/versions", Right.READ, answer="versions", command="facts")
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
@@ -95,7 +94,8 @@ class KnowledgeView:
         at: datetime | None = None,
     ) -> Neighbourhood:
         """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
-        return await neighbours(self.access.parts, self.access.scope, entity_id, Walk(hops, beam, Times(as_of, at)))
+        walk = Walk(hops, beam, Filter(as_of=as_of, at=at))
+        return await neighbours(self.access.parts, self.access.scope, entity_id, walk)
 
     @operation("GET /v1/paths", Right.READ, answer="paths", command="graph")
     async def paths(
@@ -109,7 +109,8 @@ class KnowledgeView:
         at: datetime | None = None,
     ) -> list[FactPath]:
         """Give back how two entities are joined by up to 6 facts, the shortest path first."""
-        return await paths(self.access.parts, self.access.scope, (start, end), hops, limit, Times(as_of, at))
+        only = Filter(as_of=as_of, at=at)
+        return await paths(self.access.parts, self.access.scope, (start, end), hops, limit, only)
 
     @operation("GET /v1/entities/{entity_id}/timeline", Right.READ, command="graph")
     async def timeline(
@@ -127,5 +128,6 @@ class KnowledgeView:
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
         """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
-        async for piece in export(self.access.parts, self.access.scope, GraphFormat(format), Times(as_of, at)):
+        only = Filter(as_of=as_of, at=at)
+        async for piece in export(self.access.parts, self.access.scope, GraphFormat(format), only):
             yield piece

@@ -10,7 +10,7 @@ from uuid import UUID
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Right
 from recollect.verbs.memories.fade import explain, fade, list_faded, restore
 from recollect.verbs.memories.load import load
@@ -48,7 +48,7 @@ class MemoryVerbs:
         self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
     ) -> Page:
         """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
-        return await browse(self.access.parts, self.access.scope, cursor, limit, Times(as_of, at))
+        return await browse(self.access.parts, self.access.scope, cursor, limit, Filter(as_of=as_of, at=at))
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", tool="forget")
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:

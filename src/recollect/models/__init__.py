@@ -111,6 +111,7 @@ if TYPE_CHECKING:
         Facets,
         Factors,
         Features,
+        Filter,
         Hit,
         Mode,
         Period,
@@ -120,7 +121,6 @@ if TYPE_CHECKING:
         Script,
         Status,
         Tally,
-        Times,
         Weighing,
     )
     from recollect.models.service import (
@@ -186,6 +186,7 @@ __all__ = [
     "Features",
     "Feedback",
     "Filing",
+    "Filter",
     "FindItems",
     "Fit",
     "FoundItem",
@@ -265,7 +266,6 @@ __all__ = [
     "Strength",
     "Tally",
     "Timeline",
-    "Times",
     "Topic",
     "TopicLink",
     "TopicSource",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -51,32 +51,37 @@ class Weighing:
     """What recency loses: per rank, or per hour in mode `paper`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """The two times of a read: what was believed as of a moment, and what was true in the world at one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What a caller restricts a read by: every channel and every list obeys it before it limits its answer."""
 
+    kinds: tuple[Kind, ...] = ()
+    """Only memories of these kinds; of all kinds if empty."""
+    min_trust: int = 0
+    """Only memories that are trusted at least so much."""
     as_of: datetime | None = None
     """What was stored by then, in the versions that were believed; now if None."""
     at: datetime | None = None
-    """What was true then, or had happened; if None, what was not over as of the other time."""
+    """What was true in the world then, or had happened; if None, what was not over as of the other time."""
 
     @property
     def past(self) -> bool:
         """Tell whether either time is named, so that versions which left the indexes are to be read, too."""
         return self.as_of is not None or self.at is not None
 
+    @property
+    def narrows(self) -> bool:
+        """Tell whether anything is named."""
+        return any(getattr(self, each.name) != each.default for each in fields(Filter))
+
 
 @dataclass(frozen=True, slots=True)
-class Cue:
-    """What triggers a recall."""
+class Cue(Filter):
+    """What triggers a recall, and what it is restricted to."""
 
     text: str = ""
     embedding: Embedding | None = None
     limit: int | None = None
-    kinds: tuple[Kind, ...] = ()
-    min_trust: int = 0
-    as_of: datetime | None = None
-    """Answer by what was stored by then, in the versions that were believed; now if None."""
     channels: tuple[str, ...] = ()
     """Which ways of recalling to use; the usual ones if empty."""
     weighing: Weighing = Weighing()
@@ -84,8 +89,6 @@ class Cue:
     """Whether the hits count as accessed."""
     now: datetime | None = None
     """The moment of the recall, for simulations with a clock of their own."""
-    at: datetime | None = None
-    """Answer by what was true in the world then, or had happened; by what is not over if None."""
     zone: str = "UTC"
     """The time zone of who asks, by its IANA name: what "yesterday" means depends on it."""
     since: datetime | None = None
@@ -106,9 +109,9 @@ class Cue:
     """Whether the recall is kept, to be explained and replayed; as the service is set if None."""
 
     @property
-    def times(self) -> Times:
-        """Say which times are to be read."""
-        return Times(self.as_of, self.at)
+    def filter(self) -> Filter:
+        """Give what the recall is restricted to, by itself."""
+        return Filter(**{each.name: getattr(self, each.name) for each in fields(Filter)})
 
 
 class Asks(StrEnum):

@@ -184,11 +184,13 @@ async def test_associating_uses_the_indexes_of_the_key(mind, owner):
 
 def explain(owner, mind, query, parameters):
     """Plan a query as the service's role, bound to the mind's tenant."""
-    named = {**parameters, "agent": mind.access.scope.agent, "user": mind.access.scope.user, "before": None, "at": None}
+    named = {**parameters, "agent": mind.access.scope.agent, "user": mind.access.scope.user}
     with owner.transaction(force_rollback=True):
         owner.execute("set local role recollect_service")
         owner.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
-        return owner.execute(f"explain (format json) {QUERIES[query]}", named).fetchone()[0][0]["Plan"]
+        return owner.execute("explain (format json) " + QUERIES[query].format(filter=""), named).fetchone()[0][0][
+            "Plan"
+        ]
 
 
 def walk(plan):

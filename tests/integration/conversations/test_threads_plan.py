@@ -11,6 +11,7 @@ import pytest
 
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
+from recollect.models.service import Scope
 from recollect.store.conversations.conversations import QUERIES
 from recollect.store.memories import memories
 
@@ -240,6 +241,6 @@ async def test_opening_for_an_append_reads_the_newest_message_only(service, talk
 
 async def test_memories_are_read_with_their_conversation_and_not_the_others(service, talk, statistics):
     ids = [row[0] for row in service.execute(QUERIES["walk"], asked()).fetchall()][:20]
-    bounds = {"agent": "ada", "user": "li", **memories.choose(ids, memories.PRESENT)}
-    work = explain(service, memories.QUERIES["read"], bounds)
+    wanted = memories.RowQuery(ids)
+    work = explain(service, wanted.compose().as_string(), wanted.bind(Scope(1, "ada", "li")))
     assert_frugal(work, len(ids), each=2)

@@ -11,7 +11,7 @@ from fact_rows import LONG_AGO, NOW, open_facts
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.store.knowledge.graph import WalkLimits
 from recollect.verbs.knowledge import graph
 
@@ -30,7 +30,7 @@ async def rows(mind, owner):
 
 
 async def walk(mind, rows, name, hops=3, beam=100, **times):
-    bounds = WalkLimits(hops, beam, Times(**times))
+    bounds = WalkLimits(hops, beam, Filter(**times))
     return await graph.neighbours(mind.access.parts, mind.access.scope, rows.entities[name], bounds)
 
 
@@ -138,7 +138,7 @@ async def test_facts_of_a_deleted_conversation_are_gone_at_once_and_back_again(m
 
 async def find_paths(mind, rows, start, end, hops=4, limit=10, **times):
     ends = rows.entities[start], rows.entities[end]
-    found = await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Times(**times))
+    found = await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Filter(**times))
     return ["-".join(entity.name for entity in path.entities) for path in found], found
 
 
@@ -198,9 +198,9 @@ async def test_a_foreign_entity_is_as_unknown_as_a_made_up_one(recollect, mind, 
     for their, ids in ((other, known), (stranger, known), (mind, (uuid.uuid4(), known[1]))):
         asking = their.access
         with pytest.raises(NotFoundError):
-            await graph.neighbours(asking.parts, asking.scope, ids[0], WalkLimits(1, 10, Times()))
+            await graph.neighbours(asking.parts, asking.scope, ids[0], WalkLimits(1, 10, Filter()))
         with pytest.raises(NotFoundError):
-            await graph.paths(asking.parts, asking.scope, ids, 4, 10, Times())
+            await graph.paths(asking.parts, asking.scope, ids, 4, 10, Filter())
         with pytest.raises(NotFoundError):
             await graph.timeline(asking.parts, asking.scope, ids[0], None, "", 10)
 
@@ -212,7 +212,7 @@ async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
     owner.execute("set session_replication_role = replica")
     owner.execute("update beliefs set subject_id = %s where scope_id = %s", [rows.entities["Ada"], neighbour.scope_id])
     assert "Secret" not in depths(await walk(mind, rows, "Ada"))
-    query = "select count(*) from walk_facts(%s, %s, 3, 100, 'infinity', now(), '{}')"
+    query = "select count(*) from walk_facts(%s, %s, 3, 100, 'infinity', now(), '{}', null)"
     async with recollect.parts.database.reading(mind.access.scope.tenant_id + 1) as connection:
         answer = await connection.execute(query, [rows.scope_id, [rows.entities["Ada"]]])
     assert (await answer.fetchone())["count"] == 0
@@ -220,7 +220,7 @@ async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
 
 @pytest.mark.parametrize(
     "bounds",
-    [WalkLimits(0, 1, Times()), WalkLimits(4, 1, Times()), WalkLimits(1, 0, Times()), WalkLimits(1, 501, Times())],
+    [WalkLimits(0, 1, Filter()), WalkLimits(4, 1, Filter()), WalkLimits(1, 0, Filter()), WalkLimits(1, 501, Filter())],
 )
 async def test_a_walk_has_bounds(mind, rows, bounds):
     with pytest.raises(InvalidInputError):
@@ -231,7 +231,7 @@ async def test_paths_and_timelines_have_bounds(mind, rows):
     ada, acme = rows.entities["Ada"], rows.entities["Acme"]
     for ends, hops, limit in (((ada, ada), 4, 10), ((ada, acme), 7, 10), ((ada, acme), 0, 10), ((ada, acme), 4, 51)):
         with pytest.raises(InvalidInputError):
-            await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Times())
+            await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Filter())
     for cursor in ("x", "2025_", "_", f"yesterday_{ada}"):
         with pytest.raises(InvalidInputError):
             await graph.timeline(mind.access.parts, mind.access.scope, ada, None, cursor, 10)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fact_rows import open_facts
 from recollect.core.knowledge.graph import FAN, FollowedFact
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.store.knowledge.graph import WalkLimits, walk
 from sizes import Sizes
 
@@ -71,7 +71,7 @@ def touching(facts, entity, behind, fan):
 
 def walk_twin(facts, starts, bounds):
     """The same walk as the database's, hop by hop on values."""
-    seen = [fact for fact in facts if is_seen(fact, bounds.times)]
+    seen = [fact for fact in facts if is_seen(fact, bounds.only)]
     frontier, behind, steps = list(starts), set(), []
     for hop in range(1, bounds.hops + 1):
         if not frontier:
@@ -110,7 +110,7 @@ def number(rows, *numbers):
 )
 async def test_a_walk_equals_its_twin(mind, rows, drawn, starts, hops, beam, as_of, at):
     stored = write(rows, drawn)
-    bounds = WalkLimits(hops, beam, Times(as_of, at))
+    bounds = WalkLimits(hops, beam, Filter(as_of=as_of, at=at))
     chosen = number(rows, *starts)
     assert await follow(mind, chosen, bounds) == walk_twin(stored, chosen, bounds)
 
@@ -119,7 +119,7 @@ async def test_a_walk_equals_its_twin(mind, rows, drawn, starts, hops, beam, as_
 @given(facts, moments)
 async def test_whoever_is_reached_reaches_back(mind, rows, drawn, as_of):
     write(rows, drawn)
-    bounds = WalkLimits(3, 500, Times(as_of, as_of))
+    bounds = WalkLimits(3, 500, Filter(as_of=as_of, at=as_of))
     reached = {}
     for entity in rows.entities.values():
         steps = await follow(mind, [entity], bounds)
@@ -135,14 +135,14 @@ async def test_an_entity_of_many_facts_gives_each_hop_its_share(mind, rows):
     stored = write(rows, drawn)
     for beam in (5, 25, 100, 500):
         for starts in ((0,), (0, 1, 2)):
-            bounds = WalkLimits(2, beam, Times())
+            bounds = WalkLimits(2, beam, Filter())
             chosen = number(rows, *starts)
             assert await follow(mind, chosen, bounds) == walk_twin(stored, chosen, bounds)
 
 
 async def test_what_was_believed_stays_so_whatever_is_learned_later(mind, rows):
     stored = write(rows, [(0, 1, DAYS[0], None, DAYS[0], None), (1, 2, DAYS[0], None, DAYS[1], DAYS[3])])
-    bounds = WalkLimits(3, 100, Times(DAYS[2]))
+    bounds = WalkLimits(3, 100, Filter(as_of=DAYS[2]))
     before = await follow(mind, number(rows, 0), bounds)
     assert before == walk_twin(stored, number(rows, 0), bounds)
     assert len(before) == 2

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from psycopg import sql
 
 from accesses import with_access
 from recollect.errors import InvalidInputError
@@ -363,8 +364,9 @@ async def test_memories_are_fetched_by_their_key(mind, owner):
     owner.execute("vacuum analyze")
     owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
     owner.execute("set role recollect_service")
-    asked = {"agent": "ada", "user": "li", **memories.choose(ids[:300:10], memories.PRESENT)}
-    plan = "\n".join(line for (line,) in owner.execute(f"explain {memories.QUERIES['read']}", asked).fetchall())
+    asked = memories.RowQuery(ids[:300:10])
+    query = sql.SQL("explain ") + asked.compose()
+    plan = "\n".join(line for (line,) in owner.execute(query, asked.bind(mind.access.scope)).fetchall())
     owner.execute("reset role")
     assert "using memories_pkey" in plan, plan
     assert "memories_by_time" not in plan

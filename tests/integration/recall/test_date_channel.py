@@ -10,13 +10,14 @@ import psycopg
 import pytest
 
 from accesses import with_access
-from recollect.channels.date import EVERY_KIND, QUERIES, DateChannel, join_words
+from recollect.channels.date import QUERIES, DateChannel, join_words
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import MOST_PERIODS
 from recollect.core.recall.cues import read
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Facets, Period
+from recollect.models.recall import Cue, Facets, Filter, Period
+from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 
@@ -151,12 +152,14 @@ async def test_only_the_period_is_read_of_a_large_scope(mind, addresses, owner, 
     owner.execute("analyze memories")
     place = await locate(mind.access.parts.database, mind.access.scope)
     periods = on(text)
-    bounds = {"scope_id": place.scope_id, "kinds": EVERY_KIND, "min_trust": 0, "before": None, "at": None, "limit": 100}
+    bounds = {"scope_id": place.scope_id, "limit": 100, **bind(Filter(), tuple(Kind))}
     bounds |= {"starts": [period.start for period in periods], "ends": [period.end for period in periods]}
     bounds |= {"scores": [1.0] * len(periods), "words": join_words(["walk"]), "most": 1_000}
     with psycopg.connect(addresses.service) as service:
         service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
-        rows = service.execute("explain (analyze, costs off, timing off) " + QUERIES["within"], bounds).fetchall()
+        rows = service.execute(
+            "explain (analyze, costs off, timing off) " + QUERIES["within"].format(filter=""), bounds
+        ).fetchall()
     plan = "\n".join(row[0] for row in rows)
     [condition] = [row[0] for row in rows if "Index Cond" in row[0] and "kind" in row[0]]
     assert "memories_by_time" in plan and "Seq Scan" not in plan

@@ -16,7 +16,8 @@ from recollect.channels import keyword as channel
 from recollect.channels.keyword import KeywordChannel
 from recollect.core.recall.cues import read
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Facets
+from recollect.models.recall import Cue, Facets, Filter
+from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 
@@ -170,11 +171,11 @@ async def test_only_the_newest_are_read_of_a_long_list(mind, addresses, owner):
     assert len(ids(await propose(mind, "tea", "umbrella", limit=100))) == 100
     owner.execute("analyze memory_keywords")
     place = await locate(mind.access.parts.database, mind.access.scope)
-    bounds = {"scope_id": place.scope_id, "kinds": channel.EVERY_KIND, "min_trust": 0, "before": None, "at": None}
+    bounds = {"scope_id": place.scope_id, **bind(Filter(), tuple(Kind))}
     bounds |= {"keywords": ["tea", "umbrella", "boat"], "memory_count": 5_001, "longest": 1_000, "limit": 100}
     with psycopg.connect(addresses.service) as service:
         service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
-        query = "explain (analyze, costs off, timing off) " + channel.QUERIES["filed"]
+        query = "explain (analyze, costs off, timing off) " + channel.QUERIES["filed"].format(filter="")
         plan = [row[0] for row in service.execute(query, bounds).fetchall()]
     assert not any("Seq Scan" in line for line in plan)
     read = [

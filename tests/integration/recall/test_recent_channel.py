@@ -9,11 +9,12 @@ import psycopg
 import pytest
 
 from accesses import with_access
-from recollect.channels.recent import EVERY_KIND, QUERIES, RecentChannel
+from recollect.channels.recent import QUERIES, RecentChannel
 from recollect.core.recall.cues import read
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue
+from recollect.models.recall import Cue, Filter
+from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 
@@ -93,10 +94,12 @@ async def test_only_the_newest_are_read_of_a_large_scope(mind, addresses, owner)
     assert ids(await propose(mind, limit=3)) == stored[:3]
     owner.execute("analyze memories")
     place = await locate(mind.access.parts.database, mind.access.scope)
-    bounds = {"scope_id": place.scope_id, "kinds": EVERY_KIND, "min_trust": 0, "before": None, "at": None, "limit": 100}
+    bounds = {"scope_id": place.scope_id, "limit": 100, **bind(Filter(), tuple(Kind))}
     with psycopg.connect(addresses.service) as service:
         service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
-        rows = service.execute("explain (analyze, costs off, timing off) " + QUERIES["newest"], bounds).fetchall()
+        rows = service.execute(
+            "explain (analyze, costs off, timing off) " + QUERIES["newest"].format(filter=""), bounds
+        ).fetchall()
     plan = "\n".join(row[0] for row in rows)
     assert "memories_by_time" in plan
     assert "Seq Scan" not in plan

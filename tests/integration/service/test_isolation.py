@@ -281,7 +281,7 @@ async def test_no_scope_and_no_key_is_made_for_another_tenant(tenants, service):
 
 MATCH = """select count(*) from match_terms(
     %(scope)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(trust)s::smallint, %(before)s::uuid,
-    %(total)s::bigint, %(limit)s::integer)"""
+    array[]::uuid[], %(total)s::bigint, %(limit)s::integer)"""
 
 
 def question(owner, tenant_id, **changes):
@@ -469,10 +469,12 @@ def explain(connection, tenant, query, parameters, before=()):
 
 def nearest(scope, name="nearest", dimensions=64):
     query = sql.SQL(vector.QUERIES[name]).format(
-        vectors=sql.Identifier("vectors_1"), dimensions=sql.Literal(dimensions), type=sql.SQL("halfvec")
+        vectors=sql.Identifier("vectors_1"),
+        dimensions=sql.Literal(dimensions),
+        type=sql.SQL("halfvec"),
+        filter=sql.SQL(""),
     )
-    asked = {"vector": str([1.0] + [0.0] * 63), "scope_id": scope, "kinds": None, "min_trust": 0, "before": None}
-    return query, asked | {"at": None, "limit": 100}
+    return query, {"vector": str([1.0] + [0.0] * 63), "scope_id": scope, "limit": 100}
 
 
 @pytest.mark.promise("A small tenant beside a big one gets its full page of hits")
@@ -565,9 +567,8 @@ async def test_pages_and_fetches_use_the_key(recollect, owner, service):
     owner.execute("vacuum analyze")
     ids = [memory.id for memory in (await mind.browse(limit=10)).memories]
     for wanted in (ids, None):
-        asked = {"agent": "ada", "user": "", **memories.choose([], memories.PRESENT), "ids": wanted, "cursor": ids[3]}
-        asked |= {"limit": 50}
-        plan = explain(service, mind.access.scope.tenant_id, sql.SQL(memories.QUERIES["read"]), asked)
+        asked = memories.RowQuery(wanted, cursor=ids[3], limit=50)
+        plan = explain(service, mind.access.scope.tenant_id, asked.compose(), asked.bind(mind.access.scope))
         assert "memories_pkey" in plan
         assert "Seq Scan on memories" not in plan
         assert "Seq Scan on evidence" not in plan

@@ -5,8 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from recollect.channels.topic import MOST_LINKS, QUERIES
+from recollect.channels.topic import MOST_LINKS, compose
 from recollect.models.memories import NewMemory
+from recollect.models.recall import Filter
 
 TOPICS, LINKS = 2_000, 3_000
 TABLES = ("topics", "topic_links", "related_topics", "memories")
@@ -80,13 +81,9 @@ def read(service, scope_id, path, **more):
         "related_taken": 2,
         "parent_taken": 2,
         "most": MOST_LINKS,
-        "kinds": None,
-        "min_trust": 0,
-        "before": None,
-        "at": None,
     }
     before = service.execute(COUNTED, {"tables": list(TABLES)}).fetchone()
-    rows = service.execute(QUERIES["collect"], asked | more).fetchall()
+    rows = service.execute(compose(Filter()), asked | more).fetchall()
     after = service.execute(COUNTED, {"tables": list(TABLES)}).fetchone()
     service.rollback()
     work = [int((late or 0) - (early or 0)) for early, late in zip(before, after, strict=True)]

@@ -10,7 +10,7 @@ from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
 from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_moment, check_text
 from recollect.core.topics.paths import read_topic
 from recollect.errors import InvalidInputError
-from recollect.models.recall import Cue, Times, Weighing
+from recollect.models.recall import Cue, Filter, Weighing
 
 MOST_TOPICS = 16
 
@@ -28,9 +28,7 @@ def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
     check_weighing(cue.weighing)
     if cue.now is not None:
         check_moment("now", cue.now)
-    if not 0 <= cue.min_trust <= 100:
-        raise InvalidInputError("min_trust must be between 0 and 100")
-    check_times(cue.times)
+    check_filter(cue)
     check_period(cue)
     check_topics(cue.topics)
     check_weights(cue.weights, channels)
@@ -67,9 +65,11 @@ def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) 
             raise InvalidInputError(f"weights: {name} must be between {least} and {HEAVIEST}")
 
 
-def check_times(times: Times) -> None:
-    """Refuse moments that no read can be bound to."""
-    for field, moment in (("as_of", times.as_of), ("at", times.at)):
+def check_filter(only: Filter) -> None:
+    """Refuse what no read can be restricted to."""
+    if not 0 <= only.min_trust <= 100:
+        raise InvalidInputError("min_trust must be between 0 and 100")
+    for field, moment in (("as_of", only.as_of), ("at", only.at)):
         if moment is not None:
             check_moment(field, moment)
 

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from types import MappingProxyType
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import find_zone
-from recollect.core.memories.ids import first_id_after
 from recollect.core.text.keywords import normalise_keyword
 from recollect.core.text.terms import UNSPACED, analyse_cue, script_of
 from recollect.core.text.words import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
-from recollect.models.recall import Asks, Cue, Facets, Period, Script, Times, Weighing
+from recollect.models.recall import Asks, Cue, Facets, Filter, Period, Script, Weighing
 
 _TOLD = r"(?:has|have|had|does|do|did|are|were|was|is|can|could|would|will|might|help|make|made)"
 PATTERNS: Mapping[Asks, re.Pattern[str]] = MappingProxyType(
@@ -73,15 +71,12 @@ class Reading:
     terms: tuple[str, ...]
     script: Script
     vector: NDArray[np.float32] | None
-    kinds: list[str] | None
-    min_trust: int
-    before: UUID | None
     weighing: Weighing
     now: datetime
     """The moment of the recall."""
+    filter: Filter = field(default_factory=Filter)
     without_vector: str = ""
     """Why there is no vector, where there is none."""
-    times: Times = field(default_factory=Times)
     text: str = ""
     """As it was given, for the channel that looks for names in it."""
     facets: Facets = field(default_factory=Facets)
@@ -106,13 +101,10 @@ def read(
         terms=tuple(find_terms(cue.text, own)),
         script=script,
         vector=vector,
-        kinds=[kind.value for kind in cue.kinds] or None,
-        min_trust=cue.min_trust,
-        before=first_id_after(cue.as_of) if cue.as_of else None,
         weighing=cue.weighing,
         now=now,
         without_vector=without_vector,
-        times=cue.times,
+        filter=cue.filter,
         text=cue.text,
         facets=Facets(
             script=script,

@@ -29,10 +29,10 @@ from recollect.models.conversations import (
     Window,
 )
 from recollect.models.memories import JSON, Role
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
+from recollect.store.database.filter import bind
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.memories import memories
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
@@ -184,7 +184,7 @@ async def walk(database: Database, scope: Scope, conversation: str, window: Wind
         "image_tokens": price_image(window),
         "unanswered": window.unanswered,
         "budget": window.max_tokens,
-        **memories.bind(Times(window.as_of, window.at)),
+        **bind(Filter(as_of=window.as_of, at=window.at)),
     }
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["walk"], parameters)
@@ -195,7 +195,7 @@ async def read_turns(
     database: Database, scope: Scope, conversation: str, limit: int, window: Window, tokenizer: str
 ) -> list[Read]:
     """Read the newest questions of a conversation with their answers, whatever thread they are of."""
-    times = memories.bind(Times(window.as_of, window.at))
+    times = bind(Filter(as_of=window.as_of, at=window.at))
     parameters = {**names(scope), "conversation": conversation, "limit": limit, **times}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["turns"], parameters)
@@ -213,10 +213,10 @@ async def list_leaves(database: Database, scope: Scope, conversation: str, limit
     ]
 
 
-async def find_summary(database: Database, scope: Scope, conversation: str, times: Times) -> UUID | None:
+async def find_summary(database: Database, scope: Scope, conversation: str, only: Filter) -> UUID | None:
     """Find the id of a conversation's running summary, or of the one that it was."""
-    query = QUERIES["summary_then" if times.past else "summary"]
-    parameters = {**names(scope), "conversation": conversation, **memories.bind(times)}
+    query = QUERIES["summary_then" if only.past else "summary"]
+    parameters = {**names(scope), "conversation": conversation, **bind(only)}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(query, parameters)
     row = await found.fetchone()

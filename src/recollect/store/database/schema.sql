@@ -1216,7 +1216,7 @@ begin
         made_at = excluded.made_at;
 end $$;
 
-CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[]) RETURNS TABLE(path text, name text, memories bigint, seen boolean)
+CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[], allowed uuid[]) RETURNS TABLE(path text, name text, memories bigint, seen boolean)
     LANGUAGE sql STABLE
     SET enable_nestloop TO 'off'
     AS $$
@@ -1237,6 +1237,7 @@ CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[]) RETUR
     ), linked as materialized (
         select topic_id, memory_id, withheld_for from topic_links
         where scope_id = asked_scope and (withheld_for is null or withheld_for in ('archived', 'faded'))
+          and (allowed is null or memory_id in (select unnest(allowed)))
           and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
     ), counted as materialized (
         select topic_id, count(*) filter (where withheld_for is null) as memories from linked group by topic_id
@@ -1286,67 +1287,7 @@ begin
     where nearest.alike >= asked.threshold;
 end $$;
 
-CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision, rarities double precision[])
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    SET plan_cache_mode TO 'force_custom_plan'
-    AS $$
-begin
-    -- Without a tenant the comparison is null: only what is true may go on.
-    if (asked_scope between first_scope() and last_scope()) is not true then
-        return;
-    end if;
-    return query
-    with candidates as materialized (
-        select t.id, t.weights, t.draw
-        from memory_terms t
-        where t.scope_id = asked_scope and t.terms && asked_terms
-          and (kinds is null or t.kind = any (kinds))
-          and t.trust >= min_trust
-          and (before is null or t.id < before)
-    ),
-    volume as materialized (
-        -- At least 200 memories, however long the cue: fewer say nothing about how rare its terms are.
-        select count(*) as amount,
-            greatest(1, least(count(*) * cardinality(asked_slots) / 2000, count(*) / 200)) as stride
-        from candidates
-    ),
-    sample as materialized (
-        select c.weights from candidates c
-        where (select stride from volume) = 1 or c.draw % (select stride from volume) = 0
-    ),
-    asked as materialized (
-        select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
-        from (select distinct unnest(asked_slots) as slot) slots
-    ),
-    counted as materialized (
-        select slot, (select count(*) from sample where sample.weights <#> asked.one < 0) as seen from asked
-    ),
-    containing as (
-        -- Of a sample, half a memory more: a term that it missed is rare, but not unheard of.
-        select slot, case when stride = 1 then seen else least(amount, (seen + 0.5::float8) * stride) end as memories
-        from counted, volume
-    ),
-    rated as materialized (
-        select slot, ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)) as rarity
-        from containing
-    ),
-    query as (
-        select ('{' || string_agg(slot || ':' || rarity, ',' order by slot) || '}/1000000000')::sparsevec as weights,
-            array(
-                select rated.rarity
-                from unnest(asked_slots) with ordinality as given (slot, number) join rated using (slot)
-                order by given.number
-            ) as rarities
-        from rated
-    )
-    select c.id, -(c.weights <#> q.weights) as score, q.rarities
-    from candidates c, query q
-    order by score desc, c.id desc
-    limit hit_limit;
-end $$;
-
-CREATE FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) RETURNS TABLE(id uuid, score double precision, past boolean, rarities double precision[])
+CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision, past boolean, rarities double precision[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     SET plan_cache_mode TO 'force_custom_plan'
@@ -1387,6 +1328,7 @@ begin
         select slot, (select count(*) from sample where sample.weights <#> asked.one < 0) as seen from asked
     ),
     containing as (
+        -- Of a sample, half a memory more: a term that it missed is rare, but not unheard of.
         select slot, case when stride = 1 then seen else least(amount, (seen + 0.5::float8) * stride) end as memories
         from counted, volume
     ),
@@ -1403,8 +1345,10 @@ begin
             ) as rarities
         from rated
     )
-    select c.id, -(c.weights <#> q.weights), c.past, q.rarities
-    from candidates c, query q;
+    select c.id, -(c.weights <#> q.weights) as score, c.past, q.rarities
+    from candidates c, query q
+    order by score desc, c.id desc
+    limit hit_limit;
 end $$;
 
 CREATE FUNCTION public.meets(value jsonb, fields text[], operators text[], operands jsonb[]) RETURNS boolean
@@ -1458,7 +1402,7 @@ begin
     execute format('grant select on %s to recollect_compat', opened);
 end $$;
 
-CREATE FUNCTION public.page_facts(asked_scope bigint, after uuid, as_of timestamp with time zone, at timestamp with time zone, hidden text[], most integer) RETURNS SETOF uuid
+CREATE FUNCTION public.page_facts(asked_scope bigint, after uuid, as_of timestamp with time zone, at timestamp with time zone, hidden text[], allowed uuid[], most integer) RETURNS SETOF uuid
     LANGUAGE plpgsql STABLE
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_sort TO 'off'
@@ -1474,6 +1418,7 @@ begin
       and fact.created_at <= as_of and (fact.superseded_at is null or fact.superseded_at > as_of)
       and (fact.valid_at is null or fact.valid_at <= at) and (fact.invalid_at is null or fact.invalid_at > at)
       and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
+      and (allowed is null or fact.id in (select unnest(allowed)))
       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
     order by fact.id
     limit most;
@@ -2106,7 +2051,7 @@ CREATE FUNCTION public.versions_of_run(asked_scope bigint, asked_segments uuid[]
       )
 $$;
 
-CREATE FUNCTION public.walk_facts(asked_scope bigint, starts uuid[], hops integer, beam integer, as_of timestamp with time zone, at timestamp with time zone, hidden text[]) RETURNS TABLE(hop integer, place bigint, id uuid, source uuid, target uuid)
+CREATE FUNCTION public.walk_facts(asked_scope bigint, starts uuid[], hops integer, beam integer, as_of timestamp with time zone, at timestamp with time zone, hidden text[], allowed uuid[]) RETURNS TABLE(hop integer, place bigint, id uuid, source uuid, target uuid)
     LANGUAGE plpgsql STABLE
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_sort TO 'off'
@@ -2139,6 +2084,7 @@ begin
                        and (fact.invalid_at is null or fact.invalid_at > at)
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.object_id <> all (walk.behind)
+                       and (allowed is null or fact.id in (select unnest(allowed)))
                        and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
@@ -2150,6 +2096,7 @@ begin
                        and (fact.invalid_at is null or fact.invalid_at > at)
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.subject_id <> all (walk.behind)
+                       and (allowed is null or fact.id in (select unnest(allowed)))
                        and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
@@ -3365,11 +3312,8 @@ GRANT SELECT ON TABLE public.memories TO recollect_compat;
 REVOKE ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) TO recollect_service;
 
-REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, memory_total bigint, hit_limit integer) TO recollect_service;
-
-REVOKE ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.match_versions(asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[], kinds text[], min_trust smallint, before uuid, memory_total bigint) TO recollect_service;
+REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
 

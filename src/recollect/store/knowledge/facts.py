@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+from psycopg import sql
 from psycopg.rows import DictRow
 
 from recollect.core.text.names import normalise_predicate
 from recollect.models.knowledge import Fact, Span
 from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
+from recollect.store.database.filter import AND, MEMORIES, PLACE, bind, restrict
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import embeddings
 from recollect.store.memories.memories import Source
@@ -69,10 +72,8 @@ class FactQuery:
     entity: UUID | None = None
     """Only facts that join it to something."""
     predicate: str = ""
-    as_of: datetime | None = None
-    """As they were believed then; as they are now if None."""
-    at: datetime | None = None
-    """Only those that are true then; whatever was ever true if None."""
+    only: Filter = field(default_factory=Filter)
+    """Of its times: as they were believed then, or now; only those that are true then, or whatever was ever true."""
 
 
 async def fetch_versions(connection: Connection, scope_id: int, wanted: VersionQuery) -> list[Version]:
@@ -160,23 +161,24 @@ async def page(
     database: Database, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
 ) -> list[Fact]:
     """Fetch facts after a cursor, in the order they were written."""
-    return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit, "every_version": False})
+    return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit})
 
 
 async def fetch_by_version(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Fact]:
     """Fetch versions of facts by the ids of their memories."""
-    chosen = {"ids": list(ids), "every_version": True, "limit": len(ids)}
-    found = await read(database, scope, FactQuery(), chosen)
+    found = await read(database, scope, FactQuery(), {"ids": list(ids), "limit": len(ids)}, every=True)
     return {fact.memory_id: fact for fact in found if fact.memory_id is not None}
 
 
 async def fetch_lineage(database: Database, scope: Scope, name: UUID, limit: int) -> list[Fact]:
     """Fetch all versions of a fact that is named by its id or by any of its versions, oldest first."""
-    return await read(database, scope, FactQuery(), {"lineage": name, "every_version": True, "limit": limit})
+    return await read(database, scope, FactQuery(), {"lineage": name, "limit": limit}, every=True)
 
 
-async def read(database: Database, scope: Scope, bounds: FactQuery, chosen: dict[str, object]) -> list[Fact]:
-    """Read facts of a scope."""
+async def read(
+    database: Database, scope: Scope, bounds: FactQuery, chosen: dict[str, object], *, every: bool = False
+) -> list[Fact]:
+    """Read facts of a scope, in every version if asked."""
     parameters: dict[str, object] = {
         **names(scope),
         "ids": None,
@@ -184,12 +186,21 @@ async def read(database: Database, scope: Scope, bounds: FactQuery, chosen: dict
         "cursor": BEGINNING,
         "entity": bounds.entity,
         "predicate": normalise_predicate(bounds.predicate) if bounds.predicate else "",
-        "as_of": bounds.as_of,
-        "at": bounds.at,
+        **bind(bounds.only),
     }
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["read"], parameters | chosen)
+        found = await connection.execute(compose(bounds.only, every=every), parameters | chosen)
     return [to_fact(row) for row in await found.fetchall()]
+
+
+def compose(only: Filter, *, every: bool) -> sql.Composed:
+    """Write the statement that reads facts under a filter; its times are those of beliefs."""
+    times = [] if every else ["believed" if only.as_of is None else "believed_then"]
+    times += ["true_then"] if only.at is not None else []
+    return sql.SQL(QUERIES["read"]).format(
+        filter=restrict(replace(only, as_of=None, at=None), MEMORIES, PLACE),
+        times=sql.Composed([AND + sql.SQL(QUERIES[name]) for name in times]),
+    )
 
 
 def to_fact(row: DictRow) -> Fact:

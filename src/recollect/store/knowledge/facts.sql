@@ -83,10 +83,10 @@ select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, v
 from beliefs
 cross join lateral (
     select content, subject, predicate, object, withheld from memories
-    where memories.scope_id = beliefs.scope_id and memories.id between beliefs.id and beliefs.id
+    where memories.scope_id = beliefs.scope_id and memories.id between beliefs.id and beliefs.id{filter}
     order by memories.id limit 1
 ) memories
-where beliefs.scope_id = (select scope_id from place) and subject_id is not null
+where beliefs.scope_id = (select scope_id from place) and subject_id is not null{times}
   and (%(ids)s::uuid[] is null or beliefs.id = any (array(select unnest(%(ids)s::uuid[]))))
   and (%(entity)s::uuid is null or beliefs.id = any (array(
       select id from beliefs about where about.scope_id = (select scope_id from place) and subject_id = %(entity)s
@@ -98,15 +98,6 @@ where beliefs.scope_id = (select scope_id from place) and subject_id is not null
       where about.scope_id = (select scope_id from place) and about.id = %(lineage)s
   ), %(lineage)s))
   and (%(predicate)s = '' or beliefs.predicate = %(predicate)s)
-  and (
-      %(every_version)s
-      or case when %(as_of)s::timestamptz is null then superseded_at is null
-              else beliefs.created_at <= %(as_of)s and (superseded_at is null or superseded_at > %(as_of)s) end
-  )
-  and (
-      %(at)s::timestamptz is null
-      or ((valid_at is null or valid_at <= %(at)s) and (invalid_at is null or invalid_at > %(at)s))
-  )
   and beliefs.id > %(cursor)s
   and (memories.withheld is null or memories.withheld in ('archived', 'past', 'faded'))
   and (
@@ -118,6 +109,15 @@ where beliefs.scope_id = (select scope_id from place) and subject_id is not null
   )
 order by beliefs.id
 limit %(limit)s
+
+-- name: believed
+superseded_at is null
+
+-- name: believed_then
+beliefs.created_at <= %(as_of)s and (superseded_at is null or superseded_at > %(as_of)s)
+
+-- name: true_then
+(valid_at is null or valid_at <= %(at)s) and (invalid_at is null or invalid_at > %(at)s)
 
 -- name: ended
 -- Facts that were believed until their end and are still in the indexes.

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.core.knowledge.graph import FollowedFact
 from recollect.models.knowledge import Entity, EntityType, Relation
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
+from recollect.store.database.filter import bind, list_allowed
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
+SCOPE = sql.Identifier("scopes", "id")
 OUT_OF_SIGHT = ["deleted", "stale"]
 """Why a fact is not shown to somebody who reads the graph; what is past, only the times decide on."""
 PAGE = 250
@@ -26,11 +28,11 @@ PAGE = 250
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """How far a walk goes: so many hops, each along at most so many facts, as things were at two times."""
+    """How far a walk goes: so many hops, each along at most so many facts, of those that a filter allows."""
 
     hops: int
     beam: int
-    times: Times
+    only: Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,10 @@ async def ask_walk(
         "starts": list(starts),
         "hops": bounds.hops,
         "beam": bounds.beam,
-        "as_of": bounds.times.as_of,
-        "at": bounds.times.at,
         "hidden": OUT_OF_SIGHT,
+        **bind(bounds.only),
     }
-    return await connection.execute(QUERIES["walk"], parameters)
+    return await connection.execute(compose("walk", bounds.only), parameters)
 
 
 async def read_walk(answer: AsyncCursor[DictRow]) -> Walked:
@@ -122,26 +123,32 @@ async def read_timeline(
     return entity, to_relations(await answer.fetchall())
 
 
-async def find_moment(database: Database, scope: Scope, times: Times) -> Times | None:
+async def find_moment(database: Database, scope: Scope, only: Filter) -> Filter | None:
     """Say as of when a whole graph is to be read, so that all its pages fit together; None if there is no scope."""
     async with database.reading(scope.tenant_id) as connection:
-        parameters = {**names(scope), "as_of": times.as_of, "at": times.at}
+        parameters = {**names(scope), "as_of": only.as_of, "at": only.at}
         answer = await connection.execute(QUERIES["moment"], parameters)
     row = await answer.fetchone()
-    return Times(row["as_of"], row["at"]) if row else None
+    return replace(only, as_of=row["as_of"], at=row["at"]) if row else None
 
 
-async def page_facts(database: Database, scope: Scope, times: Times) -> AsyncIterator[list[Relation]]:
+async def page_facts(database: Database, scope: Scope, only: Filter) -> AsyncIterator[list[Relation]]:
     """Give all facts of a moment in the order of their ids, page by page; no connection is held between two pages."""
-    bounds = {**names(scope), "as_of": times.as_of, "at": times.at, "hidden": OUT_OF_SIGHT, "limit": PAGE}
+    bounds = {**names(scope), "hidden": OUT_OF_SIGHT, "limit": PAGE, **bind(only)}
+    query = compose("page_facts", only)
     cursor: UUID | None = BEGINNING
     while cursor is not None:
         async with database.reading(scope.tenant_id) as connection:
-            answer = await connection.execute(QUERIES["page_facts"], {**bounds, "cursor": cursor})
+            answer = await connection.execute(query, {**bounds, "cursor": cursor})
         rows = await answer.fetchall()
         if rows:
             yield to_relations(rows)
         cursor = rows[-1]["id"] if len(rows) == PAGE else None
+
+
+def compose(name: str, only: Filter) -> sql.Composed:
+    """Write a statement that follows facts; the times of a filter are those of its walk."""
+    return sql.SQL(QUERIES[name]).format(allowed=list_allowed(replace(only, as_of=None, at=None), SCOPE))
 
 
 def to_relations(rows: Sequence[DictRow]) -> list[Relation]:

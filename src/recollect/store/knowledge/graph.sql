@@ -13,7 +13,7 @@ with step as materialized (
     select scopes.id as scope_id, walked.*
     from scopes cross join lateral walk_facts(
         scopes.id, %(starts)s::uuid[], %(hops)s, %(beam)s, coalesce(%(as_of)s::timestamptz, 'infinity'),
-        coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[]
+        coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[], {allowed}
     ) walked
     where scopes.tenant_id = current_tenant() and scopes.agent = %(agent)s and scopes."user" = %(user)s
 ), walked as materialized (
@@ -68,7 +68,7 @@ select relation.*
 from scopes cross join lateral read_relations(
     scopes.id,
     array(select page_facts(
-        scopes.id, %(cursor)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(hidden)s::text[], %(limit)s))
+        scopes.id, %(cursor)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(hidden)s::text[], {allowed}, %(limit)s))
 ) relation
 where scopes.tenant_id = current_tenant() and scopes.agent = %(agent)s and scopes."user" = %(user)s
 order by relation.place

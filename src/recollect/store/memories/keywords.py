@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from psycopg import sql
+
 from recollect.models.memories import Kind
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
+from recollect.store.database.filter import PLACE, Columns, bind, restrict
 from recollect.store.database.pool import Database, load_queries
-from recollect.store.memories.memories import bind
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 
 
 async def associate(
-    database: Database, scope: Scope, asked: Sequence[Sequence[str]], limit: int, *, newest: bool, times: Times
+    database: Database, scope: Scope, asked: Sequence[Sequence[str]], limit: int, *, newest: bool, only: Filter
 ) -> Mapping[tuple[int, Kind], list[UUID]]:
     """Find, for each list of keywords, the events and thoughts filed under any of them: best first, or newest first.
 
@@ -31,16 +33,19 @@ async def associate(
         "keywords": [keyword for _, keyword in pairs],
         "limit": limit,
         "newest": newest,
-        **bind(times),
+        **bind(only),
     }
+    query = sql.SQL(QUERIES["associate"]).format(filter=restrict(only, Columns("filed", trust=None), PLACE))
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["associate"], parameters)
+        found = await connection.execute(query, parameters)
     return {(row["position"], Kind(row["kind"])): row["ids"] for row in await found.fetchall()}
 
 
-async def find_last_chat(database: Database, scope: Scope, keyword: str, times: Times) -> UUID | None:
+async def find_last_chat(database: Database, scope: Scope, keyword: str, only: Filter) -> UUID | None:
     """Find the newest chat filed under a keyword."""
+    filed = Columns("memory_keywords", trust=None)
+    query = sql.SQL(QUERIES["last_chat"]).format(filter=restrict(only, filed, PLACE))
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["last_chat"], {**names(scope), "keyword": keyword, **bind(times)})
+        found = await connection.execute(query, {**names(scope), "keyword": keyword, **bind(only)})
     row = await found.fetchone()
     return row["id"] if row else None

@@ -2,19 +2,19 @@
 -- Whatever shares the same set of keywords is ranked by age, so of each of the at most seven sets only the newest few
 -- can win, and no keyword's whole list is read, unless it is the rarer one of two that hardly ever meet.
 with place as materialized (
-    select id, event_count, thought_count from scopes
+    select id as scope_id, event_count, thought_count from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), asked as materialized (
     select position, keyword, kind, (
                select strength from keyword_strengths strengths
-               where strengths.scope_id = (select id from place) and strengths.kind = kinds.kind
+               where strengths.scope_id = (select scope_id from place) and strengths.kind = kinds.kind
                  and strengths.keyword = given.keyword
            ) as strength
     from unnest(%(positions)s::integer[], %(keywords)s::text[]) as given (position, keyword)
-    cross join unnest('{event,thought}'::text[]) as kinds (kind)
+    cross join unnest('{{event,thought}}'::text[]) as kinds (kind)
     where (
         select true from memory_keywords filed
-        where filed.scope_id = (select id from place) and filed.keyword = given.keyword and filed.kind = kinds.kind
+        where filed.scope_id = (select scope_id from place) and filed.keyword = given.keyword and filed.kind = kinds.kind
         limit 1
     )
 ), rarest_first as (
@@ -33,23 +33,17 @@ with place as materialized (
     select position, sets.kind, newest.id, max(score) as score, max(matched) as matched
     from sets cross join lateral (
         select id from memory_keywords filed
-        where scope_id = (select id from place) and keyword = keywords[1] and filed.kind = sets.kind
-          and (%(before)s::uuid is null or filed.id < %(before)s::uuid)
-          and (%(at)s::timestamptz is null or (
-              select memories.occurred_at from memories
-              where memories.scope_id = (select id from place) and memories.id between filed.id and filed.id
-              order by memories.id limit 1
-          ) <= %(at)s::timestamptz)
+        where scope_id = (select scope_id from place) and keyword = keywords[1] and filed.kind = sets.kind{filter}
           -- A limit keeps each of these a look into the index: as a join, it would read the whole list.
           and (matched < 2 or (
               select true from memory_keywords second
-              where second.scope_id = (select id from place) and second.keyword = keywords[2]
+              where second.scope_id = (select scope_id from place) and second.keyword = keywords[2]
                 and second.kind = sets.kind and second.id = filed.id
               limit 1
           ))
           and (matched < 3 or (
               select true from memory_keywords third
-              where third.scope_id = (select id from place) and third.keyword = keywords[3]
+              where third.scope_id = (select scope_id from place) and third.keyword = keywords[3]
                 and third.kind = sets.kind and third.id = filed.id
               limit 1
           ))
@@ -72,21 +66,15 @@ group by position, kind
 
 -- name: last_chat
 with place as materialized (
-    select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+    select id as scope_id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 )
 select id from memory_keywords
-where scope_id = (select id from place) and keyword = %(keyword)s and kind = 'chat'
-  and (%(before)s::uuid is null or id < %(before)s::uuid)
-  and (%(at)s::timestamptz is null or (
-      select memories.occurred_at from memories
-      where memories.scope_id = (select id from place) and memories.id between memory_keywords.id and memory_keywords.id
-      order by memories.id limit 1
-  ) <= %(at)s::timestamptz)
+where scope_id = (select scope_id from place) and keyword = %(keyword)s and kind = 'chat'{filter}
   -- The newest that may be shown: one that goes with a deleted conversation stays filed for a moment.
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )

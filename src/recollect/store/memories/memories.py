@@ -8,22 +8,22 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
-from recollect.core.memories.ids import first_id_after
 from recollect.core.service.portions import divide
 from recollect.core.text.terms import slot, within_scope
 from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
+from recollect.store.database.filter import PLACE, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.columns import Row, gather
 from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__, columns=columns.NAMES, values=columns.VALUES, arrays=columns.ARRAYS)
-PRESENT = Times()
+PRESENT = Filter()
 SLOTS = 1_000_000_000
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
@@ -171,88 +171,104 @@ def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dic
     return sorted(hashes), dict(zip(map(slot, weights), weights.values(), strict=True))
 
 
-async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], times: Times = PRESENT) -> dict[UUID, Memory]:
-    """Fetch whole memories by id; ids that are not of this scope, or do not stand at these times, are absent."""
-    async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["read"], {**names(scope), **choose(ids, times)})
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """Which memories are read: some by their ids, or a page of all that a filter allows, oldest first."""
+
+    ids: Sequence[UUID] | None = None
+    only: Filter = PRESENT
+    cursor: UUID = BEGINNING
+    limit: int | None = None
+    expired: bool = False
+    """Whether what has expired is read, too."""
+    every: bool = False
+    """Whether every version is read, whatever the times."""
+
+    def compose(self) -> sql.Composed:
+        """Write the statement."""
+        return sql.SQL(QUERIES["read"]).format(filter=restrict_rows(self.only, PLACE, every=self.every))
+
+    def bind(self, scope: Scope) -> dict[str, object]:
+        """Give the values of the statement."""
+        return {
+            **names(scope),
+            "ids": None if self.ids is None else list(self.ids),
+            "cursor": self.cursor,
+            "limit": self.limit if self.ids is None else len(self.ids),
+            "expired": self.expired,
+            "past": self.only.past or self.every,
+            **bind(self.only),
+        }
+
+
+async def ask(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:
+    """Send the question for whole memories."""
+    return await connection.execute(wanted.compose(), wanted.bind(scope))
+
+
+async def read(found: AsyncCursor[DictRow]) -> dict[UUID, Memory]:
+    """Read the answer to `ask`."""
     return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
+
+
+async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], only: Filter = PRESENT) -> dict[UUID, Memory]:
+    """Fetch whole memories by id; ids that are not of this scope, or that a filter bars, are absent."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await ask(connection, scope, RowQuery(ids, only))
+    return await read(found)
 
 
 async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Fetch whole memories by id whatever their time: every version, and what has expired."""
-    bounds = {**choose(ids, PRESENT), "expired": True, **bind(PRESENT, every=True)}
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
-    return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
+        found = await ask(connection, scope, RowQuery(ids, expired=True, every=True))
+    return await read(found)
 
 
 async def fetch_each(
-    database: Database, scope: Scope, asked: Mapping[Times, Sequence[UUID]]
-) -> dict[Times, dict[UUID, Memory]]:
-    """Fetch whole memories by id as they stood at several times, in one round trip."""
+    database: Database, scope: Scope, asked: Mapping[Filter, Sequence[UUID]]
+) -> dict[Filter, dict[UUID, Memory]]:
+    """Fetch whole memories by id under several filters, in one round trip."""
     async with database.reading(scope.tenant_id) as connection:
         found = await ask_each(connection, scope, asked)
     return await read_each(found)
 
 
 async def ask_each(
-    connection: Connection, scope: Scope, asked: Mapping[Times, Sequence[UUID]]
-) -> dict[Times, AsyncCursor[DictRow]]:
+    connection: Connection, scope: Scope, asked: Mapping[Filter, Sequence[UUID]]
+) -> dict[Filter, AsyncCursor[DictRow]]:
     """Send the questions of `fetch_each`."""
-    return {
-        times: await connection.execute(QUERIES["read"], {**names(scope), **choose(ids, times)})
-        for times, ids in asked.items()
-    }
+    return {only: await ask(connection, scope, RowQuery(ids, only)) for only, ids in asked.items()}
 
 
-async def read_each(found: Mapping[Times, AsyncCursor[DictRow]]) -> dict[Times, dict[UUID, Memory]]:
+async def read_each(found: Mapping[Filter, AsyncCursor[DictRow]]) -> dict[Filter, dict[UUID, Memory]]:
     """Read the answers to `ask_each`."""
-    return {
-        times: {memory.id: memory for memory in map(to_memory, await rows.fetchall())} for times, rows in found.items()
-    }
-
-
-def choose(ids: Sequence[UUID], times: Times) -> dict[str, object]:
-    """Give the parameters by which `read` fetches memories for a recall."""
-    return {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids), "expired": False, **bind(times)}
-
-
-def bind(times: Times, *, every: bool = False) -> dict[str, object]:
-    """Give the parameters by which `read` knows which versions to show: those of two times, or every one."""
-    return {
-        "as_of": times.as_of,
-        "at": times.at,
-        "before": first_id_after(times.as_of) if times.as_of else None,
-        "past": times.past or every,
-        "every": every,
-    }
+    return {only: await read(rows) for only, rows in found.items()}
 
 
 async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory | None:
     """Fetch a whole memory and how far it has come, in one round trip; None if it is not of this scope."""
-    bounds = {**names(scope), **choose([memory_id], PRESENT), "expired": True, **bind(PRESENT, every=True)}
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["read"], bounds)
+        found = await ask(connection, scope, RowQuery([memory_id], expired=True, every=True))
         stands = await connection.execute(QUERIES["state"], {**names(scope), "id": memory_id})
     row, state = await found.fetchone(), await stands.fetchone()
     return replace(to_memory(row), state=MemoryState(state["state"])) if row and state else None
 
 
-async def page(database: Database, scope: Scope, cursor: UUID, limit: int, times: Times = PRESENT) -> list[Memory]:
-    """Fetch memories after a cursor, oldest first."""
-    bounds = {"ids": None, "cursor": cursor, "limit": limit, "expired": True, **bind(times)}
+async def page(database: Database, scope: Scope, cursor: UUID, limit: int, only: Filter = PRESENT) -> list[Memory]:
+    """Fetch what a filter allows after a cursor, oldest first."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
-    return [to_memory(row) for row in await found.fetchall()]
+        found = await ask(connection, scope, RowQuery(None, only, cursor, limit, expired=True))
+    return [*(await read(found)).values()]
 
 
 async def fetch_accessed(
     database: Database,
     scope: Scope,
     scope_id: int,
-    asked: Mapping[Times, Sequence[UUID]],
+    asked: Mapping[Filter, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+) -> tuple[dict[Filter, dict[UUID, Memory]], frozenset[UUID]]:
     """Fetch whole memories and record the access to some, by moment, in one round trip; tell which are on record."""
     async with database.transaction(scope.tenant_id) as connection:
         found = await ask_each(connection, scope, asked)

@@ -98,16 +98,10 @@ left join lateral (
 where scope_id = (select scope_id from place)
   -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
   and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
-  and id > %(cursor)s
-  and (%(before)s::uuid is null or id < %(before)s::uuid)
+  and id > %(cursor)s{filter}
   -- What has expired is out of recall at once; the indexes follow with the next pass of fading.
   and (%(expired)s or expires_at is null or expires_at > now())
   and (withheld is null or withheld in ('archived', 'faded') or (withheld = 'past' and %(past)s))
-  -- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow.
-  and (%(every)s or case
-      when kind in ('fact', 'summary') then stands(scope_id, id, occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz)
-      else %(at)s::timestamptz is null or occurred_at <= %(at)s::timestamptz
-  end)
   -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
   and (
       not (select exists (

@@ -18,6 +18,7 @@ from recollect.core.text.terms import hash_term
 from recollect.models.memories import Kind, Role
 from recollect.models.recall import Asks, Features
 from recollect.models.service import EmbeddingSpace
+from recollect.store.database.filter import bind, restrict_rows
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
 from recollect.store.service.scopes import Place, tenant_of
@@ -44,15 +45,14 @@ async def load_features(
         "ids": list(ids),
         "terms": [hash_term(place.scope_id or 0, term) for term in reading.terms],
         "most_read": MOST_READ,
-        "as_of": reading.times.as_of,
-        "at": reading.times.at,
+        **bind(reading.filter),
     }
     cosine: sql.Composable = sql.SQL("null::double precision")
     placed: sql.Composable = sql.SQL("")
     if place.space is not None and reading.vector is not None:
         parameters["vector"] = to_vector(place.space, reading.vector)
         cosine, placed = sql.SQL("placed.cosine"), place_in(place.space)
-    query = sql.SQL(QUERIES["survey"]).format(cosine=cosine, placed=placed)
+    query = sql.SQL(QUERIES["survey"]).format(cosine=cosine, placed=placed, filter=restrict_rows(reading.filter))
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
         answer = await connection.execute(query, parameters, binary=True)
     rows = await answer.fetchall()

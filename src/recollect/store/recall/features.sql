@@ -29,13 +29,7 @@ left join lateral (
 {placed}
 where memories.scope_id = %(scope_id)s and memories.id = any (array(select unnest(%(ids)b::uuid[])))
   -- What the fetch will not show must not stand for others that say the same.
-  and (memories.expires_at is null or memories.expires_at > now())
-  and case
-      when memories.kind in ('fact', 'summary') then stands(
-          memories.scope_id, memories.id, memories.occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz
-      )
-      else %(at)s::timestamptz is null or memories.occurred_at <= %(at)s::timestamptz
-  end
+  and (memories.expires_at is null or memories.expires_at > now()){filter}
   and (
       not (select exists (
           select from conversations

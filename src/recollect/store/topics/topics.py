@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from psycopg import sql
 from psycopg.rows import DictRow
 
 from recollect.core.topics.paths import ARROW, Names, TopicNode, encode, parse_topic, prefixes, show_topic
 from recollect.models.memories import NewMemory
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
+from recollect.store.database.filter import Columns, bind, list_allowed, restrict_among
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service.scopes import names, tenant_of
 
 QUERIES = load_queries(__file__)
+EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +139,23 @@ async def name(connection: Connection, scope_id: int, path: Names) -> None:
     await connection.execute(QUERIES["name"], {"scope_id": scope_id, "path": encode(path), "name": path[-1]})
 
 
-async def read_tree(database: Database, scope_id: int, path: Names = ()) -> list[TopicNode]:
-    """Read a topic with those above and all below it, or the whole tree."""
-    parameters = {"scope_id": scope_id, "paths": [encode(above) for above in prefixes(path)]}
+async def read_tree(database: Database, scope_id: int, path: Names = (), only: Filter = EVERYTHING) -> list[TopicNode]:
+    """Read a topic with those above and all below it, or the whole tree, as far as a filter allows what is filed."""
+    parameters = {"scope_id": scope_id, "paths": [encode(above) for above in prefixes(path)], **bind(only)}
+    query = sql.SQL(QUERIES["tree"]).format(allowed=list_allowed(only))
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["tree"], parameters)
+        found = await connection.execute(query, parameters)
     return [to_node(row) for row in await found.fetchall()]
 
 
 async def read_links(
-    database: Database, scope_id: int, path: Names, memory_id: UUID | None, limit: int
+    database: Database, scope_id: int, path: Names, memory_id: UUID | None, limit: int, only: Filter = EVERYTHING
 ) -> list[TopicLink]:
-    """Read what is filed under a topic, or what a memory is filed under."""
-    asked = {"path": encode(path), "memory_id": memory_id, "limit": limit, "arrow": ARROW}
+    """Read what is filed under a topic and a filter allows, or what a memory is filed under."""
+    asked = {"path": encode(path), "memory_id": memory_id, "limit": limit, "arrow": ARROW, **bind(only)}
+    query = sql.SQL(QUERIES["links"]).format(filter=restrict_among(only, Columns("link", id="memory_id")))
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["links"], {"scope_id": scope_id, **asked})
+        found = await connection.execute(query, {"scope_id": scope_id, **asked})
     return [to_link(row) for row in await found.fetchall()]
 
 

@@ -81,7 +81,7 @@ update topics set name = %(name)s
 where scope_id = %(scope_id)s and id in (select id from topics_at(%(scope_id)s, array[%(path)s]))
 
 -- name: tree
-select path, name, memories, seen from list_topics(%(scope_id)s, %(paths)s::text[])
+select path, name, memories, seen from list_topics(%(scope_id)s, %(paths)s::text[], {allowed})
 
 -- name: links
 -- What is filed under a topic, or what one memory is filed under, the newest first.
@@ -92,7 +92,7 @@ with unsettled as materialized (
     ) as any_left
 ), asked as materialized (
     select link.* from topic_links link
-    where link.scope_id = %(scope_id)s
+    where link.scope_id = %(scope_id)s{filter}
       and (%(memory_id)s::uuid is null or link.memory_id = %(memory_id)s::uuid)
       and (%(path)s = '' or link.topic_id = any (array(select id from topics_at(%(scope_id)s, array[%(path)s]))))
       and (withheld_for is null or withheld_for in ('archived', 'faded'))

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from recollect.core.agents.reflection import read_as_original, read_triple
 from recollect.core.memories.checks import LONGEST_PART
-from recollect.core.recall.checks import check_times
+from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_line
 from recollect.core.text.keywords import normalise_keyword
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Association, Times
+from recollect.models.recall import Association, Filter
 from recollect.models.service import Scope
 from recollect.store.memories import keywords, memories
 from recollect.verbs.parts import Parts
@@ -24,19 +24,19 @@ MOST_MEMORIES = 10_000
 
 
 async def associate(
-    parts: Parts, scope: Scope, triples: Sequence[Triple], limit: int, *, original: bool, times: Times
+    parts: Parts, scope: Scope, triples: Sequence[Triple], limit: int, *, original: bool, only: Filter
 ) -> list[Association]:
     """Give back, for each triple, the events and the thoughts it reminds of; nothing counts as accessed.
 
     In the manner of the original, limit does not count, and what is newest comes first.
     """
     check_triples(triples, limit)
-    check_times(times)
+    check_filter(only)
     most = MOST_MEMORIES // len(triples) if original else limit
     asked = [read_as_original(triple) if original else read_triple(triple) for triple in triples]
-    ranked = await keywords.associate(parts.database, scope, asked, most, newest=original, times=times)
+    ranked = await keywords.associate(parts.database, scope, asked, most, newest=original, only=only)
     ids = sorted({memory_id for listed in ranked.values() for memory_id in listed})
-    found = await memories.fetch(parts.database, scope, ids, times) if ids else {}
+    found = await memories.fetch(parts.database, scope, ids, only) if ids else {}
     return [
         Association(
             triple,
@@ -52,12 +52,12 @@ def pick(found: Mapping[UUID, Memory], ids: Sequence[UUID]) -> tuple[Memory, ...
     return tuple(found[memory_id] for memory_id in ids if memory_id in found)
 
 
-async def last_chat(parts: Parts, scope: Scope, name: str, times: Times) -> Memory | None:
+async def last_chat(parts: Parts, scope: Scope, name: str, only: Filter) -> Memory | None:
     """Give back the newest chat filed under a name."""
     check_line("name", name, LONGEST_PART)
-    check_times(times)
-    chat = await keywords.find_last_chat(parts.database, scope, normalise_keyword(name), times)
-    return (await memories.fetch(parts.database, scope, [chat], times)).get(chat) if chat else None
+    check_filter(only)
+    chat = await keywords.find_last_chat(parts.database, scope, normalise_keyword(name), only)
+    return (await memories.fetch(parts.database, scope, [chat], only)).get(chat) if chat else None
 
 
 def check_triples(triples: Sequence[Triple], limit: int) -> None:

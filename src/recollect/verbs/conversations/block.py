@@ -121,18 +121,12 @@ async def gather(
     present = compute_present(shown.showings, now, reminded)
     carried: list[Memory] = []
     if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
-        found = await memories.fetch(parts.database, scope, wanted, asked.cue.times)
-        carried = [each for each in found.values() if suits(each, asked.cue)]
-        carried.sort(key=lambda each: (-present[each.id].score, each.id))
+        found = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
+        carried = sorted(found.values(), key=lambda each: (-present[each.id].score, each.id))
     names = shorten_ids([*reminded, *present], {each.memory_id: each.short_id for each in shown.showings})
     memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
     quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
     return BlockMaterial(hits, present, carried, names, now, quotes)
-
-
-def suits(memory: Memory, cue: Cue) -> bool:
-    """Tell whether a memory may be shown by a cue that does not remind of it."""
-    return memory.trust >= cue.min_trust and (not cue.kinds or memory.kind in cue.kinds)
 
 
 def assemble(

@@ -20,7 +20,7 @@ from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Hit
+from recollect.models.recall import Cue, Filter, Hit
 from recollect.models.service import Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
@@ -157,12 +157,10 @@ async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: Pr
     """Read the running summary, unless it is withheld, forgotten, or trusted less than was asked for."""
     if not wanted.shares.summary:
         return None
-    times = wanted.cue.times
-    summary = await conversations.find_summary(parts.database, scope, conversation, times)
-    if summary is None:
-        return None
-    memory = (await memories.fetch(parts.database, scope, [summary], times)).get(summary)
-    return memory if memory is not None and memory.trust >= wanted.cue.min_trust else None
+    # All else that a cue is restricted by is about what is recalled beside it.
+    only = Filter(min_trust=wanted.cue.min_trust, as_of=wanted.cue.as_of, at=wanted.cue.at)
+    summary = await conversations.find_summary(parts.database, scope, conversation, only)
+    return None if summary is None else (await memories.fetch(parts.database, scope, [summary], only)).get(summary)
 
 
 async def remind(

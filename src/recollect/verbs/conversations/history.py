@@ -10,13 +10,13 @@ from recollect.core.conversations.appends import check_conversation
 from recollect.core.conversations.budget import Fitted, cost, fit, fit_upstream, price_image, shorten
 from recollect.core.conversations.messages import to_prompt, to_text
 from recollect.core.conversations.threads import ThreadNode, bound_fetch, walk_upstream
-from recollect.core.recall.checks import check_times
+from recollect.core.recall.checks import check_filter
 from recollect.core.text.tokens import find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import LEGACY, Conversation, History, MessageStatus, Oversized, Window
 from recollect.models.memories import Role
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import EVERY_STATE, IN_SIGHT, Read
@@ -45,7 +45,7 @@ def check_window(window: Window) -> None:
     for field, value in (("max_tokens", window.max_tokens), ("image_tokens", window.image_tokens)):
         if not 0 <= value <= MOST_TOKENS:
             raise InvalidInputError(f"{field} must be between 0 and {MOST_TOKENS}")
-    check_times(Times(window.as_of, window.at))
+    check_filter(Filter(as_of=window.as_of, at=window.at))
 
 
 def choose_tokenizer(parts: Parts, name: str) -> Tokenizer:

@@ -14,6 +14,7 @@ from recollect.core.knowledge.fact_plan import NewVersion, Plan
 from recollect.core.knowledge.facts import check_span
 from recollect.core.knowledge.new_facts import UNKNOWN_END, check_new_facts, fingerprint_facts, to_memory
 from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_idempotency_key, check_limit, check_line, check_moment
 from recollect.core.text.names import normalise_name
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
@@ -188,11 +189,10 @@ async def list_facts(
     """Fetch one page of facts that were believed as of a moment and true at one: now, where nothing is said."""
     check_limit(limit)
     check_line("predicate", bounds.predicate)
-    for field, moment in (("as_of", bounds.as_of), ("at", bounds.at)):
-        if moment is not None:
-            check_moment(field, moment)
-    at = bounds.at or bounds.as_of or datetime.now(UTC)
-    found = await facts.page(parts.database, scope, replace(bounds, at=at), cursor, limit + 1)
+    check_filter(bounds.only)
+    at = bounds.only.at or bounds.only.as_of or datetime.now(UTC)
+    asked = replace(bounds, only=replace(bounds.only, at=at))
+    found = await facts.page(parts.database, scope, asked, cursor, limit + 1)
     return Facts(tuple(found[:limit]), found[limit - 1].memory_id if len(found) > limit else None)
 
 

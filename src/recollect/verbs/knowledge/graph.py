@@ -8,10 +8,11 @@ from uuid import UUID
 
 from recollect.core.knowledge.graph import find_leaders, find_paths, is_whole
 from recollect.core.knowledge.graph_export import CypherText, GraphmlText, GraphText
-from recollect.core.text.checks import check_limit, check_moment
+from recollect.core.recall.checks import check_filter
+from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbour, Neighbourhood, Relation, Timeline
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits
@@ -31,7 +32,7 @@ async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLi
     """Give back which entities facts lead to from one, nearest first, and the facts that were followed."""
     check_range("hops", bounds.hops, MOST_HOPS)
     check_range("beam", bounds.beam, MOST_BEAM)
-    check_times(bounds.times)
+    check_filter(bounds.only)
     [entity], walked = await graph.walk(parts.database, scope, [entity_id], bounds)
     if entity is None:
         raise NotFoundError(UNKNOWN)
@@ -45,16 +46,16 @@ async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLi
 
 
 async def paths(
-    parts: Parts, scope: Scope, ends: tuple[UUID, UUID], hops: int, limit: int, times: Times
+    parts: Parts, scope: Scope, ends: tuple[UUID, UUID], hops: int, limit: int, only: Filter
 ) -> list[FactPath]:
     """Give back how two entities are joined, the shortest path first."""
     check_range("hops", hops, MOST_PATH_HOPS)
     check_range("limit", limit, MOST_PATHS)
-    check_times(times)
+    check_filter(only)
     start, end = ends
     if start == end:
         raise InvalidInputError("start and end must be two entities")
-    bounds = WalkLimits((hops + 1) // 2, PATH_BEAM, times), WalkLimits(hops // 2, PATH_BEAM, times)
+    bounds = WalkLimits((hops + 1) // 2, PATH_BEAM, only), WalkLimits(hops // 2, PATH_BEAM, only)
     entities, walked = await graph.meet(parts.database, scope, ends, bounds)
     if None in entities:
         raise NotFoundError(UNKNOWN)
@@ -68,7 +69,7 @@ async def timeline(
 ) -> Timeline:
     """Fetch one page of all versions of the facts about an entity, in the order of the world."""
     check_limit(limit)
-    check_times(Times(as_of))
+    check_filter(Filter(as_of=as_of))
     after = read_cursor(cursor)
     entity, rows = await graph.read_timeline(parts.database, scope, entity_id, as_of, after, limit + 1)
     if entity is None:
@@ -76,11 +77,11 @@ async def timeline(
     return Timeline(tuple(rows[:limit]), write_cursor(rows[limit - 1]) if len(rows) > limit else "")
 
 
-async def export(parts: Parts, scope: Scope, written: GraphFormat, times: Times) -> AsyncIterator[str]:
-    """Give the facts of one moment and the entities they join as text, piece by piece."""
-    check_times(times)
+async def export(parts: Parts, scope: Scope, written: GraphFormat, only: Filter) -> AsyncIterator[str]:
+    """Give the facts of one moment that a filter allows and the entities they join as text, piece by piece."""
+    check_filter(only)
     text: GraphText = GraphmlText() if written is GraphFormat.GRAPHML else CypherText()
-    moment = await graph.find_moment(parts.database, scope, times)
+    moment = await graph.find_moment(parts.database, scope, only)
     yield text.begin()
     if moment is not None:
         async for page in graph.page_facts(parts.database, scope, moment):
@@ -106,13 +107,6 @@ def check_range(field: str, value: int, most: int) -> None:
     """Refuse a number that a walk cannot keep to."""
     if not 1 <= value <= most:
         raise InvalidInputError(f"{field} must be between 1 and {most}")
-
-
-def check_times(times: Times) -> None:
-    """Refuse a moment that the calendar does not have."""
-    for field, moment in (("as_of", times.as_of), ("at", times.at)):
-        if moment is not None:
-            check_moment(field, moment)
 
 
 def write_cursor(last: Relation) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from recollect.core.memories.checks import MOST_MEMORIES
-from recollect.core.recall.checks import check_times
+from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.memories import Memory, Page
-from recollect.models.recall import Times
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.memories import memories
 from recollect.store.service import scopes
@@ -25,11 +25,11 @@ async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
     return found
 
 
-async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, times: Times) -> Page:
-    """Fetch one page as it stood at these times, oldest first."""
+async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, only: Filter) -> Page:
+    """Fetch one page of what a filter allows, oldest first."""
     check_limit(limit)
-    check_times(times)
-    rows = await memories.page(parts.database, scope, cursor or scopes.BEGINNING, limit + 1, times)
+    check_filter(only)
+    rows = await memories.page(parts.database, scope, cursor or scopes.BEGINNING, limit + 1, only)
     return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
 

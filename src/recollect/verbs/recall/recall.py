@@ -23,7 +23,7 @@ from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models.memories import Embedding, Memory
-from recollect.models.recall import Asks, Cue, Hit, Recollection, Status, Times
+from recollect.models.recall import Asks, Cue, Filter, Hit, Recollection, Status
 from recollect.models.service import Scope
 from recollect.store.memories import memories
 from recollect.store.service.scopes import Place
@@ -96,7 +96,7 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
     named = [*(cue.channels or USUAL_CHANNELS)]
     if not cue.channels and Asks.LATEST in find_asked(find_question(cue.text)):
         named.append(RECENT)
-    if cue.times.past and not LENT.isdisjoint(named):
+    if cue.past and not LENT.isdisjoint(named):
         named.append(PAST)
     return [known[name] for name in dict.fromkeys(named) if name in known]
 
@@ -146,7 +146,7 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedC
     answers: list[Recollection] = []
     for asked, ranking, proposed in zip(step, rankings, proposals, strict=True):
         touched = accessed if asked.cue.touch else frozenset[UUID]()
-        made = conclude(ranking, proposed, found.get(asked.cue.times, {}), touched, milliseconds)
+        made = conclude(ranking, proposed, found.get(asked.cue.filter, {}), touched, milliseconds)
         if asked.consulted:
             made = replace(made, methods={**made.methods, READ: asked.consulted})
         if asked.cue.judge:
@@ -161,7 +161,7 @@ async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Re
     accessed: frozenset[UUID] = frozenset()
     ids = [hit.memory.id for hit in judged.hits]
     if cue.touch and ids:
-        _, accessed = await note_access(parts, scope, place, {cue.times: ids}, {cue.now: ids})
+        _, accessed = await note_access(parts, scope, place, {cue.filter: ids}, {cue.now: ids})
     methods = {**made.methods, JUDGE: judged.method}
     kept = tuple(memory_id for memory_id in ids if memory_id in accessed)
     return replace(made, hits=judged.hits, methods=methods, accessed=kept)
@@ -169,13 +169,13 @@ async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Re
 
 async def fetch(
     parts: Parts, scope: Scope, place: Place, step: Sequence[AskedCue], rankings: Sequence[Ranking]
-) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+) -> tuple[dict[Filter, dict[UUID, Memory]], frozenset[UUID]]:
     """Fetch the winners and note their access, unless they are still to be judged."""
-    ids: dict[Times, list[UUID]] = {}
+    ids: dict[Filter, list[UUID]] = {}
     touched: dict[datetime | None, list[UUID]] = {}
     for asked, ranking in zip(step, rankings, strict=True):
         if ranking.ids:
-            ids.setdefault(asked.cue.times, []).extend(ranking.ids)
+            ids.setdefault(asked.cue.filter, []).extend(ranking.ids)
         if asked.cue.touch and not asked.cue.judge and ranking.ids:
             touched.setdefault(asked.cue.now, []).extend(ranking.ids)
     return await note_access(parts, scope, place, ids, touched)
@@ -185,9 +185,9 @@ async def note_access(
     parts: Parts,
     scope: Scope,
     place: Place,
-    ids: Mapping[Times, Sequence[UUID]],
+    ids: Mapping[Filter, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[Times, dict[UUID, Memory]], frozenset[UUID]]:
+) -> tuple[dict[Filter, dict[UUID, Memory]], frozenset[UUID]]:
     """Fetch memories and note the access of some; where it cannot be written, an answer is still an answer."""
     if touched:
         try:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.recall.checks import check_times, check_weights
+from recollect.core.recall.checks import check_filter, check_weights
 from recollect.core.recall.kept import Kept, from_cue, is_same, rank_anew
 from recollect.errors import NotFoundError
 from recollect.models.kept import Explanation, Fate, Placing, Replay
-from recollect.models.recall import Cue, Recollection, Times
+from recollect.models.recall import Cue, Filter, Recollection
 from recollect.models.service import Scope
 from recollect.store.memories import memories
 from recollect.store.recall import kept_recalls
@@ -50,7 +50,7 @@ async def replay(
     as_of: datetime | None = None,
 ) -> Replay:
     """Rank what a recall found by other weights; or ask it anew, as of a moment, leaving no trace of the access."""
-    check_times(Times(as_of))
+    check_filter(Filter(as_of=as_of))
     kept = await find(parts, scope, recall_id)
     check_weights(weights or {}, kept.inputs.candidates.keys())
     used = {**kept.inputs.weights, **(weights or {})}

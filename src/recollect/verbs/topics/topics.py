@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 from recollect.core.memories.checks import MOST_MEMORIES
+from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_limit, check_moment
 from recollect.core.topics.paths import (
     LONGEST_LABELS,
@@ -19,6 +20,7 @@ from recollect.core.topics.paths import (
     show_topic,
 )
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.store.database.pool import Connection
@@ -30,13 +32,14 @@ MOST_TOPICS = 10_000
 UNKNOWN = "There is no such topic in this scope."
 
 
-async def tree(parts: Parts, scope: Scope, path: str, limit: int) -> TopicTree:
+async def tree(parts: Parts, scope: Scope, path: str, limit: int, only: Filter = topics.EVERYTHING) -> TopicTree:
     """List a topic with all below it, or the whole tree, each topic with its number of memories."""
     if not 1 <= limit <= MOST_TOPICS:
         raise InvalidInputError(f"limit must be between 1 and {MOST_TOPICS}")
+    check_filter(only)
     asked = read_topic(path) if path else ()
     scope_id = (await locate(parts.database, scope)).scope_id
-    nodes = await topics.read_tree(parts.database, scope_id, asked) if scope_id is not None else []
+    nodes = await topics.read_tree(parts.database, scope_id, asked, only) if scope_id is not None else []
     found = grow(nodes, len(asked))
     if asked and not found:
         raise NotFoundError(UNKNOWN)
@@ -69,14 +72,19 @@ async def unlink(parts: Parts, scope: Scope, path: str, ids: Sequence[UUID]) -> 
         return sorted(await topics.unlink(connection, scope_id, names, ids))
 
 
-async def list_links(parts: Parts, scope: Scope, path: str, memory_id: UUID | None, limit: int) -> list[TopicLink]:
+async def list_links(
+    parts: Parts, scope: Scope, path: str, memory_id: UUID | None, limit: int, only: Filter = topics.EVERYTHING
+) -> list[TopicLink]:
     """List what is filed under a topic, or what a memory is filed under, the newest first."""
     check_limit(limit)
+    check_filter(only)
     if not path and memory_id is None:
         raise InvalidInputError("name a path or a memory_id")
     names = read_topic(path) if path else ()
     scope_id = (await locate(parts.database, scope)).scope_id
-    return [] if scope_id is None else await topics.read_links(parts.database, scope_id, names, memory_id, limit)
+    if scope_id is None:
+        return []
+    return await topics.read_links(parts.database, scope_id, names, memory_id, limit, only)
 
 
 async def related(parts: Parts, scope: Scope, path: str, limit: int) -> list[RelatedTopic]:

@@ -93,67 +93,6 @@ create function past_versions(
                               else memories.occurred_at <= at end)
 $$;
 
--- match_terms as of then: versions that have left the index stand among what it holds, so that a term is as frequent as
--- it was. Which versions they are is the caller's to say, who sees only what is its own.
+-- Who matches words matches those of past versions, too.
 create policy of_matcher on withheld_memories for select to recollect_matcher using (true);
 grant select on withheld_memories to recollect_matcher;
-create function match_versions(
-    asked_scope bigint, asked_terms bigint[], asked_slots integer[], past_ids uuid[],
-    kinds text[], min_trust smallint, before uuid, memory_total bigint
-) returns table (id uuid, score double precision, past boolean)
-    language plpgsql stable security definer
-    set search_path = pg_catalog, public, pg_temp
-    set plan_cache_mode = force_custom_plan
-as $$
-begin
-    -- Without a tenant the comparison is null: only what is true may go on.
-    if (asked_scope between first_scope() and last_scope()) is not true then
-        return;
-    end if;
-    return query
-    with candidates as materialized (
-        select t.id, t.weights, false as past
-        from memory_terms t
-        where t.scope_id = asked_scope and t.terms && asked_terms
-          and (kinds is null or t.kind = any (kinds))
-          and t.trust >= min_trust
-          and (before is null or t.id < before)
-        union all
-        select w.id, w.weights, true
-        from withheld_memories w
-        where w.scope_id = asked_scope and w.id = any (past_ids) and w.terms && asked_terms
-    ),
-    volume as materialized (
-        select count(*) as amount, greatest(1, count(*) * cardinality(asked_slots) / 2000) as stride from candidates
-    ),
-    sample as materialized (
-        select c.weights from candidates c
-        where (select stride from volume) = 1 or uuid_hash(c.id) % (select stride from volume) = 0
-    ),
-    asked as materialized (
-        select slot, ('{' || slot || ':1}/1000000000')::sparsevec as one
-        from (select distinct unnest(asked_slots) as slot) slots
-    ),
-    counted as materialized (
-        select slot, (select count(*) from sample where sample.weights <#> asked.one < 0) as seen from asked
-    ),
-    containing as (
-        select slot, case when stride = 1 then seen else least(amount, (seen + 0.5::float8) * stride) end as memories
-        from counted, volume
-    ),
-    query as (
-        select ('{' || string_agg(slot || ':' ||
-            ln(1 + (greatest(memory_total - memories, 0) + 0.5::float8) / (memories + 0.5::float8)), ',' order by slot)
-            || '}/1000000000')::sparsevec as weights
-        from containing
-    )
-    select c.id, -(c.weights <#> q.weights), c.past
-    from candidates c, query q;
-end $$;
-revoke execute on function match_versions(bigint, bigint[], integer[], uuid[], text[], smallint, uuid, bigint) from public;
-grant execute on function match_versions(bigint, bigint[], integer[], uuid[], text[], smallint, uuid, bigint)
-    to recollect_service;
-grant create on schema public to recollect_matcher;
-alter function match_versions(bigint, bigint[], integer[], uuid[], text[], smallint, uuid, bigint)
-    owner to recollect_matcher;
-revoke create on schema public from recollect_matcher;

@@ -34,10 +34,11 @@ create index beliefs_by_object on beliefs (scope_id, object_id, id desc)
 -- Follow facts from entities, hop by hop, in whichever direction they point. A hop takes the newest facts that touch
 -- what the hop before reached and lead nowhere that was left behind: at most `beam` of them, and of one entity no more
 -- than its share, but ten in either direction. `hidden` names the reasons for which a fact is out of sight. The plan is
--- kept, because to make it takes as long as to run it. Sorting is held to be dear, here and below: a planner without
+-- kept, because to make it takes as long as to run it. `allowed` names the only facts to follow; all if null. Sorting is held to be dear, here and below: a planner without
 -- statistics takes every scope for a small one, and would rather read all of it and sort than go by the key.
 create function walk_facts(
-    asked_scope bigint, starts uuid[], hops integer, beam integer, as_of timestamptz, at timestamptz, hidden text[]
+    asked_scope bigint, starts uuid[], hops integer, beam integer, as_of timestamptz, at timestamptz, hidden text[],
+    allowed uuid[]
 ) returns table (hop integer, place bigint, id uuid, source uuid, target uuid)
     language plpgsql stable
     set plan_cache_mode = force_generic_plan
@@ -71,6 +72,7 @@ begin
                        and (fact.invalid_at is null or fact.invalid_at > at)
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.object_id <> all (walk.behind)
+                       and (allowed is null or fact.id in (select unnest(allowed)))
                        and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
@@ -82,6 +84,7 @@ begin
                        and (fact.invalid_at is null or fact.invalid_at > at)
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.subject_id <> all (walk.behind)
+                       and (allowed is null or fact.id in (select unnest(allowed)))
                        and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
@@ -207,7 +210,7 @@ end $$;
 
 -- One page of all facts as they were at two times, in the order of their ids.
 create function page_facts(
-    asked_scope bigint, after uuid, as_of timestamptz, at timestamptz, hidden text[], most integer
+    asked_scope bigint, after uuid, as_of timestamptz, at timestamptz, hidden text[], allowed uuid[], most integer
 ) returns setof uuid
     language plpgsql stable
     set plan_cache_mode = force_generic_plan
@@ -224,6 +227,7 @@ begin
       and fact.created_at <= as_of and (fact.superseded_at is null or fact.superseded_at > as_of)
       and (fact.valid_at is null or fact.valid_at <= at) and (fact.invalid_at is null or fact.invalid_at > at)
       and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
+      and (allowed is null or fact.id in (select unnest(allowed)))
       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
     order by fact.id
     limit most;

@@ -276,9 +276,9 @@ begin
 end $$;
 
 -- A path's topics with those above it, or all; of each how many memories take part in recall, and whether anything that
--- is in sight is filed under it or names it as related. The planner takes a scope for a few rows, and would compare each
+-- is in sight is filed under it or names it as related; of memories that are `allowed`, or all if null. The planner takes a scope for a few rows, and would compare each
 -- with each.
-create function list_topics(asked_scope bigint, asked_paths text[])
+create function list_topics(asked_scope bigint, asked_paths text[], allowed uuid[])
     returns table (path text, name text, memories bigint, seen boolean)
     language sql stable
     set enable_nestloop = off
@@ -300,6 +300,7 @@ as $$
     ), linked as materialized (
         select topic_id, memory_id, withheld_for from topic_links
         where scope_id = asked_scope and (withheld_for is null or withheld_for in ('archived', 'faded'))
+          and (allowed is null or memory_id in (select unnest(allowed)))
           and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
     ), counted as materialized (
         select topic_id, count(*) filter (where withheld_for is null) as memories from linked group by topic_id

@@ -1,0 +1,92 @@
+"""Write a filter as SQL: the conditions that it names, on the columns that a statement has, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from psycopg import sql
+
+from recollect.core.memories.ids import first_id_after
+from recollect.models.memories import Kind
+from recollect.models.recall import Filter
+from recollect.store.database.pool import load_queries
+
+QUERIES = load_queries(__file__)
+AND = sql.SQL("\n  and ")
+SCOPE_ID = sql.SQL("%(scope_id)s")
+ALL = sql.SQL("null::uuid[]")
+PLACE = sql.SQL(QUERIES["place"])
+"""The scope of a statement that looks it up by its names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where a statement has what is filtered by."""
+
+    table: str
+    id: str = "id"
+    kind: str = "kind"
+    trust: str | None = "trust"
+    """Looked up in `memories` if None."""
+
+
+MEMORIES = Columns("memories")
+
+
+def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -> sql.Composed:
+    """Write the conditions of a filter on what the indexes of recall hold, each behind an `and`."""
+    return join(name_conditions(only), columns, scope)
+
+
+def restrict_rows(only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False) -> sql.Composed:
+    """Write the conditions of a filter on rows of `memories`, past versions too; on every version if asked."""
+    times = [] if every else ["standing", "happened"] if only.at is not None else ["standing"]
+    return join([*(name for name in name_conditions(only) if name != "at"), *times], MEMORIES, scope)
+
+
+def restrict_among(only: Filter, columns: Columns) -> sql.Composed:
+    """Write a filter as one condition on ids, for what lists withheld memories, too."""
+    identity = sql.Identifier(columns.table, columns.id)
+    among = sql.SQL(QUERIES["among"]).format(id=identity, allowed=find_allowed(only, SCOPE_ID))
+    return sql.Composed([AND, among] if only.narrows else [])
+
+
+def list_allowed(only: Filter, scope: sql.Composable = SCOPE_ID) -> sql.Composable:
+    """Write the array of all that a filter allows, for a function that limits by itself; null if it names nothing."""
+    return sql.SQL(QUERIES["listed"]).format(allowed=find_allowed(only, scope)) if only.narrows else ALL
+
+
+def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
+    """Write the query for all memories that a filter allows; without times, in whichever version."""
+    conditions = restrict_rows(only, scope, every=not only.past)
+    return sql.SQL(QUERIES["allowed"]).format(scope=scope, filter=conditions)
+
+
+def name_conditions(only: Filter) -> list[str]:
+    """List the fields that a filter names: each has a condition of its name."""
+    return [each.name for each in fields(Filter) if getattr(only, each.name) != each.default]
+
+
+def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.Composed:
+    """Write conditions on a table's columns, each behind an `and`."""
+    own = {"id": sql.Identifier(columns.table, columns.id), "kind": sql.Identifier(columns.table, columns.kind)}
+    looked_up = sql.SQL(QUERIES["trust"]).format(id=own["id"], scope=scope)
+    trust = looked_up if columns.trust is None else sql.Identifier(columns.table, columns.trust)
+    return sql.Composed(
+        [
+            AND + sql.SQL(QUERIES[name]).format(id=own["id"], kind=own["kind"], trust=trust, scope=scope)
+            for name in names
+        ]
+    )
+
+
+def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
+    """Give the values that the conditions of a filter compare with; `usual` are the kinds if it names none."""
+    return {
+        "kinds": [kind.value for kind in only.kinds or usual] or None,
+        "min_trust": only.min_trust,
+        "before": first_id_after(only.as_of) if only.as_of else None,
+        "as_of": only.as_of,
+        "at": only.at,
+    }

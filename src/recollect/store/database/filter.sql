@@ -1,0 +1,40 @@
+-- name: kinds
+{kind} = any (%(kinds)s::text[])
+
+-- name: min_trust
+{trust} >= %(min_trust)s::smallint
+
+-- name: as_of
+{id} < %(before)s::uuid
+
+-- name: at
+-- Looked up in a set that is made once. As a join, it would tempt the planner away from the order that a limit needs.
+({id} in (select true_at({scope}, %(at)s::timestamptz))) is true
+
+-- name: trust
+(
+    select trusted.trust from memories trusted
+    where trusted.scope_id = {scope} and trusted.id between {id} and {id}
+    order by trusted.id limit 1
+)
+
+-- name: standing
+-- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow.
+(memories.kind not in ('fact', 'summary') or stands(
+    memories.scope_id, memories.id, memories.occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz
+))
+
+-- name: happened
+(memories.kind in ('fact', 'summary') or memories.occurred_at <= %(at)s::timestamptz)
+
+-- name: allowed
+select memories.id from memories where memories.scope_id = {scope}{filter}
+
+-- name: listed
+array({allowed})
+
+-- name: among
+{id} in ({allowed})
+
+-- name: place
+(select scope_id from place)
