@@ -372,7 +372,8 @@ async def look_unbound(database, scope_id, word):
     query = """select (select count(*) from memories) as memories,
         (select count(*) from messages) as messages, (select count(*) from conversations) as conversations,
         (select count(*) from match_terms(
-            %(scope)s, %(terms)s, %(slots)s::integer[], null, 0::smallint, null, array[]::uuid[], 10, 10)) as matches,
+            %(scope)s, %(terms)s, %(slots)s::integer[], null, 0::smallint, null, null, array[]::uuid[], 10, 10
+        )) as matches,
         coalesce(current_setting('recollect.tenant', true), '') as tenant,
         coalesce(current_setting('recollect.key', true), '') as key"""
     async with database._pool.connection() as connection:

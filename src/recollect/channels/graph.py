@@ -54,7 +54,7 @@ class GraphChannel:
         }
         # What is barred leads on all the same; the kind and the times are the walk's own.
         others = replace(only, kinds=(), as_of=None, at=None)
-        allowed = sql.SQL(QUERIES["allowed"]).format(filter=restrict(others, MEMORIES)) if others.narrows else ALL
+        allowed = sql.SQL(QUERIES["allowed"]).format(filter=restrict(others, MEMORIES)) if others.named else ALL
         query = sql.SQL(QUERIES["reach"]).format(allowed=allowed)
         return partial(read, await connection.execute(query, parameters), limit)
 

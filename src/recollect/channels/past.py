@@ -15,7 +15,7 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Candidate
-from recollect.store.database.filter import bind
+from recollect.store.database.filter import bind, list_featured
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.service.scopes import Place
@@ -33,13 +33,15 @@ class PastChannel:
         if place.scope_id is None or not reading.filter.past:
             return skipped("the cue names no time")
         bounds = {"scope_id": place.scope_id, "limit": limit, **bind(reading.filter)}
+        allowed = list_featured(reading.filter)
         asked: dict[str, AsyncCursor[DictRow]] = {}
         if place.space is not None and reading.vector is not None:
-            query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space))
+            query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space), allowed=allowed)
             vector = {"vector": to_vector(place.space, reading.vector), "space_id": place.space.id}
             asked["vector"] = await connection.execute(query, bounds | vector)
         if reading.terms:
-            asked["text"] = await connection.execute(QUERIES["match"], bounds | words(place.scope_id, place, reading))
+            query = sql.SQL(QUERIES["match"]).format(allowed=allowed)
+            asked["text"] = await connection.execute(query, bounds | words(place.scope_id, place, reading))
         return partial(read, asked) if asked else skipped("the cue has neither a vector nor words to look for")
 
 

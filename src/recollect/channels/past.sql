@@ -1,7 +1,7 @@
 -- name: nearest
 select past.id, -(side.embedding <#> %(vector)s::{type}::vector) as score
 from past_versions(
-    %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint
+    %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint, {allowed}
 ) as past (id)
 join withheld_vectors side
     on side.scope_id = %(scope_id)s and side.id = past.id and side.space_id = %(space_id)s
@@ -12,9 +12,10 @@ limit %(limit)s
 select id, score
 from match_terms(
     %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(min_trust)s::smallint,
-    %(before)s::uuid,
+    %(before)s::uuid, {allowed},
     array(select past_versions(
-        %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint
+        %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint,
+        {allowed}
     )),
     %(memory_count)s, null
 )

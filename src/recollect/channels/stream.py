@@ -12,7 +12,7 @@ from recollect.core.agents.scoring import Settled, horizon, settle
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Filter, Mode, Tally
-from recollect.store.database.filter import Columns, bind, restrict
+from recollect.store.database.filter import FEATURES, Columns, bind, list_featured, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.service.scopes import Place
@@ -41,7 +41,9 @@ class StreamChannel:
         settled = settle(reading.weighing, place.profile.weighing)
         method = choose(place, reading, settled)
         query: sql.Composed = sql.SQL(QUERIES[method]).format(
-            rank=sql.Identifier(f"rank_{method}_{place.space.id}"), type=vector_type(place.space)
+            rank=sql.Identifier(f"rank_{method}_{place.space.id}"),
+            type=vector_type(place.space),
+            allowed=list_featured(reading.filter),
         )
         at = reading.filter.at
         parameters = {
@@ -64,7 +66,8 @@ class StreamChannel:
 
 def choose(place: Place, reading: Reading, settled: Settled) -> str:
     """Choose how to rank: through the scope's index, newest first, or candidate by candidate."""
-    if settled.mode is not Mode.NEWEST or reading.filter.min_trust > 0 or horizon(settled) > FARTHEST_HORIZON:
+    barred = reading.filter.min_trust > 0 or not FEATURES.isdisjoint(reading.filter.named)
+    if settled.mode is not Mode.NEWEST or barred or horizon(settled) > FARTHEST_HORIZON:
         return "whole"
     indexed = place.space is not None and place.approximate_space == place.space.id
     return "near" if indexed and not reading.filter.past and horizon(settled) <= NEAR_HORIZON else "newest"

@@ -12,7 +12,7 @@ select * from {rank}(
 
 -- name: whole
 select * from {rank}(
-    %(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], %(min_trust)s::smallint, %(before)s::uuid,
+    %(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], %(min_trust)s::smallint, %(before)s::uuid, {allowed},
     %(weights)s::double precision[], %(decay)s, %(mode)s, %(limit)s::integer
 )
 

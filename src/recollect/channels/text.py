@@ -11,7 +11,7 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Candidate, Filter
-from recollect.store.database.filter import Columns, bind, restrict
+from recollect.store.database.filter import Columns, bind, list_featured, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
@@ -40,7 +40,9 @@ class TextChannel:
         }
         # What was true then is chosen of all that matched: a term is as frequent as it was.
         then = restrict(Filter(at=reading.filter.at), COLUMNS)
-        query = sql.SQL(QUERIES["match_then" if reading.filter.past else "match"]).format(then=then)
+        query = sql.SQL(QUERIES["match_then" if reading.filter.past else "match"]).format(
+            then=then, allowed=list_featured(reading.filter)
+        )
         return partial(read, await connection.execute(query, parameters))
 
 

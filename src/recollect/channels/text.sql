@@ -2,7 +2,7 @@
 select id, score, rarities
 from match_terms(
     %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(min_trust)s::smallint,
-    %(before)s::uuid, array[]::uuid[], %(memory_count)s, %(limit)s
+    %(before)s::uuid, {allowed}, array[]::uuid[], %(memory_count)s, %(limit)s
 )
 
 -- name: match_then
@@ -10,9 +10,10 @@ from match_terms(
 select id, score, rarities
 from match_terms(
     %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(min_trust)s::smallint,
-    %(before)s::uuid,
+    %(before)s::uuid, {allowed},
     array(select past_versions(
-        %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint
+        %(scope_id)s, %(as_of)s::timestamptz, %(at)s::timestamptz, %(kinds)s::text[], %(min_trust)s::smallint,
+        {allowed}
     )),
     %(memory_count)s, null
 ) matched

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -52,8 +51,9 @@ class TopicChannel:
 
 
 def compose(only: Filter) -> sql.Composed:
-    """Write the statement: what is of another kind is not proposed, but leads on to related topics all the same."""
-    outward, conditions = restrict(replace(only, kinds=()), COLUMNS), restrict(only, COLUMNS)
+    """Write the statement: what is not proposed leads on to related topics all the same, if it is trusted and stood."""
+    leads = Filter(min_trust=only.min_trust, as_of=only.as_of, at=only.at)
+    outward, conditions = restrict(leads, COLUMNS), restrict(only, COLUMNS)
     own = sql.SQL(QUERIES["same" if outward == conditions else "own"]).format(filter=conditions)
     return sql.SQL(QUERIES["collect"]).format(outward=outward, own=own, filter=conditions)
 

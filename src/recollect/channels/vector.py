@@ -42,7 +42,7 @@ class VectorChannel:
             **bind(reading.filter),
         }
         # An approximate index would give up before it found the few that a filter allows.
-        if place.approximate_space != place.space.id or reading.filter.narrows:
+        if place.approximate_space != place.space.id or reading.filter.named:
             places["filter"] = restrict(reading.filter, COLUMNS)
             query = sql.SQL(QUERIES["nearest"]).format(**places, dimensions=sql.Literal(place.space.dimensions))
             return partial(read, await connection.execute(query, parameters), "exact")

@@ -52,6 +52,11 @@ class RemoteMemories(RemoteView):
         answer: Page = await self.call("browse", cursor=cursor, limit=limit, as_of=as_of, at=at)
         return answer
 
+    async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
+        """Let every context show these memories, or no longer; return those that there are."""
+        answer: list[UUID] = await self.call("pin", ids=ids, pinned=pinned)
+        return answer
+
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
         """Delete memories and all that was derived from them."""
         answer: list[UUID] = await self.call("forget", ids=ids)

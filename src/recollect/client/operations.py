@@ -39,6 +39,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
         "GET", "/v1/metadata", lambda: Mapping[str, models.JSON], answer="metadata", agent_only=True
     ),
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
+    "pin": RemoteOperation("POST", "/v1/pin", lambda: list[UUID], answer="pinned"),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
     "recall": RemoteOperation("POST", "/v1/recall", lambda: models.Recollection),
     "recall_each": RemoteOperation(

@@ -14,7 +14,7 @@ from recollect.models.recall import Filter
 from recollect.models.service import Right
 from recollect.verbs.memories.fade import explain, fade, list_faded, restore
 from recollect.verbs.memories.load import load
-from recollect.verbs.memories.read import browse, forget, get
+from recollect.verbs.memories.read import browse, forget, get, pin
 from recollect.verbs.memories.remember import as_new, remember
 
 
@@ -49,6 +49,11 @@ class MemoryVerbs:
     ) -> Page:
         """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
         return await browse(self.access.parts, self.access.scope, cursor, limit, Filter(as_of=as_of, at=at))
+
+    @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="pin", tool="pin")
+    async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
+        """Let every context show these memories, or no longer; return those that there are."""
+        return await pin(self.access.parts, self.access.scope, ids, pinned=pinned)
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", tool="forget")
     async def forget(self, ids: Sequence[UUID]) -> list[UUID]:

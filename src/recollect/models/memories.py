@@ -86,6 +86,8 @@ class NewMemory:
     """Paths of topics that it leads to from there."""
     reach: Reach = USUAL_REACH
     """How readily it comes to mind by its topic."""
+    pinned: bool = False
+    """Whether every context shows it, whatever the cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class Memory:
     """When a fact ceased to be true, or will."""
     superseded_at: datetime | None = None
     """When this version of a fact or a summary was taken over by another; None while it is believed."""
+    pinned: bool = False
+    """Whether every context shows it, whatever the cue."""
     state: MemoryState | None = field(default=None, compare=False)
     """How far it has come, where it was read by its id; elsewhere nobody looks."""
 

@@ -63,6 +63,8 @@ class Filter:
     """What was stored by then, in the versions that were believed; now if None."""
     at: datetime | None = None
     """What was true in the world then, or had happened; if None, what was not over as of the other time."""
+    pinned: bool | None = None
+    """Only what is pinned, or only what is not; both if None."""
 
     @property
     def past(self) -> bool:
@@ -70,9 +72,9 @@ class Filter:
         return self.as_of is not None or self.at is not None
 
     @property
-    def narrows(self) -> bool:
-        """Tell whether anything is named."""
-        return any(getattr(self, each.name) != each.default for each in fields(Filter))
+    def named(self) -> tuple[str, ...]:
+        """List the fields that are named: what is as it is by default restricts nothing."""
+        return tuple(each.name for each in fields(Filter) if getattr(self, each.name) != each.default)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,7 @@ class BlockingMind(Blocking):
     load = blocking(RemoteMind.load)
     metadata = blocking(RemoteMind.metadata)
     overview = blocking(RemoteMind.overview)
+    pin = blocking(RemoteMind.pin)
     profile = blocking(RemoteMind.profile)
     recall = blocking(RemoteMind.recall)
     recall_each = blocking(RemoteMind.recall_each)

@@ -96,7 +96,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
             [identity],
         ).fetchone()
         assert row == ("", "", "", [], "", {}, "stale")
-        assert mentions(owner, identity) <= {"memories", "evidence"}
+        assert mentions(owner, identity) <= {"memories", "memory_features", "evidence"}
     overview = await mind.overview()
     assert (overview.stale, overview.memories) == (2, 2)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 2

@@ -199,7 +199,9 @@ async def test_the_past_of_others_is_nobodys(recollect, mind, owner, addresses):
         for tenant, found in ((mind.access.scope.tenant_id, 1), (theirs.access.scope.tenant_id, 0), ("", 0)):
             connection.execute("select set_config('recollect.tenant', %s, true)", [str(tenant)])
             asked = [scope_of(mind, owner), hashes, [slot_of(term) for term in analyse("Paris")], [first]]
-            query = "select count(*) from match_terms(%s, %s, %s, null, 0::smallint, null, %s, 10, null) where past"
+            query = (
+                "select count(*) from match_terms(%s, %s, %s, null, 0::smallint, null, null, %s, 10, null) where past"
+            )
             assert connection.execute(query, asked).fetchone()[0] == found
 
 
@@ -335,7 +337,7 @@ async def test_versions_are_looked_up_by_their_keys(mind, owner, addresses):
     with psycopg.connect(addresses.service, autocommit=True, prepare_threshold=None) as service:
         service.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         scope_id = scope_of(mind, owner)
-        versions = f"select * from past_versions({scope_id}, now(), null, null, 0::smallint)"
+        versions = f"select * from past_versions({scope_id}, now(), null, null, 0::smallint, null)"
         assert "memories_withheld_in_time" in plan(service, versions, {})
         asked = memories.RowQuery(ids)
         fetching = plan(service, asked.compose().as_string(), asked.bind(mind.access.scope))

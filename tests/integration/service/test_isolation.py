@@ -281,7 +281,7 @@ async def test_no_scope_and_no_key_is_made_for_another_tenant(tenants, service):
 
 MATCH = """select count(*) from match_terms(
     %(scope)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(trust)s::smallint, %(before)s::uuid,
-    array[]::uuid[], %(total)s::bigint, %(limit)s::integer)"""
+    null, array[]::uuid[], %(total)s::bigint, %(limit)s::integer)"""
 
 
 def question(owner, tenant_id, **changes):

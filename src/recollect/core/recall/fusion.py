@@ -18,7 +18,8 @@ from recollect.models.recall import Asks, Candidate, ChannelScore, Cue, Ranked, 
 from recollect.models.service import Scope
 
 MOST_USERS = 5
-RESTRICTIONS = ("kinds", "min_trust", "as_of", "at", "channels", "topics", "since", "until")
+RESTRICTIONS = ("channels", "topics", "since", "until")
+"""By which a cue is restricted beside its filter."""
 VECTOR, SKIPPED = "vector", "skipped: "
 Scores = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ def name_user(user: str) -> str:
 
 def tell_unmatched(cue: Cue, methods: Mapping[str, str]) -> str:
     """Say what nothing was found by: the restrictions that were given, or the words."""
-    given = [name for name in RESTRICTIONS if getattr(cue, name)]
+    given = [*cue.named, *(name for name in RESTRICTIONS if getattr(cue, name))]
     said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has the words of the cue"
     skipped = methods.get(VECTOR, "")
     return f"{said}; vectors were not compared: {skipped.removeprefix(SKIPPED)}" if SKIPPED in skipped else said

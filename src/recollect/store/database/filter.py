@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from psycopg import sql
 
@@ -32,29 +32,43 @@ class Columns:
 
 
 MEMORIES = Columns("memories")
+FEATURES = frozenset({"pinned"})
+"""What is said of a memory by a column of `memory_features`: a condition on it is looked up there before each limit."""
 
 
 def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -> sql.Composed:
     """Write the conditions of a filter on what the indexes of recall hold, each behind an `and`."""
-    return join(name_conditions(only), columns, scope)
+    return join(only.named, columns, scope)
 
 
 def restrict_rows(only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False) -> sql.Composed:
     """Write the conditions of a filter on rows of `memories`, past versions too; on every version if asked."""
     times = [] if every else ["standing", "happened"] if only.at is not None else ["standing"]
-    return join([*(name for name in name_conditions(only) if name != "at"), *times], MEMORIES, scope)
+    return join([*(name for name in only.named if name != "at"), *times], MEMORIES, scope)
 
 
 def restrict_among(only: Filter, columns: Columns) -> sql.Composed:
     """Write a filter as one condition on ids, for what lists withheld memories, too."""
     identity = sql.Identifier(columns.table, columns.id)
     among = sql.SQL(QUERIES["among"]).format(id=identity, allowed=find_allowed(only, SCOPE_ID))
-    return sql.Composed([AND, among] if only.narrows else [])
+    return sql.Composed([AND, among] if only.named else [])
 
 
 def list_allowed(only: Filter, scope: sql.Composable = SCOPE_ID) -> sql.Composable:
     """Write the array of all that a filter allows, for a function that limits by itself; null if it names nothing."""
-    return sql.SQL(QUERIES["listed"]).format(allowed=find_allowed(only, scope)) if only.narrows else ALL
+    return sql.SQL(QUERIES["listed"]).format(allowed=find_allowed(only, scope)) if only.named else ALL
+
+
+def list_featured(only: Filter) -> sql.Composable:
+    """Write the array of all that has the features a filter names; null if it names none."""
+    named = FEATURES.intersection(only.named)
+    return sql.SQL(QUERIES["listed"]).format(allowed=find_featured(named, SCOPE_ID)) if named else ALL
+
+
+def find_featured(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
+    """Write the query for all that has the features of these names."""
+    conditions = sql.Composed([AND + sql.SQL(QUERIES[name]) for name in sorted(names)])
+    return sql.SQL(QUERIES["featured"]).format(scope=scope, conditions=conditions)
 
 
 def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
@@ -63,22 +77,19 @@ def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
     return sql.SQL(QUERIES["allowed"]).format(scope=scope, filter=conditions)
 
 
-def name_conditions(only: Filter) -> list[str]:
-    """List the fields that a filter names: each has a condition of its name."""
-    return [each.name for each in fields(Filter) if getattr(only, each.name) != each.default]
-
-
 def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.Composed:
-    """Write conditions on a table's columns, each behind an `and`."""
-    own = {"id": sql.Identifier(columns.table, columns.id), "kind": sql.Identifier(columns.table, columns.kind)}
+    """Write the conditions of these names on a table's columns, each behind an `and`."""
+    own: dict[str, sql.Composable] = {
+        "id": sql.Identifier(columns.table, columns.id),
+        "kind": sql.Identifier(columns.table, columns.kind),
+    }
     looked_up = sql.SQL(QUERIES["trust"]).format(id=own["id"], scope=scope)
-    trust = looked_up if columns.trust is None else sql.Identifier(columns.table, columns.trust)
-    return sql.Composed(
-        [
-            AND + sql.SQL(QUERIES[name]).format(id=own["id"], kind=own["kind"], trust=trust, scope=scope)
-            for name in names
-        ]
-    )
+    own["trust"] = looked_up if columns.trust is None else sql.Identifier(columns.table, columns.trust)
+    named = [*names]
+    written = [sql.SQL(QUERIES[name]).format(**own, scope=scope) for name in named if name not in FEATURES]
+    if features := FEATURES.intersection(named):
+        written.append(sql.SQL(QUERIES["among"]).format(**own, allowed=find_featured(features, scope)))
+    return sql.Composed([AND + condition for condition in written])
 
 
 def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
@@ -89,4 +100,5 @@ def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
         "before": first_id_after(only.as_of) if only.as_of else None,
         "as_of": only.as_of,
         "at": only.at,
+        "pinned": only.pinned,
     }

@@ -11,6 +11,12 @@
 -- Looked up in a set that is made once. As a join, it would tempt the planner away from the order that a limit needs.
 ({id} in (select true_at({scope}, %(at)s::timestamptz))) is true
 
+-- name: pinned
+features.pinned = %(pinned)s::boolean
+
+-- name: featured
+select features.id from memory_features features where features.scope_id = {scope}{conditions}
+
 -- name: trust
 (
     select trusted.trust from memories trusted

@@ -328,7 +328,7 @@ $create$, 'rank_newest_' || space, type, vectors);
     -- Every way, and exact: each candidate's last access is looked up.
     execute format($create$
 create function %1$I(
-    asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid,
+    asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid, allowed uuid[],
     weights double precision[], decay double precision, mode text, hit_limit integer
 ) returns setof ranked_memory
     language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
@@ -347,7 +347,8 @@ begin
         left join accesses a on a.scope_id = asked_scope and a.id = m.id
         left join logged l on l.id = m.id
         where m.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle and m.trust >= min_trust
-          and (before is null or m.id < before) and (v.id is not null or p.id is not null)
+          and (before is null or m.id < before) and (allowed is null or m.id in (select unnest(allowed)))
+          and (v.id is not null or p.id is not null)
     ), placed as (
         select c.*, max(c.accessed_at) over () as latest,
                row_number() over (
@@ -1287,7 +1288,7 @@ begin
     where nearest.alike >= asked.threshold;
 end $$;
 
-CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision, past boolean, rarities double precision[])
+CREATE FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) RETURNS TABLE(id uuid, score double precision, past boolean, rarities double precision[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     SET plan_cache_mode TO 'force_custom_plan'
@@ -1305,6 +1306,7 @@ begin
           and (kinds is null or t.kind = any (kinds))
           and t.trust >= min_trust
           and (before is null or t.id < before)
+          and (allowed is null or t.id in (select unnest(allowed)))
         union all
         select w.id, w.weights, w.draw, true
         from withheld_memories w
@@ -1432,13 +1434,14 @@ CREATE FUNCTION public.past_among(asked_scope bigint, asked_ids uuid[]) RETURNS 
       and (superseded_at is not null or invalid_at <= clock_timestamp())
 $$;
 
-CREATE FUNCTION public.past_versions(asked_scope bigint, as_of timestamp with time zone, at timestamp with time zone, kinds text[], min_trust smallint) RETURNS SETOF uuid
+CREATE FUNCTION public.past_versions(asked_scope bigint, as_of timestamp with time zone, at timestamp with time zone, kinds text[], min_trust smallint, allowed uuid[]) RETURNS SETOF uuid
     LANGUAGE sql STABLE
     AS $$
     select memories.id from memories
     join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
     where memories.scope_id = asked_scope and memories.withheld in ('past', 'faded')
       and (kinds is null or memories.kind = any (kinds)) and memories.trust >= min_trust
+      and (allowed is null or memories.id = any (allowed))
       and (as_of is null or beliefs.created_at <= as_of)
       and (beliefs.superseded_at is null or beliefs.superseded_at > as_of)
       and (beliefs.invalid_at is null or beliefs.invalid_at > coalesce(at, as_of, now()))
@@ -2439,6 +2442,15 @@ ALTER TABLE public.ledger ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.memory_features (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    pinned boolean NOT NULL
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+
+ALTER TABLE ONLY public.memory_features FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.messages (
     scope_id bigint NOT NULL,
     id uuid NOT NULL,
@@ -2852,6 +2864,9 @@ ALTER TABLE ONLY public.ledger
 ALTER TABLE ONLY public.memories
     ADD CONSTRAINT memories_pkey PRIMARY KEY (scope_id, id);
 
+ALTER TABLE ONLY public.memory_features
+    ADD CONSTRAINT memory_features_pkey PRIMARY KEY (scope_id, id);
+
 ALTER TABLE ONLY public.memory_keywords
     ADD CONSTRAINT memory_keywords_pkey PRIMARY KEY (scope_id, keyword, kind, id);
 
@@ -2962,6 +2977,8 @@ CREATE INDEX memories_stale ON public.memories USING btree (scope_id, id) WHERE 
 
 CREATE INDEX memories_withheld_in_time ON public.memories USING btree (scope_id, withheld, id) WHERE (withheld = ANY (ARRAY['past'::text, 'faded'::text]));
 
+CREATE INDEX memory_features_pinned ON public.memory_features USING btree (scope_id, id) WHERE pinned;
+
 CREATE INDEX memory_terms_by_term ON public.memory_terms USING gin (terms) WITH (gin_pending_list_limit='256');
 
 CREATE INDEX mentions_by_name ON public.mentions USING btree (scope_id, normalised, entity_id) INCLUDE (source_id);
@@ -3007,6 +3024,8 @@ CREATE TRIGGER erase_heard_vectors AFTER DELETE ON public.memories REFERENCING O
 CREATE TRIGGER erase_items AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('items', 'memory_id');
 
 CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_keywords();
+
+CREATE TRIGGER erase_memory_features AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_features', 'id');
 
 CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
 
@@ -3118,6 +3137,8 @@ ALTER TABLE public.ledger ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memories ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.memory_features ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.memory_keywords ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.memory_terms ENABLE ROW LEVEL SECURITY;
@@ -3224,6 +3245,8 @@ CREATE POLICY of_tenant ON public.ledger TO recollect_service USING (((scope_id 
 
 CREATE POLICY of_tenant ON public.memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.memory_features TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.memory_keywords TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.memory_terms TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -3312,8 +3335,8 @@ GRANT SELECT ON TABLE public.memories TO recollect_compat;
 REVOKE ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) TO recollect_service;
 
-REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer) TO recollect_service;
+REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
 
@@ -3395,6 +3418,8 @@ GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.ledger TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_features TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
 GRANT SELECT ON TABLE public.messages TO recollect_compat;

@@ -66,7 +66,7 @@ with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            null as score, matched.score as rank
     from match_terms(
-        %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], array['event'], 0::smallint, null,
+        %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], array['event'], 0::smallint, null, null,
         array[]::uuid[], %(memory_count)s, null
     ) as matched
     join items on items.scope_id = %(scope_id)s and items.memory_id = matched.id

@@ -234,6 +234,7 @@ def to_version(row: DictRow) -> Version:
         embedding_text=row["embedding_text"],
         metadata=row["metadata"],
         expires_at=row["expires_at"],
+        pinned=row["pinned"] or False,
     )
     return Version(
         to_fact(row),

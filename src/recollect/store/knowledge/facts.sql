@@ -28,6 +28,8 @@ select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, v
        beliefs.created_at, superseded_at, memories.content, memories.speaker, memories.importance, memories.subject,
        memories.predicate as stated, memories.object, memories.keywords, memories.trust, memories.occurred_at,
        memories.embedding_text, memories.metadata, memories.expires_at, memories.withheld,
+       (select pinned from memory_features features where features.scope_id = %(scope_id)s
+            and features.id = memories.id) as pinned,
        coalesce(memories.withheld in ('deleted', 'stale'), false)
            or ((select exists (
                select from conversations

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
@@ -19,15 +19,16 @@ from psycopg import sql
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories import columns
-from recollect.store.memories.columns import COLUMNS, SHARED, Row
+from recollect.store.memories.columns import COLUMNS, FEATURES, SHARED, Row
 from recollect.store.memories.embeddings import vectors_table
 from recollect.store.memories.memories import SLOTS, hash_terms
 
-QUERIES = load_queries(__file__, columns=columns.NAMES)
+QUERIES = load_queries(__file__, columns=columns.NAMES, features=columns.FEATURE_NAMES)
 Vectors = Mapping[UUID, NDArray[np.float32]]
 Values = Sequence[Sequence[object]]
 TYPES: Mapping[str, Sequence[str]] = {
     "memories": [*SHARED.values(), *(column.type for column in COLUMNS)],
+    "features": ["bigint", *(column.type for column in FEATURES)],
     "terms": ["bigint", "uuid", "text", "smallint", "bytea", "bytea", "integer"],
     "vectors": ["bigint", "uuid", "text", "smallint", "boolean", "real", "bytea"],
 }
@@ -42,6 +43,7 @@ class Encoded:
     """The values of rows for each table; no vectors means that there are none."""
 
     memories: Values
+    features: Values
     terms: Values
     vectors: Values
 
@@ -60,6 +62,7 @@ def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Encoded:
     """Make values of rows for all tables, in the order of the queries' columns."""
     return Encoded(
         encode_memories(heading, rows),
+        encode_features(heading.scope_id, rows),
         encode_terms(heading.scope_id, rows),
         encode_vectors(heading, [row for row in rows if row.id in vectors], vectors),
     )
@@ -69,6 +72,11 @@ def encode_memories(heading: Heading, rows: Sequence[Row]) -> Values:
     """Make the wide rows."""
     shared = tuple(getattr(heading, name) for name in SHARED)
     return [(*shared, *[column.value(row) for column in COLUMNS]) for row in rows]
+
+
+def encode_features(scope_id: int, rows: Sequence[Row]) -> Values:
+    """Make the rows that memories are filtered by."""
+    return [(scope_id, *[column.value(row) for column in FEATURES]) for row in rows]
 
 
 def encode_terms(scope_id: int, rows: Sequence[Row]) -> Values:
@@ -120,7 +128,7 @@ def write_vectors(rows: NDArray[np.float32], precision: str) -> list[bytes]:
 
 async def stage(connection: Connection, space_id: int | None) -> None:
     """Make the staging tables of this transaction."""
-    for name in ("stage_memories", "stage_terms"):
+    for name in ("stage_memories", "stage_features", "stage_terms"):
         await connection.execute(QUERIES[name])
     if space_id is not None:
         await connection.execute(sql.SQL(QUERIES["stage_vectors"]).format(vectors=vectors_table(space_id)))
@@ -128,7 +136,7 @@ async def stage(connection: Connection, space_id: int | None) -> None:
 
 async def store(connection: Connection, space_id: int | None, encoded: Encoded) -> None:
     """Send rows to the staging tables and move them where they belong."""
-    tables = {"memories": encoded.memories, "terms": encoded.terms, "vectors": encoded.vectors}
+    tables = {field.name: getattr(encoded, field.name) for field in fields(encoded)}
     for name, rows in tables.items():
         if not rows:
             continue

@@ -1,6 +1,9 @@
 -- name: stage_memories
 create temporary table staged_memories (like memories) on commit drop
 
+-- name: stage_features
+create temporary table staged_features (like memory_features) on commit drop
+
 -- name: stage_terms
 create temporary table staged_terms (like memory_terms) on commit drop
 
@@ -9,6 +12,9 @@ create temporary table staged_vectors (like {vectors}) on commit drop
 
 -- name: copy_memories
 copy staged_memories (scope_id, origin, created_at, {columns}) from stdin (format binary)
+
+-- name: copy_features
+copy staged_features (scope_id, {features}) from stdin (format binary)
 
 -- name: copy_terms
 copy staged_terms (scope_id, id, kind, trust, terms, weights, draw) from stdin (format binary)
@@ -19,6 +25,9 @@ copy staged_vectors (scope_id, id, kind, trust, idle, importance, embedding) fro
 -- name: move_memories
 insert into memories select * from staged_memories
 
+-- name: move_features
+insert into memory_features (scope_id, {features}) select scope_id, {features} from staged_features
+
 -- name: move_terms
 insert into memory_terms select * from staged_terms
 
@@ -27,6 +36,9 @@ insert into {vectors} select * from staged_vectors
 
 -- name: clear_memories
 truncate staged_memories
+
+-- name: clear_features
+truncate staged_features
 
 -- name: clear_terms
 truncate staged_terms

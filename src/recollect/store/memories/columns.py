@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class MemoryColumn:
-    """A column of `memories` that every row has a value for."""
+    """A column that every memory has a value for."""
 
     name: str
     type: LiteralString
@@ -60,11 +60,18 @@ COLUMNS = (
     MemoryColumn("metadata", "jsonb", lambda row: Jsonb(dict(row.memory.metadata))),
     MemoryColumn("expires_at", "timestamptz", lambda row: row.memory.expires_at),
 )
+FEATURES = (
+    MemoryColumn("id", "uuid", lambda row: row.id),
+    MemoryColumn("pinned", "boolean", lambda row: row.memory.pinned),
+)
+"""The columns of `memory_features`: what a caller may filter by beside kind and trust."""
 SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "created_at": "timestamptz"}
 """The columns, with their types, that all rows of one write have the same value for."""
 
 
-NAMES = sql.SQL(", ").join(sql.Identifier(column.name) for column in COLUMNS)
+NAMES, FEATURE_NAMES = (
+    sql.SQL(", ").join(sql.Identifier(column.name) for column in some) for some in (COLUMNS, FEATURES)
+)
 VALUES = sql.SQL(", ").join(
     sql.SQL("{}::{}").format(sql.Identifier(column.name), sql.SQL(column.type)) for column in COLUMNS
 )
@@ -83,15 +90,23 @@ def _name_array(column: MemoryColumn) -> sql.Composed:
     return sql.SQL("{}::{}[]").format(parameter, sql.SQL(sent))
 
 
-ARRAYS = sql.SQL(", ").join(map(_name_array, COLUMNS))
+ARRAYS, FEATURE_ARRAYS = (sql.SQL(", ").join(map(_name_array, some)) for some in (COLUMNS, FEATURES))
 """One parameter for each column: the values of all rows."""
+FRAGMENTS: Mapping[str, sql.Composable] = {
+    "columns": NAMES,
+    "values": VALUES,
+    "arrays": ARRAYS,
+    "features": FEATURE_NAMES,
+    "feature_arrays": FEATURE_ARRAYS,
+}
+"""What queries have in braces."""
 
 
 def gather(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Give the parameters that `ARRAYS` names."""
+    """Give the parameters that the arrays name."""
     return {
         column.name: [write_array(column.value(row)) if column.type == "text[]" else column.value(row) for row in rows]
-        for column in COLUMNS
+        for column in (*COLUMNS, *FEATURES)
     }
 
 

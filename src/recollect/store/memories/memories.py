@@ -22,8 +22,11 @@ from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.columns import Row, gather
 from recollect.store.service.scopes import BEGINNING, names
 
-QUERIES = load_queries(__file__, columns=columns.NAMES, values=columns.VALUES, arrays=columns.ARRAYS)
+QUERIES = load_queries(__file__, **columns.FRAGMENTS)
 PRESENT = Filter()
+OLDEST, NEWEST = sql.SQL("id"), sql.SQL("occurred_at desc, id desc")
+KEPT = ("archived", "faded")
+"""Out of recall, and still to be read."""
 SLOTS = 1_000_000_000
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
@@ -183,10 +186,13 @@ class RowQuery:
     """Whether what has expired is read, too."""
     every: bool = False
     """Whether every version is read, whatever the times."""
+    newest: bool = False
+    """Whether the newest come first, of what takes part in recall alone."""
 
     def compose(self) -> sql.Composed:
         """Write the statement."""
-        return sql.SQL(QUERIES["read"]).format(filter=restrict_rows(self.only, PLACE, every=self.every))
+        conditions = restrict_rows(self.only, PLACE, every=self.every)
+        return sql.SQL(QUERIES["read"]).format(filter=conditions, order=NEWEST if self.newest else OLDEST)
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Give the values of the statement."""
@@ -196,7 +202,7 @@ class RowQuery:
             "cursor": self.cursor,
             "limit": self.limit if self.ids is None else len(self.ids),
             "expired": self.expired,
-            "past": self.only.past or self.every,
+            "withheld": [*(() if self.newest else KEPT), *(("past",) if self.only.past or self.every else ())],
             **bind(self.only),
         }
 
@@ -295,6 +301,13 @@ async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID])
     return [row["id"] for row in gone]
 
 
+async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
+    """Pin memories, or let them go; tell which there are."""
+    async with database.transaction(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["pin"], {**names(scope), "ids": list(ids), "pinned": pinned})
+        return sorted(row["id"] for row in await found.fetchall())
+
+
 async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:
     """Delete a tenant's idempotency keys beyond an age such as `2 days`."""
     async with database.transaction(tenant_id) as connection:
@@ -316,4 +329,5 @@ def to_memory(row: DictRow) -> Memory:
         valid_at=valid_at,
         invalid_at=invalid_at,
         superseded_at=superseded_at,
+        pinned=row["pinned"] or False,
     )

@@ -23,6 +23,10 @@ update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s
 where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: store_memories
+with featured as (
+    insert into memory_features (scope_id, {features})
+    select %(scope_id)s, {features} from unnest({feature_arrays}) as given ({features})
+)
 insert into memories (scope_id, origin, created_at, {columns})
 select %(scope_id)s, %(origin)s, %(created_at)s, {values}
 from unnest({arrays}) as given ({columns})
@@ -86,7 +90,9 @@ select {columns}, origin, created_at,
        array(
            select source_id from evidence
            where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id
-       ) as evidence
+       ) as evidence,
+       (select pinned from memory_features features where features.scope_id = memories.scope_id
+            and features.id = memories.id) as pinned
 from memories
 left join lateral (
     select messages.conversation_id, messages.role from messages
@@ -101,7 +107,7 @@ where scope_id = (select scope_id from place)
   and id > %(cursor)s{filter}
   -- What has expired is out of recall at once; the indexes follow with the next pass of fading.
   and (%(expired)s or expires_at is null or expires_at > now())
-  and (withheld is null or withheld in ('archived', 'faded') or (withheld = 'past' and %(past)s))
+  and (withheld is null or withheld = any (%(withheld)s::text[]))
   -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
   and (
       not (select exists (
@@ -110,7 +116,7 @@ where scope_id = (select scope_id from place)
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )
-order by id
+order by {order}
 limit %(limit)s
 
 -- name: state
@@ -143,6 +149,25 @@ with recursive place as (
     select count_out((select id from place), array(select kind from gone where withheld is null))
 )
 select gone.id, gone.kind from gone cross join counted
+
+-- name: pin
+-- What is in sight, as for evidence.
+update memory_features features set pinned = %(pinned)s
+from memories
+where features.scope_id = (
+          select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+      )
+  and features.id = any (%(ids)s)
+  and memories.scope_id = features.scope_id and memories.id = features.id
+  and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
+  and (
+      not (select exists (
+          select from conversations
+          where scope_id between first_scope() and last_scope() and not settled and state in ('deleted', 'purging')
+      ))
+      or not rests_on_deleted(memories.scope_id, memories.id)
+  )
+returning features.id
 
 -- name: forget_old_keys
 delete from idempotency_keys

@@ -1,4 +1,4 @@
-"""Read memories one by one or in pages, and forget them with all that was derived from them."""
+"""Read memories one by one or in pages, pin them, and forget them with all that was derived from them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, on
     check_filter(only)
     rows = await memories.page(parts.database, scope, cursor or scopes.BEGINNING, limit + 1, only)
     return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
+
+
+async def pin(parts: Parts, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
+    """Pin memories, or let them go; return those that there are, whether or not they were pinned before."""
+    if not 1 <= len(ids) <= MOST_MEMORIES:
+        raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
+    return await memories.pin(parts.database, scope, ids, pinned=pinned)
 
 
 async def forget(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:

@@ -76,6 +76,8 @@ class MemoryBody(ReachBody):
         default_factory=list[str], max_length=16, description="Paths of topics that it leads to from its topic."
     )
 
+    pinned: bool = Field(default=False, strict=True, description="Whether every context shows it, whatever the cue.")
+
 
 class RememberBody(OfScope, MemoryBody):
     """Memories for one scope: as a list, or one with its fields beside the scope's."""
@@ -151,6 +153,9 @@ class CueBody(WeighingBody):
     min_trust: Integer = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
     as_of: Moment | None = Field(None, description=AS_OF)
     at: Moment | None = Field(None, description=AT)
+    pinned: bool | None = Field(
+        default=None, strict=True, description="Only what is pinned, or only what is not; both if left out."
+    )
     channels: list[Annotated[str, Field(max_length=20)]] = Field(
         default_factory=list[str],
         max_length=16,

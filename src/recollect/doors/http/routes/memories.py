@@ -41,6 +41,18 @@ forward(router, "get", "get", errors=[404], memory_id=MemoryId)
 forward(router, "forget", "forget", ForgetBody)
 
 
+class PinBody(OfScope):
+    """Memories of a scope to pin, or not to pin any longer."""
+
+    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
+
+    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories.")
+    pinned: bool = Field(default=True, strict=True, description="False lets them go.")
+
+
+forward(router, "pin", "pin", PinBody)
+
+
 class Forgotten(BaseModel):
     """What was deleted: the memory and all that was derived from it."""
 

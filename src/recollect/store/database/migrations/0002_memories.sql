@@ -25,6 +25,16 @@ select protect_scoped('memories');
 -- Recency begins here: what was never recalled was last accessed when it happened.
 create index memories_by_time on memories (scope_id, kind, occurred_at desc, id desc) include (idle);
 
+-- What memories are filtered by, one narrow row for each: looked up before a limit is applied.
+create table memory_features (
+    scope_id bigint not null,
+    id uuid not null,
+    pinned boolean not null,
+    primary key (scope_id, id)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
+create index memory_features_pinned on memory_features (scope_id, id) where pinned;
+select protect_scoped('memory_features');
+
 -- Which memories a memory was made from.
 create table evidence (
     scope_id bigint not null,
@@ -66,6 +76,9 @@ begin
     return null;
 end $$;
 
+create trigger erase_memory_features after delete on memories
+    referencing old table as forgotten
+    for each statement execute function erase_with_memory('memory_features', 'id');
 create trigger erase_evidence after delete on memories
     referencing old table as forgotten
     for each statement execute function erase_with_memory('evidence', 'memory_id');

@@ -120,7 +120,7 @@ $create$, 'rank_newest_' || space, type, vectors);
     -- Every way, and exact: each candidate's last access is looked up.
     execute format($create$
 create function %1$I(
-    asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid,
+    asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid, allowed uuid[],
     weights double precision[], decay double precision, mode text, hit_limit integer
 ) returns setof ranked_memory
     language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
@@ -139,7 +139,8 @@ begin
         left join accesses a on a.scope_id = asked_scope and a.id = m.id
         left join logged l on l.id = m.id
         where m.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle and m.trust >= min_trust
-          and (before is null or m.id < before) and (v.id is not null or p.id is not null)
+          and (before is null or m.id < before) and (allowed is null or m.id in (select unnest(allowed)))
+          and (v.id is not null or p.id is not null)
     ), placed as (
         select c.*, max(c.accessed_at) over () as latest,
                row_number() over (

@@ -79,13 +79,14 @@ $$;
 -- not over by then.
 -- What was believed then does not change afterwards, so one that has faded since is among them.
 create function past_versions(
-    asked_scope bigint, as_of timestamptz, at timestamptz, kinds text[], min_trust smallint
+    asked_scope bigint, as_of timestamptz, at timestamptz, kinds text[], min_trust smallint, allowed uuid[]
 ) returns setof uuid
     language sql stable as $$
     select memories.id from memories
     join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
     where memories.scope_id = asked_scope and memories.withheld in ('past', 'faded')
       and (kinds is null or memories.kind = any (kinds)) and memories.trust >= min_trust
+      and (allowed is null or memories.id = any (allowed))
       and (as_of is null or beliefs.created_at <= as_of)
       and (beliefs.superseded_at is null or beliefs.superseded_at > as_of)
       and (beliefs.invalid_at is null or beliefs.invalid_at > coalesce(at, as_of, now()))

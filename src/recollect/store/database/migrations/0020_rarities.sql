@@ -3,10 +3,11 @@
 -- Rank one scope's memories by BM25. A term's frequency is counted on the candidates themselves: exactly while
 -- they are few, on an even sample of them when they are many, so no statistics are kept at write. Past versions stand
 -- among what the index holds, so that a term is as frequent as it was. Which versions they are is the caller's to say,
--- who sees only what is its own.
+-- who sees only what is its own. `allowed` names the only ones to rank; all if null.
 create function match_terms(
     asked_scope bigint, asked_terms bigint[], asked_slots integer[],
-    kinds text[], min_trust smallint, before uuid, past_ids uuid[], memory_total bigint, hit_limit integer
+    kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint,
+    hit_limit integer
 ) returns table (id uuid, score double precision, past boolean, rarities double precision[])
     language plpgsql stable security definer
     set search_path = pg_catalog, public, pg_temp
@@ -25,6 +26,7 @@ begin
           and (kinds is null or t.kind = any (kinds))
           and t.trust >= min_trust
           and (before is null or t.id < before)
+          and (allowed is null or t.id in (select unnest(allowed)))
         union all
         select w.id, w.weights, w.draw, true
         from withheld_memories w
@@ -70,10 +72,11 @@ begin
     order by score desc, c.id desc
     limit hit_limit;
 end $$;
-revoke execute on function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, uuid[], bigint, integer) from public;
-grant execute on function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, uuid[], bigint, integer)
+revoke execute on function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, uuid[], uuid[], bigint, integer)
+    from public;
+grant execute on function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, uuid[], uuid[], bigint, integer)
     to recollect_service;
 grant create on schema public to recollect_matcher;
-alter function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, uuid[], bigint, integer)
+alter function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, uuid[], uuid[], bigint, integer)
     owner to recollect_matcher;
 revoke create on schema public from recollect_matcher;
