@@ -42,6 +42,8 @@ class Line:
     """The memories that it was made from."""
     again: bool = False
     """Whether the conversation was shown it before."""
+    pinned: bool = False
+    """Whether it is there because it is pinned, whatever the cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Block:
     message: str = ""
     recall_id: UUID | None = None
     """By which the recall is explained and replayed, if it was kept."""
+    pinned_left_out: tuple[UUID, ...] = ()
+    """The pinned memories that found no room, the newest first."""
 
     def find(self, short_id: str) -> Line | None:
         """Find the line that a short id stands for, written with or without its brackets."""

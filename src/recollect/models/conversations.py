@@ -273,6 +273,8 @@ class Context:
     """The message that the cue is, if the thread ends with it and waits for its answer."""
     lines: tuple[Line, ...] = ()
     """The block's lines in their order: what each short id stands for, and how much of it is shown."""
+    pinned_left_out: tuple[UUID, ...] = ()
+    """The pinned memories that found no room, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,10 @@ GROUPS = {
     Kind.MESSAGE: "Messages:\n",
 }
 """What stands above the lines of each kind, in this order: what is settled first, what was only said last."""
+PINNED_PART = 10
+"""What is pinned takes at most one part in so many of a budget."""
+PINNED = "Pinned:\n"
+"""What stands above lines that are there whatever the cue, before all others."""
 SHARES = {Level.FULL: 0.75, Level.COMPACT: 0.9, Level.ABSTRACT: 1.0}
 """Up to which part of the room lines are shown at a level, where not all of them fit in full."""
 WIDTHS = {Level.COMPACT: 240, Level.ABSTRACT: 100}
@@ -54,6 +58,13 @@ class BlockMemory:
     ceiling: Level = Level.FULL
     """The most that may be shown of it."""
     again: bool = False
+    pinned: bool = False
+    """Whether it stands among the pinned."""
+
+    @property
+    def heading(self) -> str:
+        """Say what stands above its line."""
+        return PINNED if self.pinned else GROUPS[self.memory.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +162,25 @@ def fill(candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int) 
 
 
 def order(lines: Iterable[Line]) -> list[Line]:
-    """Sort lines by kind, and within by when it happened: of two that contradict each other the later is read last."""
+    """Sort lines by kind, and within by when it happened: of two that contradict each other the later is read last.
+
+    What is pinned comes before all others, the newest first.
+    """
     places = {kind: place for place, kind in enumerate(GROUPS)}
-    return sorted(lines, key=lambda line: (places[line.kind], line.occurred_at, line.memory_id))
+    by_age = sorted(lines, key=lambda line: (line.occurred_at, line.memory_id))
+    pinned = [line for line in reversed(by_age) if line.pinned]
+    return pinned + sorted((line for line in by_age if not line.pinned), key=lambda line: places[line.kind])
 
 
 def lay_out(lines: Iterable[Line], summary: str = "") -> str:
     """Put lines under what their kinds are called, between heading and fence; nothing where there are none."""
     texts = [summary] if summary else []
-    kind: Kind | None = None
+    above = ""
     for line in order(lines):
-        if line.kind is not kind:
-            texts.append(GROUPS[line.kind])
-            kind = line.kind
+        heading = PINNED if line.pinned else GROUPS[line.kind]
+        if heading != above:
+            texts.append(heading)
+            above = heading
         texts.append(line.text)
     return render(texts) if texts else ""
 
@@ -202,17 +219,17 @@ def _place(
 ) -> tuple[dict[UUID, Line], int]:
     """Take memories from the front, each at the best level whose part of the room is not spent yet."""
     lines: dict[UUID, Line] = {}
-    kinds: set[Kind] = set()
+    headings: set[str] = set()
     spent = misses = 0
     for each in candidates:
         if len(lines) == most or misses == MOST_MISSES or spent >= room:
             break
-        above = 0 if each.memory.kind in kinds else gauge.count(GROUPS[each.memory.kind])
+        above = 0 if each.heading in headings else gauge.count(each.heading)
         for level in _levels(each):
             left = int(room * shares[level]) - spent - above
             if line := _fit(each, level, left, gauge):
                 lines[each.memory.id] = line
-                kinds.add(each.memory.kind)
+                headings.add(each.heading)
                 spent += line.tokens + above
                 break
         else:
@@ -237,7 +254,7 @@ def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int
 
 
 def _cut_first(first: BlockMemory, room: int, gauge: Gauge) -> FittedLines:
-    above = gauge.count(GROUPS[first.memory.kind])
+    above = gauge.count(first.heading)
     text = cut_line(write_line(replace(first, quotes={}), Level.ABSTRACT, gauge.zone), room - above, gauge)
     if not text:
         return FittedLines({}, 0, exhausted=False)
@@ -283,6 +300,7 @@ def _line(remembered: BlockMemory, level: Level, text: str, tokens: int) -> Line
         score=remembered.score,
         evidence=memory.evidence,
         again=remembered.again,
+        pinned=remembered.pinned,
     )
 
 

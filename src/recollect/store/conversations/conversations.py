@@ -213,12 +213,15 @@ async def list_leaves(database: Database, scope: Scope, conversation: str, limit
     ]
 
 
-async def find_summary(database: Database, scope: Scope, conversation: str, only: Filter) -> UUID | None:
-    """Find the id of a conversation's running summary, or of the one that it was."""
+async def ask_summary(connection: Connection, scope: Scope, conversation: str, only: Filter) -> AsyncCursor[DictRow]:
+    """Ask for the id of a conversation's running summary, or of the one that it was."""
     query = QUERIES["summary_then" if only.past else "summary"]
     parameters = {**names(scope), "conversation": conversation, **bind(only)}
-    async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(query, parameters)
+    return await connection.execute(query, parameters)
+
+
+async def read_summary(found: AsyncCursor[DictRow]) -> UUID | None:
+    """Read the answer to `ask_summary`."""
     row = await found.fetchone()
     return row["summary_id"] if row else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from recollect.core.conversations.appends import check_conversation, check_open
 from recollect.core.conversations.block import (
+    PINNED_PART,
     BlockMemory,
     Gauge,
     fill,
@@ -29,13 +30,14 @@ from recollect.core.text.checks import MOST_HITS
 from recollect.core.text.similar import Quote
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.blocks import Block, Line, Resolved
+from recollect.models.blocks import Block, Level, Line, Resolved
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit, Recollection
 from recollect.models.service import Scope
 from recollect.store.conversations import shown as showings
 from recollect.store.conversations.shown import Shown
 from recollect.store.memories import accesses, memories
+from recollect.store.memories.memories import RowQuery
 from recollect.store.service.scopes import Place, locate, tenant_of
 from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
@@ -43,6 +45,8 @@ from recollect.verbs.parts import Parts
 from recollect.verbs.recall.judge import quote
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
 
+MOST_PINNED = 200
+"""So many of the pinned memories are looked at, the newest: more than a tenth of most budgets holds."""
 TOKENS_PER_HIT = 30
 """By so much the budget says how many memories are recalled: a line costs more, unless it is abstract."""
 FEWEST_HITS = 10
@@ -81,6 +85,17 @@ class BlockMaterial:
     """The short id of everything that may be shown."""
     now: datetime
     quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    pinned: Sequence[Memory] = ()
+    """What is shown whatever the cue, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFindings:
+    """What was read for a block: hits, what is pinned, and what the conversation was shown."""
+
+    hits: Sequence[Hit]
+    pinned: Sequence[Memory]
+    shown: Shown
 
 
 async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | None) -> Block:
@@ -94,8 +109,16 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
     shown = await read_shown(parts, located, asked.conversation)
     most = asked.cue.limit or located.profile.limit or MOST_HITS
     wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.showings))
-    recollection = await recall(parts, scope, replace(asked.cue, limit=wider, touch=False), located)
-    material = await gather(parts, scope, located, asked, recollection.hits, shown)
+    cue = replace(asked.cue, limit=wider, touch=False)
+    try:
+        async with asyncio.TaskGroup() as reading:
+            recalling = reading.create_task(recall(parts, scope, cue, located))
+            keeping = reading.create_task(read_pinned(parts, scope, asked.cue))
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+    recollection = recalling.result()
+    found = BlockFindings(recollection.hits, keeping.result(), shown)
+    material = await gather(parts, scope, located, asked, found)
     # In a thread: the first count reads a vocabulary, and long texts take their time.
     made = await asyncio.to_thread(assemble, material, asked, most, tokenizer, recollection)
     await note(parts, located, asked, material, made)
@@ -112,21 +135,37 @@ async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
     return shown
 
 
-async def gather(
-    parts: Parts, scope: Scope, place: Place, asked: BlockRequest, hits: Sequence[Hit], shown: Shown
-) -> BlockMaterial:
+def query_pinned(cue: Cue) -> RowQuery | None:
+    """Say what is pinned and within a cue's filter, the newest first; nothing where the filter bars it."""
+    only = replace(cue.filter, pinned=True)
+    return None if cue.pinned is False else RowQuery(only=only, limit=MOST_PINNED, newest=True)
+
+
+async def read_pinned(parts: Parts, scope: Scope, cue: Cue) -> list[Memory]:
+    """Read what is shown whatever the cue."""
+    wanted = query_pinned(cue)
+    if wanted is None:
+        return []
+    async with parts.database.reading(scope.tenant_id) as connection:
+        found = await memories.ask(connection, scope, wanted)
+    return [*(await memories.read(found)).values()]
+
+
+async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, found: BlockFindings) -> BlockMaterial:
     """Compute what is still present, and fetch what is carried on and what summaries quote."""
+    hits, shown = found.hits, found.shown
     reminded = {hit.memory.id for hit in hits}
     now = asked.now
     present = compute_present(shown.showings, now, reminded)
     carried: list[Memory] = []
     if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
-        found = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
-        carried = sorted(found.values(), key=lambda each: (-present[each.id].score, each.id))
-    names = shorten_ids([*reminded, *present], {each.memory_id: each.short_id for each in shown.showings})
+        fetched = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
+        carried = sorted(fetched.values(), key=lambda each: (-present[each.id].score, each.id))
+    listed = [*reminded, *present, *(memory.id for memory in found.pinned)]
+    names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.showings})
     memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
     quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
-    return BlockMaterial(hits, present, carried, names, now, quotes)
+    return BlockMaterial(hits, present, carried, names, now, quotes, found.pinned)
 
 
 def assemble(
@@ -134,15 +173,20 @@ def assemble(
 ) -> Block:
     """Fit memories into the budget, the best first, and write them as text, lines and messages."""
     gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone))
-    candidates = choose(material, asked)
     form = tokenizer.frame + gauge.count(render([]))
+    room = asked.budget - form
+    kept = choose(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
+    pinned = fill(kept, min(asked.budget // PINNED_PART, room), gauge, len(kept))
+    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.carried]
+    candidates = choose(material, asked, ranked, shown=pinned.lines)
 
     def fits(lines: Sequence[Line]) -> bool:
         return tokenizer.frame + gauge.count(lay_out(lines)) <= asked.budget
 
-    filled = fill(candidates, asked.budget - form, gauge, most)
+    filled = fill(candidates, room - pinned.tokens, gauge, most)
     # All together may cost a little more than one by one.
-    lines = order(leave_least([*filled.lines.values()], fits))
+    lines = order(leave_least([*pinned.lines.values(), *filled.lines.values()], fits))
+    there = {line.memory_id for line in lines}
     text = lay_out(lines)
     repeats = 0 if asked.carry else sum(hit.memory.id in material.present for hit in material.hits)
     return Block(
@@ -152,19 +196,26 @@ def assemble(
         tokens=tokenizer.frame + gauge.count(text) if text else 0,
         budget=asked.budget,
         tokenizer=tokenizer.name,
-        left_out=len(candidates) - len(lines),
+        left_out=sum(each.memory.id not in there for each in candidates),
         not_repeated=repeats,
         methods=recollection.methods,
         status=recollection.status,
         message=recollection.message,
         recall_id=recollection.recall_id,
+        pinned_left_out=tuple(each.memory.id for each in kept if each.memory.id not in there),
     )
 
 
-def choose(material: BlockMaterial, asked: BlockRequest) -> list[BlockMemory]:
+def choose(
+    material: BlockMaterial,
+    asked: BlockRequest,
+    ranked: Sequence[tuple[Memory, float]],
+    shown: Collection[UUID] = (),
+    *,
+    pinned: bool = False,
+) -> list[BlockMemory]:
     """List what the block may show, best first: no two of the same words, and nothing that only says the cue."""
-    told = {"", fold(asked.cue.text)}
-    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.carried]
+    told = {"", fold(asked.cue.text), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
     chosen: list[BlockMemory] = []
     for memory, score in ranked:
         showing = material.present.get(memory.id)
@@ -172,16 +223,17 @@ def choose(material: BlockMaterial, asked: BlockRequest) -> list[BlockMemory]:
         if content in told or (showing is not None and not asked.carry):
             continue
         told.add(content)
-        level = level_of(showing.score) if showing else None
-        each = BlockMemory(memory, material.names[memory.id], score, material.quotes)
-        chosen.append(replace(each, ceiling=level, again=True) if level else each)
+        # What is pinned does not fade.
+        level = level_of(showing.score) if showing and not pinned else None
+        each = BlockMemory(memory, material.names[memory.id], score, material.quotes, pinned=pinned)
+        chosen.append(replace(each, ceiling=level or Level.FULL, again=showing is not None))
     return chosen
 
 
 async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockMaterial, made: Block) -> None:
     """Note what came to mind and what the conversation was shown; a block that cannot be noted is still a block."""
-    ids = [line.memory_id for line in made.lines]
-    if not asked.cue.touch or place.scope_id is None or not (ids or material.present):
+    ids = [line.memory_id for line in made.lines if not line.pinned]
+    if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
     with suppress(UnavailableError, TimeoutError):
         async with (

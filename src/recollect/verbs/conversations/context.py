@@ -26,6 +26,7 @@ from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
 from recollect.store.memories import accesses, memories
 from recollect.store.service.scopes import Place, locate, tenant_of
+from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
@@ -51,6 +52,14 @@ class Reminded:
     """What the sources of summaries among the hits say."""
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryAndPinned:
+    """What a prompt shows whatever the cue: the running summary, and what is pinned, the newest first."""
+
+    summary: Memory | None
+    pinned: Sequence[Memory]
+
+
 async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, place: Place | None) -> Context:
     """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
     check_conversation(conversation)
@@ -59,29 +68,33 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
     try:
         async with asyncio.TaskGroup() as reading:
             walked = reading.create_task(read_thread(parts, scope, conversation, wanted, tokenizer))
-            found = reading.create_task(read_summary(parts, scope, conversation, wanted))
+            beside = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
             reminding = reading.create_task(remind(parts, scope, wanted, place))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    # Whoever cannot see the conversation does not see what it came to either.
-    summary = found.result() if walked.result() is not None else None
-    material = gather(walked.result() or [], summary, reminding.result(), wanted)
+    known = beside.result()
+    if walked.result() is None:
+        # Whoever cannot see the conversation does not see what it came to either.
+        known = replace(known, summary=None)
+    material = gather(walked.result() or [], known, reminding.result(), wanted)
     # In a thread: the first count reads a vocabulary, and long texts take their time.
     made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
     if is_starved(made, material, reminding.result(), wanted.cue):
         more = await remind(parts, scope, wanted, reminding.result().place, MOST_HITS)
-        material = gather(walked.result() or [], summary, more, wanted)
+        material = gather(walked.result() or [], known, more, wanted)
         made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
     await note_access(parts, reminding.result().place, wanted.cue, [hit.memory.id for hit in made.hits])
     return made
 
 
-def gather(path: Sequence[Read], summary: Memory | None, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
+def gather(path: Sequence[Read], beside: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
     """Put together what a prompt can be made from."""
     asked = find_asked(path, wanted)
     turn = {message.turn for message in asked}
     thread = [read for read in path if read.message.turn not in turn]
-    return PromptMaterial(thread, asked, summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes)
+    return PromptMaterial(
+        thread, asked, beside.summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes, beside.pinned
+    )
 
 
 def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue: Cue) -> bool:
@@ -89,7 +102,8 @@ def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue:
     if not reminded.cut_off or len(made.hits) >= reminded.most:
         return False
     shown = {hit.memory.id for hit in made.hits}
-    return all(each.memory.id in shown for each in leave_out(material, cue, made.history))
+    pinned = {line.memory_id: line for line in made.lines if line.pinned}
+    return all(each.memory.id in shown for each in leave_out(material, cue, made.history, pinned))
 
 
 def check(wanted: PromptRequest, channels: Sequence[Channel]) -> PromptRequest:
@@ -153,14 +167,23 @@ def find_asked(path: Sequence[Read], wanted: PromptRequest) -> tuple[Message, ..
     return tuple(reversed(turn)) if wanted.window.unanswered else (turn[-1],)
 
 
-async def read_summary(parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest) -> Memory | None:
-    """Read the running summary, unless it is withheld, forgotten, or trusted less than was asked for."""
-    if not wanted.shares.summary:
-        return None
-    # All else that a cue is restricted by is about what is recalled beside it.
-    only = Filter(min_trust=wanted.cue.min_trust, as_of=wanted.cue.as_of, at=wanted.cue.at)
-    summary = await conversations.find_summary(parts.database, scope, conversation, only)
-    return None if summary is None else (await memories.fetch(parts.database, scope, [summary], only)).get(summary)
+async def read_summary_and_pinned(
+    parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest
+) -> SummaryAndPinned:
+    """Read the running summary and what is pinned, as far as they stand, are trusted and have a share."""
+    shares, cue = wanted.shares, wanted.cue
+    if not shares.summary and not shares.memories:
+        return SummaryAndPinned(None, ())
+    # All else that a cue is restricted by is about what is recalled beside the summary.
+    only = Filter(min_trust=cue.min_trust, as_of=cue.as_of, at=cue.at)
+    pinned = query_pinned(cue) if shares.memories else None
+    async with parts.database.reading(scope.tenant_id) as connection:
+        named = await conversations.ask_summary(connection, scope, conversation, only) if shares.summary else None
+        kept = await memories.ask(connection, scope, pinned) if pinned else None
+    shown = [*(await memories.read(kept)).values()] if kept else []
+    summary = await conversations.read_summary(named) if named else None
+    found = await memories.fetch(parts.database, scope, [summary], only) if summary else {}
+    return SummaryAndPinned(found.get(summary) if summary else None, shown)
 
 
 async def remind(

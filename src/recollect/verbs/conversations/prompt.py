@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from functools import cache
+from types import MappingProxyType
 from uuid import UUID
 
 from recollect.core.conversations.block import (
+    PINNED_PART,
     BlockMemory,
     Gauge,
     cut_line,
@@ -33,6 +35,8 @@ from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit
 from recollect.store.conversations.conversations import Read
 from recollect.verbs.conversations.history import choose, show
+
+NOTHING_SHOWN: Mapping[UUID, Line] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class PromptMaterial:
     methods: Mapping[str, str]
     quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
     """What the sources of recalled summaries say."""
+    pinned: Sequence[Memory] = ()
+    """What is shown whatever the cue, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,18 @@ def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokeniz
         methods=material.methods,
         asked=material.asked[0].id if material.asked else None,
         lines=tuple(order(draft.lines.values())),
+        pinned_left_out=name_missing(material, draft),
     )
+
+
+def name_missing(material: PromptMaterial, draft: PromptDraft) -> tuple[UUID, ...]:
+    """Name the pinned memories that the prompt does not show, neither as a line nor in the words of another part."""
+    present: list[Message | Memory] = [*draft.history.messages, *material.asked]
+    present += [material.summary] if material.summary and draft.summary else []
+    present += [memory for memory in material.pinned if memory.id in draft.lines]
+    told = {fold(each.content) for each in present}
+    missing = (memory for memory in material.pinned if memory.id not in draft.lines)
+    return tuple(memory.id for memory in missing if fold(memory.content) not in told)
 
 
 def speak(role: Role, text: str) -> list[PromptMessage]:
@@ -153,11 +170,11 @@ def speak(role: Role, text: str) -> list[PromptMessage]:
 def compose(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
     """Divide the room, with what the block's form costs set aside; where nothing is left for the block, without it."""
     form = measure.frame(render([]))
-    if (material.summary is not None or material.hits) and room > form:
+    if (material.summary is not None or material.hits or material.pinned) and room > form:
         draft = divide(material, wanted, room - form, measure)
         if draft.summary or draft.lines:
             return trim(draft, room, measure)
-    return divide(replace(material, summary=None, hits=()), wanted, room, measure)
+    return divide(replace(material, summary=None, hits=(), pinned=()), wanted, room, measure)
 
 
 def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
@@ -167,19 +184,24 @@ def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: 
     # A share of nothing is a wish for nothing, whatever the others leave over.
     history_wants = min(whole, room) if shares.history else 0
     summary_wants = measure.count(summary) if summary and shares.summary else 0
-    memories_want = room if material.hits and shares.memories else 0
+    memories_want = room if (material.hits or material.pinned) and shares.memories else 0
+    # What is pinned takes at most a tenth, of what the memories may have in any case.
+    tenth = min(wanted.budget // PINNED_PART, int(room * shares.memories))
     while True:
         portions = allot(room, shares, Portions(history_wants, memories_want, summary_wants))
         history = show_history(material.thread, portions.history, room if shares.history else 0, measure)
         left = room - history.tokens
         line = cut_line(summary, min(portions.summary, left), measure.gauge) if summary else ""
         left -= measure.count(line) if line else 0
-        candidates = leave_out(material, wanted.cue, history) if memories_want else []
-        filled = fill(candidates, left, measure.gauge, material.most)
+        kept = leave_out(material, wanted.cue, history, pinned=True) if memories_want else []
+        pinned = fill(kept, min(tenth, left), measure.gauge, len(kept))
+        candidates = leave_out(material, wanted.cue, history, pinned.lines) if memories_want else []
+        filled = fill(candidates, left - pinned.tokens, measure.gauge, material.most)
+        spent = pinned.tokens + filled.tokens
         # Only ever less: other turns in the history leave out other memories, and the two could chase each other.
-        if not filled.exhausted or filled.tokens >= memories_want:
-            return PromptDraft(history, line, filled.lines)
-        memories_want = filled.tokens
+        if not filled.exhausted or spent >= memories_want:
+            return PromptDraft(history, line, {**pinned.lines, **filled.lines})
+        memories_want = spent
 
 
 def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measure) -> History:
@@ -192,21 +214,31 @@ def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measu
     return replace(history, tokens=measure.price(history.messages), cut=history.cut and bool(history.messages))
 
 
-def leave_out(material: PromptMaterial, cue: Cue, history: History) -> list[BlockMemory]:
-    """List the memories that say something which is not in the prompt yet, best first."""
+def leave_out(
+    material: PromptMaterial,
+    cue: Cue,
+    history: History,
+    shown: Mapping[UUID, Line] = NOTHING_SHOWN,
+    *,
+    pinned: bool = False,
+) -> list[BlockMemory]:
+    """List what was recalled, or what is pinned, and says something that is not in the prompt yet, best first."""
     present: list[Message | Memory] = [*history.messages, *material.asked]
     present += [material.summary] if material.summary else []
+    present += [memory for memory in material.pinned if memory.id in shown]
     known = {each.id for each in present}
     told = {"", fold(cue.text), *(fold(each.content) for each in present)}
-    names = shorten_ids(hit.memory.id for hit in material.hits)
+    scores = {hit.memory.id: hit.score for hit in material.hits}
+    names = shorten_ids([*scores, *(memory.id for memory in material.pinned)])
+    # What the prompt says anyway need not be quoted.
+    quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
     kept: list[BlockMemory] = []
-    for hit in material.hits:
-        content = fold(hit.memory.content)
-        if hit.memory.id not in known and content not in told:
+    for memory in material.pinned if pinned else [hit.memory for hit in material.hits]:
+        content = fold(memory.content)
+        if memory.id not in known and content not in told:
             told.add(content)
-            # What the prompt says anyway need not be quoted.
-            quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
-            kept.append(BlockMemory(hit.memory, names[hit.memory.id], hit.score, quotes))
+            each = BlockMemory(memory, names[memory.id], scores.get(memory.id, 0.0), quotes)
+            kept.append(replace(each, pinned=pinned))
     return kept
 
 
