@@ -79,14 +79,16 @@ def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
 
 def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.Composed:
     """Write the conditions of these names on a table's columns, each behind an `and`."""
+    named = [*names]
     own: dict[str, sql.Composable] = {
         "id": sql.Identifier(columns.table, columns.id),
         "kind": sql.Identifier(columns.table, columns.kind),
+        "scope": scope,
     }
-    looked_up = sql.SQL(QUERIES["trust"]).format(id=own["id"], scope=scope)
-    own["trust"] = looked_up if columns.trust is None else sql.Identifier(columns.table, columns.trust)
-    named = [*names]
-    written = [sql.SQL(QUERIES[name]).format(**own, scope=scope) for name in named if name not in FEATURES]
+    if "min_trust" in named:
+        looked_up = sql.SQL(QUERIES["trust"])
+        own["trust"] = sql.Identifier(columns.table, columns.trust) if columns.trust else looked_up.format(**own)
+    written = [sql.SQL(QUERIES[name]).format(**own) for name in named if name not in FEATURES]
     if features := FEATURES.intersection(named):
         written.append(sql.SQL(QUERIES["among"]).format(**own, allowed=find_featured(features, scope)))
     return sql.Composed([AND + condition for condition in written])
