@@ -17,7 +17,7 @@ from recollect.models.memories import Kind, Memory, NewMemory, Triple
 from recollect.models.service import Caller, Scope
 from recollect.models.topics import Reach
 from recollect.store.knowledge.facts import to_version
-from recollect.store.memories.columns import COLUMNS
+from recollect.store.memories.columns import COLUMNS, FEATURES
 from recollect.store.memories.memories import Source, to_memory
 from recollect.store.service.scopes import Opening
 from recollect.verbs.memories.remember import Write, assign, prepare_all
@@ -51,11 +51,12 @@ EXAMPLES = {
     "embedding_text": Example("a better text", "\0"),
     "metadata": Example({"a": 1}, {"a": "\0"}),
     "expires_at": Example(LATER, datetime(2025, 1, 1)),  # noqa: DTZ001 - that is what is refused
+    "pinned": Example(True),
     "topic": Example("work", "->", stored_in="topic_links"),
     "related_topics": Example(("work",), ("->",), stored_in="topic_links"),
     "reach": Example(Reach(0.1, 0.2, 0.3), Reach(2.0, 0.2, 0.3), stored_in="topic_links"),
 }
-FREE = {"kind", "idle", "embedding"}
+FREE = {"kind", "idle", "embedding", "pinned"}
 """What the checks have nothing to say about."""
 DERIVED = {"id", "kind", "idle", "depth", "trust"}
 """The columns that a further version of a fact does not take over from the one before."""
@@ -70,7 +71,7 @@ def to_columns(memory):
     write = Write(Caller(1, frozenset(), "test", 90), Scope(1, "ada", "li"), prepare_all([memory]), None, "", b"")
     sources: dict[UUID | int, Source] = {FIRST: Source(FIRST, 80, 1)}
     [row] = assign(write, Opening(1, 0, 0, MOMENT + timedelta(days=1), 0.0, 0), sources)
-    values = {column.name: column.value(row) for column in COLUMNS}
+    values = {column.name: column.value(row) for column in (*COLUMNS, *FEATURES)}
     return {
         name: getattr(value, "obj", value) for name, value in values.items() if name not in {"id", "trust", "depth"}
     }
@@ -130,12 +131,13 @@ ROW = {
     "id": FIRST, "kind": "fact", "content": "Ann drinks tea", "speaker": "Ann", "importance": 7.0, "subject": "Ann",
     "predicate": "drinks", "object": "tea", "idle": False, "depth": 0, "keywords": ["tea"], "trust": 80,
     "occurred_at": MOMENT, "embedding_text": "tea", "metadata": {"a": 1}, "expires_at": LATER,
+    "pinned": True,
 }  # fmt: skip
 """A value for every column, each unlike what a field has if nothing is said."""
 
 
 def test_every_column_has_a_value_here():
-    assert list(ROW) == [column.name for column in COLUMNS]
+    assert list(ROW) == list(dict.fromkeys(column.name for column in (*COLUMNS, *FEATURES)))
 
 
 def flatten(memory):

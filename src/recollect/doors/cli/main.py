@@ -27,6 +27,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "memories": {
         "remember": "Remember one thing.",
+        "pin": "Let every context show memories, before what is recalled; or no longer.",
         "fade": "Let what has decayed or expired leave recall, and show why; all of it can be restored.",
     },
     "recall": {

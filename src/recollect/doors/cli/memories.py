@@ -1,4 +1,4 @@
-"""Commands for memories: remember one, and let them fade."""
+"""Commands for memories: remember one, pin some, and let them fade."""
 
 from __future__ import annotations
 
@@ -126,7 +126,10 @@ def to_id(name: str) -> UUID:
 
 @commands.command()
 @with_options(
-    expires_at=Annotated[datetime | None, typer.Option(help="When to recall it no more, in UTC.", show_default="never")]
+    expires_at=Annotated[
+        datetime | None, typer.Option(help="When to recall it no more, in UTC.", show_default="never")
+    ],
+    pin=Annotated[bool, typer.Option("--pin", help="Let every context show it.")],
 )
 def remember(
     content: Annotated[str, typer.Argument(help="What to remember.")],
@@ -135,10 +138,23 @@ def remember(
     kind: Annotated[Kind, typer.Option(help="What sort of thing it is.")] = Kind.EVENT,
     importance: Annotated[float, typer.Option(help="1 to 10.")] = 5.0,
     tenant: Tenant = "default",
-    **clock: Any,  # noqa: ANN401 - what `with_options` names
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Remember one thing."""
-    expiry = clock["expires_at"].replace(tzinfo=UTC) if clock["expires_at"] else None
-    memory = NewMemory(content, kind, importance=importance, expires_at=expiry)
+    expiry = chosen["expires_at"].replace(tzinfo=UTC) if chosen["expires_at"] else None
+    memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
     receipts = with_mind(agent, user, tenant, lambda mind: mind.remember(memory))
     out.print(f"{receipts[0].id} {receipts[0].state}", highlight=False)
+
+
+@commands.command()
+def pin(
+    ids: Annotated[list[UUID], typer.Argument(help="Ids of memories.")],
+    agent: Agent,
+    user: User = "",
+    off: Annotated[bool, typer.Option("--off", help="Let them go again.")] = False,
+    tenant: Tenant = "default",
+) -> None:
+    """Let every context show memories, before what is recalled; or no longer."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.pin(ids, pinned=not off))
+    out.print(f"{len(found)} of {len(ids)} memories are {'no longer ' if off else ''}pinned.", highlight=False)

@@ -25,7 +25,7 @@ SCOPE = ("agent", "user")
 OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "remember": (
-            *(*SCOPE, "content", "kind", "importance", "keywords", "occurred_at", "speaker", "topic"),
+            *(*SCOPE, "content", "kind", "importance", "keywords", "occurred_at", "speaker", "topic", "pinned"),
             *("subject", "predicate", "object", "expires_at", "metadata", "memories"),
         ),
         "append": (*SCOPE, "conversation", "question", "answer", "messages"),

@@ -83,6 +83,12 @@ class ForgottenMemories(BaseModel):
     forgotten: list[UUID]
 
 
+class PinnedMemories(BaseModel):
+    """Which of the memories there are, as they are now."""
+
+    pinned: list[UUID]
+
+
 def tell_receipt(receipt: Receipt) -> tuple[StoredMemory, str]:
     """Say what was stored."""
     return StoredMemory(id=receipt.id, state=receipt.state), f"Remembered as {receipt.id}."
@@ -159,3 +165,8 @@ def tell_context(found: Context) -> tuple[Prompted, str]:
 def tell_forgotten(ids: list[UUID]) -> tuple[ForgottenMemories, str]:
     """Say what was deleted."""
     return ForgottenMemories(forgotten=ids), f"Forgotten: {len(ids)}, with all that was derived from them."
+
+
+def tell_pinned(ids: list[UUID], *, pinned: bool) -> tuple[PinnedMemories, str]:
+    """Say what every context shows from now on, or no longer."""
+    return PinnedMemories(pinned=ids), f"{'Pinned' if pinned else 'No longer pinned'}: {len(ids)}."

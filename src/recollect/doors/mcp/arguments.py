@@ -83,6 +83,7 @@ class RememberArguments(Arguments):
     topic: str = Field("", max_length=2_000, description="The path of a topic to file it under, as in travel->Japan.")
     keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")
     occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}; now if empty.")
+    pinned: bool = Field(default=False, description="Whether every context shows it, whatever is asked.")
     once: str = Field("", max_length=255, description="A name of yours for this call: sent again, it stores nothing.")
 
     def to_value(self) -> NewMemory:
@@ -96,6 +97,7 @@ class RememberArguments(Arguments):
             keywords=tuple(self.keywords),
             occurred_at=moment,
             topic=self.topic,
+            pinned=self.pinned,
         )
 
 
@@ -157,6 +159,12 @@ class ForgetArguments(Arguments):
     """Which memories to delete."""
 
     ids: Ids = Field(min_length=1, max_length=100, description="Ids of memories, as recall gives them.")
+
+
+class PinArguments(ForgetArguments):
+    """Which memories to pin, or not to pin any longer."""
+
+    pinned: bool = Field(default=True, description="False lets them go.")
 
 
 def read_moment(name: str, text: str) -> datetime | None:

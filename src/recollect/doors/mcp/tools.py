@@ -19,6 +19,7 @@ from recollect.doors.mcp.arguments import (
     ForgetArguments,
     Given,
     HistoryArguments,
+    PinArguments,
     RecallArguments,
     RememberArguments,
     Scoped,
@@ -117,6 +118,11 @@ async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]
     return answers.tell_forgotten(await mind.forget(given.ids))
 
 
+async def pin(mind: AnyMind, given: PinArguments) -> tuple[BaseModel, str]:
+    """Let every context show memories, whatever is asked: what must never be overlooked. Or let them go again."""
+    return answers.tell_pinned(await mind.pin(given.ids, pinned=given.pinned), pinned=given.pinned)
+
+
 DEEDS: dict[str, Deed[Any]] = {
     deed.name: deed
     for deed in (
@@ -125,6 +131,7 @@ DEEDS: dict[str, Deed[Any]] = {
         Deed(AssociateArguments, answers.Associated, associate),
         Deed(HistoryArguments, answers.HistoryAnswer, history),
         Deed(ContextArguments, answers.Prompted, context),
+        Deed(PinArguments, answers.PinnedMemories, pin),
         Deed(ForgetArguments, answers.ForgottenMemories, forget, destroys=True),
     )
 }
