@@ -115,7 +115,7 @@ def test_a_new_field_is_in_the_fingerprint_where_it_says_something(monkeypatch):
 
 
 def test_fingerprints_that_are_stored_stay_valid():
-    full = replace(BASE, **{name: example.other for name, example in EXAMPLES.items()})
+    full = replace(BASE, **{name: example.other for name, example in EXAMPLES.items() if name in PLACED})
     assert fingerprint([NewMemory("a")]).hex() == "64660ab2498d7c374933809323fc1c67d93ad9f8bd1c518058eefb61f9439860"
     assert fingerprint([full]).hex() == "48c638abd7494406c29e9ed352e5a8b32d9cef728b09bd3660be4986adef6da5"
 

@@ -329,5 +329,4 @@ def to_memory(row: DictRow) -> Memory:
         valid_at=valid_at,
         invalid_at=invalid_at,
         superseded_at=superseded_at,
-        pinned=row["pinned"] or False,
     )
