@@ -38,13 +38,13 @@ FEATURES = frozenset({"pinned"})
 
 def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -> sql.Composed:
     """Write the conditions of a filter on what the indexes of recall hold, each behind an `and`."""
-    return join(only.named, columns, scope)
+    return join(name_conditions(only), columns, scope)
 
 
 def restrict_rows(only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False) -> sql.Composed:
     """Write the conditions of a filter on rows of `memories`, past versions too; on every version if asked."""
     times = [] if every else ["standing", "happened"] if only.at is not None else ["standing"]
-    return join([*(name for name in only.named if name != "at"), *times], MEMORIES, scope)
+    return join([*(name for name in name_conditions(only) if name != "at"), *times], MEMORIES, scope)
 
 
 def restrict_among(only: Filter, columns: Columns) -> sql.Composed:
@@ -77,6 +77,11 @@ def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
     return sql.SQL(QUERIES["allowed"]).format(scope=scope, filter=conditions)
 
 
+def name_conditions(only: Filter) -> list[str]:
+    """List the conditions of a filter: each field that it names has one of its name, or of what is barred by it."""
+    return ["unpinned" if name == "pinned" and not only.pinned else name for name in only.named]
+
+
 def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.Composed:
     """Write the conditions of these names on a table's columns, each behind an `and`."""
     named = [*names]
@@ -90,7 +95,7 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
         own["trust"] = sql.Identifier(columns.table, columns.trust) if columns.trust else looked_up.format(**own)
     written = [sql.SQL(QUERIES[name]).format(**own) for name in named if name not in FEATURES]
     if features := FEATURES.intersection(named):
-        written.append(sql.SQL(QUERIES["among"]).format(**own, allowed=find_featured(features, scope)))
+        written.append(sql.SQL(QUERIES["rare"]).format(**own, allowed=find_featured(features, scope)))
     return sql.Composed([AND + condition for condition in written])
 
 

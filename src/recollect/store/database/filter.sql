@@ -14,6 +14,10 @@
 -- name: pinned
 features.pinned = %(pinned)s::boolean
 
+-- name: unpinned
+-- Nearly all are: to look the few others up is less than to read the features of a whole scope.
+{id} not in (select features.id from memory_features features where features.scope_id = {scope} and features.pinned)
+
 -- name: featured
 select features.id from memory_features features where features.scope_id = {scope}{conditions}
 
@@ -38,6 +42,10 @@ select memories.id from memories where memories.scope_id = {scope}{filter}
 
 -- name: listed
 array({allowed})
+
+-- name: rare
+-- By key: such features are rare, and a join would leave it to statistics whether the whole scope is read for them.
+{id} = any (array({allowed}))
 
 -- name: among
 {id} in ({allowed})
