@@ -20,7 +20,7 @@ from recollect.settings import Settings
 from waiting import hurry
 
 SCOPE = {"agent": "ada", "user": "li"}
-GIVEN = SCOPE | {"name": "x", "start": str(uuid4()), "end": str(uuid4())}
+GIVEN = SCOPE | {"name": "x"}
 CANARY = "canary-58a1"
 NOBODY = "0199a1b2-0000-7000-8000-000000000001"
 JSON = {"Content-Type": "application/json"}

@@ -77,6 +77,19 @@ Secret: TypeAlias = Annotated[str, Depends(secret)]
 Agent: TypeAlias = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User: TypeAlias = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
 
+
+async def find_mind(agent: Agent, admit: Admitted, user: User = "") -> Mind:
+    """Turn the scope that a query names into a mind."""
+    return await admit(agent, user)
+
+
+async def find_agent(agent: Agent, admit: Admitted) -> Mind:
+    """Turn the agent that a query names into a mind."""
+    return await admit(agent, "")
+
+
+AskedMind: TypeAlias = Annotated[Mind, Depends(find_mind)]
+AskedAgent: TypeAlias = Annotated[Mind, Depends(find_agent)]
 IdempotencyKey: TypeAlias = Annotated[
     str, Header(max_length=255, description="Send the same key to have the same done only once.")
 ]

@@ -147,7 +147,7 @@ def known_names(request: Request, place: Sequence[int | str]) -> list[str]:
 def list_parameters(dependant: Dependant) -> list[str]:
     """List the parameters that a route, and whatever it depends on, reads from the query."""
     below = [name for each in dependant.dependencies for name in list_parameters(each)]
-    return [*dict.fromkeys([*(field.alias for field in dependant.query_params), *below])]
+    return [*dict.fromkeys([*below, *(field.alias for field in dependant.query_params)])]
 
 
 async def check_query(request: Request) -> None:

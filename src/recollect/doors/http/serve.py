@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_type_hints
 from fastapi import APIRouter, Response
 from pydantic import TypeAdapter, create_model
 
-from recollect.doors.http.auth import JSON, Admitted, Agent, IdempotencyKey, User
+from recollect.doors.http.auth import JSON, Admitted, AskedAgent, AskedMind, IdempotencyKey
 from recollect.doors.http.bodies.fields import SCOPE, Body, OfAgent
 from recollect.doors.http.problems import describe
 from recollect.mind.mind import OPERATIONS, Mind
@@ -100,17 +100,15 @@ def answer_by(
     """Give the function that the framework calls: it finds the scope's mind, calls the handler, writes the answer."""
     in_body = any(each.name == "body" for each in parameters)
 
-    async def answer(**given: Any) -> Response:
-        scope = vars(given["body"]) if in_body else given
-        mind = await given["admit"](scope["agent"], "" if operation.agent_only else scope["user"])
-        return write(await handler(mind, **{each.name: given[each.name] for each in parameters}))
+    async def answer(*, mind: Any, **given: Any) -> Response:
+        if in_body:
+            scope = given["body"]
+            mind = await mind(scope.agent, "" if operation.agent_only else scope.user)
+        return write(await handler(mind, **given))
 
-    taken = [inspect.Parameter("admit", NAMED, annotation=Admitted)]
-    if not in_body:
-        taken.append(inspect.Parameter("agent", NAMED, annotation=Agent))
-    if not in_body and not operation.agent_only:
-        taken.append(inspect.Parameter("user", NAMED, annotation=User, default=""))
-    taken += [each.replace(kind=NAMED) for each in parameters]
+    # Where the query names the scope, who asks is known before the other parameters are looked at.
+    kind = Admitted if in_body else AskedAgent if operation.agent_only else AskedMind
+    taken = [inspect.Parameter("mind", NAMED, annotation=kind), *(each.replace(kind=NAMED) for each in parameters)]
     answer.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return answer
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
-from recollect.doors.http.auth import Admitted, Agent, User, most
+from recollect.doors.http.auth import AskedMind, most
 from recollect.doors.http.bodies.fields import EXAMPLE_ID, PATH, SCOPE, Moment, OfScope, TopicPath, build, show
 from recollect.doors.http.bodies.memories import ReachBody
 from recollect.doors.http.problems import describe
@@ -87,11 +87,8 @@ forward(router, "list_topics", "topics.tree", errors=[404], path=Below, limit=Mo
 
 
 @router.get("/v1/topics/text", response_class=PlainTextResponse, responses=describe(404))
-async def write_topics(
-    agent: Agent, admit: Admitted, user: User = "", path: Below = "", limit: MostTopics = 1_000
-) -> PlainTextResponse:
+async def write_topics(mind: AskedMind, path: Below = "", limit: MostTopics = 1_000) -> PlainTextResponse:
     """Write the topics of a scope as text, one line each, as a prompt can show them."""
-    mind = await admit(agent, user)
     return PlainTextResponse((await mind.topics.tree(path, limit)).text)
 
 
