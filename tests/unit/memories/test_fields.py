@@ -8,10 +8,15 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from pydantic import ValidationError
+from pydantic_core import to_json
 
+from recollect.client import bodies
 from recollect.core.memories.checks import check_new_memory
 from recollect.core.memories.ids import PLACED, fingerprint
 from recollect.doors.cli import jsonl
+from recollect.doors.http.bodies.fields import build
+from recollect.doors.http.bodies.memories import MemoryBody
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, Memory, NewMemory, Triple
 from recollect.models.service import Caller, Scope
@@ -172,3 +177,30 @@ def test_every_field_that_a_line_can_hold_is_exported():
     line = json.loads(jsonl.to_line(replace(memory, kind=Kind.THOUGHT, idle=True), {SECOND}))
     shared = jsonl.ExportLine.model_fields.keys() & {*(field.name for field in fields(Memory)), *ROW}
     assert line.keys() == shared
+
+
+def find_unexported(kind):
+    """List the fields that a memory keeps and no line of an export holds."""
+    kept = {field.name for field in fields(kind)} & {*(field.name for field in fields(Memory)), "mood"}
+    flat = kept - {"triple"} | ({"subject", "predicate", "object"} if "triple" in kept else set())
+    return flat - jsonl.ExportLine.model_fields.keys()
+
+
+def test_an_export_holds_every_field_that_is_kept():
+    assert find_unexported(NewMemory) == set()
+
+
+def test_a_field_that_no_export_holds_is_noticed():
+    assert find_unexported(Wider) == {"mood"}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_field_travels_to_a_server(name):
+    memory = replace(BASE, **{name: EXAMPLES[name].other})
+    taken = build(NewMemory, MemoryBody.model_validate_json(to_json(bodies.flatten(memory))))
+    assert replace(taken, embedding=tuple(taken.embedding)) == memory
+
+
+def test_a_field_that_no_body_takes_is_noticed():
+    with pytest.raises(ValidationError, match="mood"):
+        MemoryBody.model_validate(bodies.flatten(Wider("a", mood="glad")))
