@@ -20,6 +20,7 @@ from rich.progress import Progress
 from datasets import OWNERS, TALKS, Conversation, Question, Turn, read_moments
 from ground import OUT, open_folder
 from recollect import Mind, Recollect, Settings
+from recollect.core.service.portions import divide
 from recollect.core.text.terms import embedded_text, script_of, utterance_before
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
@@ -99,21 +100,10 @@ async def store_talk(mind: Mind, talk: Conversation, vectors: Vectors | None) ->
     ]
     ids: list[UUID] = []
     for session, group in groupby(messages, key=lambda each: each[0]):
-        for part in divide([message for _, message in group]):
+        together = [message for _, message in group]
+        for part in divide(together, lambda message: len(message.content), ONE_CALL, LONGEST):
             ids += [each.id for each in await mind.conversation(f"session-{session}").append(part)]
     return ids
-
-
-def divide(messages: Sequence[NewMessage]) -> Iterator[list[NewMessage]]:
-    """Divide messages into what one call takes, by their number and their characters."""
-    part, characters = list[NewMessage](), 0
-    for message in messages:
-        if part and (len(part) == ONE_CALL or characters + len(message.content) > LONGEST):
-            yield part
-            part, characters = [], 0
-        part.append(message)
-        characters += len(message.content)
-    yield part
 
 
 async def store_records(mind: Mind, talk: Conversation, vectors: Vectors | None) -> list[UUID]:

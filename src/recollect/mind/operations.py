@@ -119,7 +119,8 @@ def list_operations(mind: type) -> dict[str, tuple[Operation, Callable[..., Any]
     for name, member in inspect.getmembers_static(mind):
         if isinstance(member, property) or name == CONVERSATION:
             view = get_type_hints(getattr(member, "fget", member))["return"]
-            found |= {f"{name}.{key}": (replace(each, view=name), call) for key, (each, call) in declared(view).items()}
+            through = [(replace(each, view=name), call) for each, call in declared(view).values()]
+            found |= {each.key: (each, call) for each, call in through}
     return declared(mind) | found
 
 

@@ -11,14 +11,13 @@ from typing import Any, TypeAlias, get_type_hints
 from fastapi import APIRouter, Response
 from pydantic import TypeAdapter, create_model
 
-from recollect.doors.http.auth import JSON, Admitted, AskedAgent, AskedMind, IdempotencyKey
-from recollect.doors.http.bodies.fields import SCOPE, Body, OfAgent
+from recollect.doors.http.auth import JSON, Admitted, AskedAgent, AskedMind
+from recollect.doors.http.bodies.fields import Body, OfAgent, OfScope
 from recollect.doors.http.problems import describe
 from recollect.mind.mind import OPERATIONS, Mind
 from recollect.mind.operations import CONVERSATION, Operation
 
 Handler: TypeAlias = Callable[..., Awaitable[Any]]
-IDEMPOTENCY_KEY = "idempotency_key"
 NAMED, REQUIRED = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
 
 
@@ -58,10 +57,9 @@ def forward(
         return await getattr(view, operation.name)(**arguments)
 
     hand_on.__name__ = name
-    named = dict(parameters) | ({IDEMPOTENCY_KEY: IdempotencyKey} if IDEMPOTENCY_KEY in usual else {})
     taken = [
         inspect.Parameter(each, NAMED, annotation=kind, default=usual[each].default if each in usual else REQUIRED)
-        for each, kind in named.items()
+        for each, kind in parameters.items()
     ]
     if body is not None:
         taken.append(inspect.Parameter("body", NAMED, annotation=body))
@@ -115,7 +113,7 @@ def answer_by(
 
 def fields_of(body: Body) -> dict[str, Any]:
     """Give what a body holds, as it was read, without the names of the scope."""
-    return {name: value for name, value in vars(body).items() if name not in SCOPE}
+    return {name: value for name, value in vars(body).items() if name not in OfScope.model_fields}
 
 
 def find_view(mind: Mind, operation: Operation, arguments: dict[str, Any]) -> object:

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import Admitted, Agent, AsOf, At, Cursor, IdempotencyKey, User, id_of, most
+from recollect.doors.http.auth import AskedMind, AsOf, At, Cursor, IdempotencyKey, id_of, most
 from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, OfScope, build, show
 from recollect.doors.http.bodies.memories import ForgetBody, LoadBody, RememberBody
 from recollect.doors.http.problems import describe
@@ -61,13 +61,9 @@ class Forgotten(BaseModel):
 
 @router.delete("/v1/memories/{memory_id}", response_model=Forgotten, responses=describe(404))
 async def forget_one(
-    memory_id: Annotated[UUID, Path(description="The id of the memory.", examples=[EXAMPLE_ID])],
-    agent: Agent,
-    admit: Admitted,
-    user: User = "",
+    mind: AskedMind, memory_id: Annotated[UUID, Path(description="The id of the memory.", examples=[EXAMPLE_ID])]
 ) -> Forgotten:
     """Delete a memory of a scope, and everything that was derived from it, for good."""
-    mind = await admit(agent, user)
     gone = await mind.forget([memory_id])
     if not gone:
         raise NotFoundError("There is no such memory in this scope.")
