@@ -48,6 +48,12 @@ def test_speed():
     assert all(value > 0 for name, row in figures.items() for key, value in row.items() if key != "added_ms")
 
 
+def test_yardstick():
+    figures = measure("yardstick", "--scopes", "200", "--rounds", "2")
+    assert {"200 bare", "200 now", "200 now vector", "bare insert", "now remember", "now turn"} <= set(figures)
+    assert all(row["cpu"] > 0 for name, row in figures.items() if not name.endswith("same"))
+
+
 def test_recall():
     figures = measure("recall", "--memories", "200", "--rounds", "2")
     channels = {"vector", "text", "stream", "keyword", "graph", "topic", "date", "recent"}

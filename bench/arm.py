@@ -1,0 +1,127 @@
+"""One checkout of Recollect on a server of its own, told line by line what to do: the other side of bench/yardstick.py.
+
+It runs with the code of whatever checkout is first on PYTHONPATH, so it uses only what every version has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import uvloop
+
+from ground import LARGE_MACHINE, open_folder, processor_seconds, running
+from recollect import Cue, Mind, NewMemory, Recollect
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
+from recollect.store.embedded.cluster import Cluster
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+CHUNK = 2_000
+ROLES = (Role.USER, Role.ASSISTANT)
+
+
+class Arm:
+    """The scopes of one checkout, and what is asked of them."""
+
+    def __init__(self, recollect: Recollect, folder: Path) -> None:
+        self.recollect = recollect
+        self.texts: list[tuple[str, str]] = json.loads((folder / "texts.json").read_text())
+        self.cues: list[str] = json.loads((folder / "cues.json").read_text())
+        self.vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+        self.cue_vectors = np.load(folder / "cue_vectors.npy")
+        self.watcher = psycopg.connect(recollect.addresses.owner, autocommit=True)
+        self.minds: dict[str, Mind] = {}
+
+    async def mind(self, name: str) -> Mind:
+        """Open a scope once."""
+        if name not in self.minds:
+            self.minds[name] = await self.recollect.mind(name)
+        return self.minds[name]
+
+    async def load(self, scope: str, count: int) -> None:
+        """Load the first texts into a scope, one after the other over a year."""
+        mind = await self.mind(scope)
+        for start in range(0, count, CHUNK):
+            new = [
+                NewMemory(
+                    self.texts[number][1],
+                    speaker=self.texts[number][0],
+                    occurred_at=NOW - timedelta(days=365) * ((count - number) / count),
+                    embedding=self.vectors[number].tolist(),
+                )
+                for number in range(start, min(count, start + CHUNK))
+            ]
+            await mind.load(new)
+
+    async def vacuum(self) -> None:
+        """Bring the tables into the state that they have after a while."""
+        with psycopg.connect(self.recollect.addresses.owner, autocommit=True) as connection:
+            connection.execute("vacuum analyze")
+
+    async def recall(self, scope: str, number: int, channels: list[str]) -> list[str]:
+        """Recall by one cue, with its vector given."""
+        vector = self.cue_vectors[number].tolist()
+        cue = Cue(self.cues[number], embedding=vector, channels=tuple(channels), touch=True, now=NOW)
+        found = await (await self.mind(scope)).recall(cue)
+        return [hit.memory.content for hit in found.hits]
+
+    async def append(self, scope: str, number: int, size: int) -> None:
+        """Append one turn to a conversation."""
+        said = [
+            NewMessage(
+                role=ROLES[place % 2],
+                content=self.texts[number + place][1],
+                name=self.texts[number + place][0],
+                embedding=self.vectors[number + place].tolist(),
+            )
+            for place in range(size)
+        ]
+        await (await self.mind(scope)).conversation(f"c{number % 20}").append(said)
+
+    async def remember(self, scope: str, number: int) -> None:
+        """Remember one event."""
+        speaker, content = self.texts[number]
+        await (await self.mind(scope)).remember(
+            NewMemory(content, speaker=speaker, embedding=self.vectors[number].tolist())
+        )
+
+    def server_seconds(self) -> dict[int, float]:
+        """Read the processor time of every backend that serves us."""
+        found = self.watcher.execute("select pid from pg_stat_activity where usename = 'recollect_service'").fetchall()
+        return {pid: processor_seconds(pid) for (pid,) in found}
+
+    async def obey(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Do as a line says, and tell what it took."""
+        call = getattr(self, order.pop("call"))
+        before = self.server_seconds()
+        wall, program = time.perf_counter(), time.process_time()
+        answer = await call(**order)
+        program, wall = time.process_time() - program, time.perf_counter() - wall
+        server = sum(seconds - before.get(pid, 0.0) for pid, seconds in self.server_seconds().items())
+        return {"program": program * 1000, "server": server * 1000, "wall": wall * 1000, "answer": answer}
+
+
+async def main() -> None:
+    """Open a server, say that it is ready, then obey."""
+    folder = Path(sys.argv[1])
+    settings = {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
+    with open_folder("arm") as data, Cluster(data / "postgres", settings=settings) as cluster:
+        async with running(cluster, "arm") as recollect:
+            arm = Arm(recollect, folder)
+            answers = os.fdopen(os.dup(1), "w", buffering=1)
+            os.dup2(2, 1)  # what others print must not stand among the answers
+            answers.write("{}\n")
+            for line in sys.stdin:
+                answers.write(json.dumps(await arm.obey(json.loads(line))) + "\n")
+
+
+if __name__ == "__main__":
+    uvloop.run(main())
