@@ -265,7 +265,8 @@ def make_row(number: int) -> Row:
     moment = BEGINNING + timedelta(minutes=number)
     identity = UUID(int=number << 64 | 7)
     weights = weigh(ready.counts, 30.0)
-    return Row(identity, memory, ready.keywords, True, False, 0, moment, 100, (), weights, ready.draw)  # noqa: FBT003
+    place = (moment, 100, (), weights, ready.draw, ready.tells, ready.named)
+    return Row(identity, memory, ready.keywords, True, False, 0, *place)  # noqa: FBT003
 
 
 async def measure_loads(sizes: list[int], rounds: int) -> Figures:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from enum import IntFlag
 
 MOST_READ = 400
 """So many characters of a memory are looked at: what it is like shows at its beginning."""
 QUESTION_MARKS = frozenset("?？")
+LAST_READ = 40
+"""So many characters of its end are looked at for a question mark, blanks behind it included."""
 _TIME = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|ago|next|weeks?|weekend|months?|years?|days?|morning|evening|recently"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august"
@@ -24,6 +27,32 @@ _INSTRUCTION = (
     *("please include", "please use", "please provide", "please don't", "please do not"),
     *("总是", "永远", "从不", "以后都", "每次都", "务必", "请记得", "请不要", "请用", "更喜欢", "偏好"),
 )
+
+
+class Tells(IntFlag):
+    """What a memory is like by its wording, as it is stored: one bit each."""
+
+    QUESTION = 1
+    TIME = 2
+    NUMBER = 4
+    INSTRUCTION = 8
+
+
+def tell(content: str) -> Tells:
+    """Tell what a memory is like: found once, when it is written."""
+    beginning = content[:MOST_READ]
+    found = {
+        Tells.QUESTION: is_question(content),
+        Tells.TIME: tells_time(beginning),
+        Tells.NUMBER: tells_number(beginning),
+        Tells.INSTRUCTION: is_instruction(beginning),
+    }
+    return Tells(sum(bit for bit, present in found.items() if present))
+
+
+def is_question(content: str) -> bool:
+    """Tell whether a text ends by asking."""
+    return content[-LAST_READ:].rstrip(" ")[-1:] in QUESTION_MARKS
 
 
 def tells_time(content: str) -> bool:

@@ -574,6 +574,8 @@ begin
     update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
         embedding_text = '', metadata = '{}'
     where scope_id = asked_scope and id = any (stale);
+    update memory_features set length = 0, tells = 0, speaker = ''
+    where scope_id = asked_scope and id = any (stale);
     delete from withheld_memories where scope_id = asked_scope and id = any (stale);
     delete from withheld_vectors where scope_id = asked_scope and id = any (stale);
     delete from feedback where scope_id = asked_scope and memory_id = any (stale);
@@ -920,6 +922,20 @@ begin
              else format('left join %I vectors on vectors.scope_id = scopes.id and vectors.id = memories.id', vectors)
         end);
 end $_$;
+
+CREATE FUNCTION public.follow_into_features() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update memory_features
+    set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
+        state = case new.withheld
+            when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past'
+            when 'deleted' then 'withheld' when 'stale' then 'withheld' else 'current'
+        end
+    where scope_id = new.scope_id and id between new.id and new.id;
+    return null;
+end $$;
 
 CREATE FUNCTION public.follow_into_topics() RETURNS trigger
     LANGUAGE plpgsql
@@ -2443,11 +2459,25 @@ ALTER TABLE public.ledger ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
 );
 
 CREATE TABLE public.memory_features (
-    scope_id bigint NOT NULL,
     id uuid NOT NULL,
-    pinned boolean NOT NULL
+    scope_id bigint NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    number bigint,
+    importance real NOT NULL,
+    length integer NOT NULL,
+    tells smallint NOT NULL,
+    pinned boolean NOT NULL,
+    kind text NOT NULL,
+    state text DEFAULT 'current'::text NOT NULL,
+    speaker text NOT NULL,
+    origin text NOT NULL,
+    conversation_id text,
+    role text,
+    CONSTRAINT memory_features_state_check CHECK ((state = ANY (ARRAY['current'::text, 'in_archived'::text, 'faded'::text, 'past'::text, 'withheld'::text])))
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+ALTER TABLE ONLY public.memory_features ALTER COLUMN speaker SET STATISTICS 0;
 
 ALTER TABLE ONLY public.memory_features FORCE ROW LEVEL SECURITY;
 
@@ -3060,6 +3090,8 @@ CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TAB
 CREATE TRIGGER erase_withheld_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_memories', 'id');
 
 CREATE TRIGGER erase_withheld_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_vectors', 'id');
+
+CREATE TRIGGER follow_into_features AFTER UPDATE OF withheld, importance, occurred_at, expires_at ON public.memories FOR EACH ROW WHEN (((new.withheld IS DISTINCT FROM old.withheld) OR (new.importance IS DISTINCT FROM old.importance) OR (new.occurred_at IS DISTINCT FROM old.occurred_at) OR (new.expires_at IS DISTINCT FROM old.expires_at))) EXECUTE FUNCTION public.follow_into_features();
 
 CREATE TRIGGER follow_into_topics AFTER UPDATE OF withheld ON public.memories FOR EACH ROW WHEN ((new.withheld IS DISTINCT FROM old.withheld)) EXECUTE FUNCTION public.follow_into_topics();
 

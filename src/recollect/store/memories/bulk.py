@@ -28,7 +28,7 @@ Vectors = Mapping[UUID, NDArray[np.float32]]
 Values = Sequence[Sequence[object]]
 TYPES: Mapping[str, Sequence[str]] = {
     "memories": [*SHARED.values(), *(column.type for column in COLUMNS)],
-    "features": ["bigint", *(column.type for column in FEATURES)],
+    "features": ["bigint", "text", *(column.type for column in FEATURES)],
     "terms": ["bigint", "uuid", "text", "smallint", "bytea", "bytea", "integer"],
     "vectors": ["bigint", "uuid", "text", "smallint", "boolean", "real", "bytea"],
 }
@@ -62,7 +62,7 @@ def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Encoded:
     """Make values of rows for all tables, in the order of the queries' columns."""
     return Encoded(
         encode_memories(heading, rows),
-        encode_features(heading.scope_id, rows),
+        encode_features(heading, rows),
         encode_terms(heading.scope_id, rows),
         encode_vectors(heading, [row for row in rows if row.id in vectors], vectors),
     )
@@ -74,9 +74,9 @@ def encode_memories(heading: Heading, rows: Sequence[Row]) -> Values:
     return [(*shared, *[column.value(row) for column in COLUMNS]) for row in rows]
 
 
-def encode_features(scope_id: int, rows: Sequence[Row]) -> Values:
-    """Make the rows that memories are filtered by."""
-    return [(scope_id, *[column.value(row) for column in FEATURES]) for row in rows]
+def encode_features(heading: Heading, rows: Sequence[Row]) -> Values:
+    """Make the rows that memories are ranked and filtered by."""
+    return [(heading.scope_id, heading.origin, *[column.value(row) for column in FEATURES]) for row in rows]
 
 
 def encode_terms(scope_id: int, rows: Sequence[Row]) -> Values:

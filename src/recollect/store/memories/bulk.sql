@@ -2,7 +2,7 @@
 create temporary table staged_memories (like memories) on commit drop
 
 -- name: stage_features
-create temporary table staged_features (like memory_features) on commit drop
+create temporary table staged_features (like memory_features including defaults) on commit drop
 
 -- name: stage_terms
 create temporary table staged_terms (like memory_terms) on commit drop
@@ -14,7 +14,7 @@ create temporary table staged_vectors (like {vectors}) on commit drop
 copy staged_memories (scope_id, origin, created_at, {columns}) from stdin (format binary)
 
 -- name: copy_features
-copy staged_features (scope_id, {features}) from stdin (format binary)
+copy staged_features (scope_id, origin, {features}) from stdin (format binary)
 
 -- name: copy_terms
 copy staged_terms (scope_id, id, kind, trust, terms, weights, draw) from stdin (format binary)
@@ -26,7 +26,7 @@ copy staged_vectors (scope_id, id, kind, trust, idle, importance, embedding) fro
 insert into memories select * from staged_memories
 
 -- name: move_features
-insert into memory_features (scope_id, {features}) select scope_id, {features} from staged_features
+insert into memory_features (scope_id, origin, {features}) select scope_id, origin, {features} from staged_features
 
 -- name: move_terms
 insert into memory_terms select * from staged_terms

@@ -11,7 +11,16 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from recollect.models.memories import NewMemory
+from recollect.models.memories import NewMemory, Role
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePlace:
+    """Where a message stands, and whose it is."""
+
+    conversation: str
+    role: Role
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,11 @@ class Row:
     weights: dict[int, float]
     draw: int
     """By which it is drawn for a sample of its scope."""
+    tells: int
+    """What it is like by its wording."""
+    named: str
+    """Its speaker in the form names are compared by."""
+    place: MessagePlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +54,26 @@ class MemoryColumn:
     name: str
     type: LiteralString
     value: Callable[[Row], Any]
+    sent_as: str = ""
+    """The name of its parameter, where a column of another table has its name and holds something else."""
+
+    @property
+    def parameter(self) -> str:
+        """Name the parameter that its values travel in."""
+        return self.sent_as or self.name
 
 
+ID = MemoryColumn("id", "uuid", lambda row: row.id)
+KIND = MemoryColumn("kind", "text", lambda row: row.memory.kind.value)
+IMPORTANCE = MemoryColumn("importance", "real", lambda row: float(row.memory.importance))
+OCCURRED = MemoryColumn("occurred_at", "timestamptz", lambda row: row.occurred_at)
+EXPIRES = MemoryColumn("expires_at", "timestamptz", lambda row: row.memory.expires_at)
 COLUMNS = (
-    MemoryColumn("id", "uuid", lambda row: row.id),
-    MemoryColumn("kind", "text", lambda row: row.memory.kind.value),
+    ID,
+    KIND,
     MemoryColumn("content", "text", lambda row: row.memory.content),
     MemoryColumn("speaker", "text", lambda row: row.memory.speaker),
-    MemoryColumn("importance", "real", lambda row: float(row.memory.importance)),
+    IMPORTANCE,
     MemoryColumn("subject", "text", lambda row: row.memory.triple.subject),
     MemoryColumn("predicate", "text", lambda row: row.memory.triple.predicate),
     MemoryColumn("object", "text", lambda row: row.memory.triple.object),
@@ -55,16 +81,26 @@ COLUMNS = (
     MemoryColumn("depth", "smallint", lambda row: row.depth),
     MemoryColumn("keywords", "text[]", lambda row: list(row.keywords)),
     MemoryColumn("trust", "smallint", lambda row: row.trust),
-    MemoryColumn("occurred_at", "timestamptz", lambda row: row.occurred_at),
+    OCCURRED,
     MemoryColumn("embedding_text", "text", lambda row: row.memory.embedding_text),
     MemoryColumn("metadata", "jsonb", lambda row: Jsonb(dict(row.memory.metadata))),
-    MemoryColumn("expires_at", "timestamptz", lambda row: row.memory.expires_at),
+    EXPIRES,
 )
 FEATURES = (
-    MemoryColumn("id", "uuid", lambda row: row.id),
+    ID,
+    KIND,
+    IMPORTANCE,
+    OCCURRED,
+    EXPIRES,
+    MemoryColumn("length", "integer", lambda row: len(row.weights)),
+    MemoryColumn("tells", "smallint", lambda row: row.tells),
     MemoryColumn("pinned", "boolean", lambda row: row.memory.pinned),
+    MemoryColumn("speaker", "text", lambda row: row.named, "speaker_named"),
+    MemoryColumn("conversation_id", "text", lambda row: row.place and row.place.conversation),
+    MemoryColumn("role", "text", lambda row: row.place and row.place.role.value),
+    MemoryColumn("number", "bigint", lambda row: row.place and row.place.number),
 )
-"""The columns of `memory_features`: what a caller may filter by beside kind and trust."""
+"""The columns of `memory_features`: what ranking and filters read. `state` begins as current and follows."""
 SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "created_at": "timestamptz"}
 """The columns, with their types, that all rows of one write have the same value for."""
 
@@ -86,7 +122,7 @@ def is_text(column: MemoryColumn) -> bool:
 def _name_array(column: MemoryColumn) -> sql.Composed:
     sent: LiteralString = "text" if is_text(column) else column.type
     # Texts are written and read faster in binary.
-    parameter = sql.Placeholder(column.name, "b" if is_text(column) else "s")
+    parameter = sql.Placeholder(column.parameter, "b" if is_text(column) else "s")
     return sql.SQL("{}::{}[]").format(parameter, sql.SQL(sent))
 
 
@@ -105,8 +141,10 @@ FRAGMENTS: Mapping[str, sql.Composable] = {
 def gather(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """Give the parameters that the arrays name."""
     return {
-        column.name: [write_array(column.value(row)) if column.type == "text[]" else column.value(row) for row in rows]
-        for column in (*COLUMNS, *FEATURES)
+        column.parameter: [
+            write_array(column.value(row)) if column.type == "text[]" else column.value(row) for row in rows
+        ]
+        for column in dict.fromkeys((*COLUMNS, *FEATURES))
     }
 
 

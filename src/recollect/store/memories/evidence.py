@@ -75,8 +75,12 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
         "idle": row.idle,
         "trust": row.trust,
         "terms": terms,
+        "length": len(row.weights),
+        "tells": row.tells,
+        "speaker": row.named,
     }
     await connection.execute(QUERIES["write"], parameters)
+    await connection.execute(QUERIES["write_features"], parameters)
     await memories.store_terms(connection, scope_id, [row])
     await memories.store_links(connection, scope_id, [row])
     await connection.execute(QUERIES["count"], parameters)

@@ -69,6 +69,10 @@ set content = %(content)s, subject = %(subject)s, predicate = %(predicate)s, obj
     keywords = %(keywords)s::text[], idle = %(idle)s, trust = %(trust)s, withheld = null
 where scope_id = %(scope_id)s and id = %(id)s
 
+-- name: write_features
+update memory_features set length = %(length)s, tells = %(tells)s, speaker = %(speaker)s
+where scope_id = %(scope_id)s and id = %(id)s
+
 -- name: count
 select count_in(%(scope_id)s, array[%(kind)s], %(terms)s)
 

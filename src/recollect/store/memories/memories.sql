@@ -24,8 +24,8 @@ where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: store_memories
 with featured as (
-    insert into memory_features (scope_id, {features})
-    select %(scope_id)s, {features} from unnest({feature_arrays}) as given ({features})
+    insert into memory_features (scope_id, origin, {features})
+    select %(scope_id)s, %(origin)s, {features} from unnest({feature_arrays}) as given ({features})
 )
 insert into memories (scope_id, origin, created_at, {columns})
 select %(scope_id)s, %(origin)s, %(created_at)s, {values}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from recollect.core.conversations.appends import (
-    EmbeddedWithContext,
     Linked,
     check_conversation,
     check_messages,
@@ -27,9 +27,17 @@ from recollect.models.conversations import LEGACY, Appended, ConversationState, 
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations, lifecycle
 from recollect.store.database.pool import Connection
-from recollect.store.memories.columns import Row
+from recollect.store.memories.columns import MessagePlace, Row
 from recollect.store.service import jobs
-from recollect.verbs.memories.remember import AlsoAsk, AlsoStore, Write, embed_missing, perform, prepare_in_time
+from recollect.verbs.memories.remember import (
+    AlsoAsk,
+    AlsoStore,
+    StoredBeside,
+    Write,
+    embed_missing,
+    perform,
+    prepare_in_time,
+)
 from recollect.verbs.parts import Parts
 
 Counts = Sequence[Mapping[str, int]]
@@ -100,7 +108,7 @@ def also_store(
     async def ask(connection: Connection) -> AlsoStore:
         asked = await conversations.ask_opened(connection, scope, conversation, named)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> EmbeddedWithContext:
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> StoredBeside:
             opened = await conversations.read_opened(asked)
             linked.extend(link(new, [row.id for row in rows], opened))
             moments: list[datetime] = [row.occurred_at for row in rows]
@@ -111,11 +119,17 @@ def also_store(
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)
-            return compare_context(linked, before, quote_before([row.memory for row in rows], before))
+            heard = compare_context(linked, before, quote_before([row.memory for row in rows], before))
+            return StoredBeside([stand(row, conversation, each) for row, each in zip(rows, linked, strict=True)], heard)
 
         return store
 
     return ask
+
+
+def stand(row: Row, conversation: str, linked: Linked) -> Row:
+    """Tell of a row where its message stands."""
+    return replace(row, place=MessagePlace(conversation, linked.message.role, linked.number))
 
 
 def replay(rows: Sequence[Mapping[str, Any]], ids: Sequence[UUID], tokenizer: str) -> list[Appended]:

@@ -11,7 +11,6 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.conversations.appends import EmbeddedWithContext
 from recollect.core.items.rules import check_operations, is_write, share_room
 from recollect.core.items.writes import (
     Name,
@@ -33,9 +32,9 @@ from recollect.store.items import items
 from recollect.store.memories.columns import Row
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.memories.remember import (
-    NO_CONTEXT,
     AlsoAsk,
     AlsoStore,
+    StoredBeside,
     Write,
     embed_missing,
     perform,
@@ -176,7 +175,7 @@ def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk
             noted = await items.ask_outcome(connection, going.scope, going.key)
             going.read_noted = partial(items.read_outcome, noted)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> EmbeddedWithContext:
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> StoredBeside:
             # Before anything is written: what cannot be answered is refused as a whole.
             await read_all(going)
             written_at, standing = await items.read_standing(asked)
@@ -186,7 +185,7 @@ def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk
             if going.key:
                 await items.settle(connection, scope_id, going.key, write_down(outcome))
             going.results |= outcome.results
-            return NO_CONTEXT
+            return StoredBeside(rows)
 
         return store
 

@@ -93,4 +93,6 @@ def to_row(each: ToRederive, prepared: Prepared, trust: int, average: float) -> 
         evidence=(),
         weights=weigh(prepared.counts, average),
         draw=prepared.draw,
+        tells=prepared.tells,
+        named=prepared.named,
     )

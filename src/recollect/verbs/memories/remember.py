@@ -19,8 +19,10 @@ from recollect.core.conversations.appends import EmbeddedWithContext
 from recollect.core.memories.checks import check_new_memories, count_characters
 from recollect.core.memories.ids import RANDOM_BYTES, fingerprint, memory_id
 from recollect.core.memories.vectors import unit_vectors
+from recollect.core.recall.features import tell
 from recollect.core.text.checks import check_idempotency_key
 from recollect.core.text.keywords import file_under, is_idle, keywords_of, strengthens
+from recollect.core.text.names import normalise_name
 from recollect.core.text.terms import (
     analyse,
     average_length,
@@ -48,10 +50,20 @@ DEEPEST = 32_767
 MOST_TERMS = 16_000
 """A sparse vector holds no more; what a longer text says after that is found by its vector only."""
 
-AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[Row]], Awaitable[EmbeddedWithContext]]
-AlsoAsk: TypeAlias = Callable[[Connection], Awaitable[AlsoStore]]
-"""What is written beside the memories: asked for in the first round trip, stored in the second."""
 NO_CONTEXT = EmbeddedWithContext()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBeside:
+    """What storing something beside memories tells of them: where they stand, and what their vectors know of."""
+
+    rows: Sequence[Row]
+    heard: EmbeddedWithContext = NO_CONTEXT
+
+
+AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[Row]], Awaitable[StoredBeside]]
+AlsoAsk: TypeAlias = Callable[[Connection], Awaitable[AlsoStore]]
+"""What is written beside the memories: asked for in the first round trip, stored in the second, before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,10 @@ class Prepared:
     """How often each term occurs, by its fingerprint."""
     draw: int
     """By which it is drawn for a sample: of what the caller gave alone."""
+    tells: int
+    """What it is like by its wording."""
+    named: str
+    """Its speaker in the form names are compared by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +147,8 @@ def prepare(memory: NewMemory) -> Prepared:
     kept = islice(counts.items(), MOST_TERMS)
     moment = memory.occurred_at.astimezone(UTC).isoformat() if memory.occurred_at else ""
     draw = draw_number(memory.speaker, memory.content, moment)
-    return Prepared(memory, keywords, {fingerprint_term(term): count for term, count in kept}, draw)
+    by_fingerprint = {fingerprint_term(term): count for term, count in kept}
+    return Prepared(memory, keywords, by_fingerprint, draw, int(tell(memory.content)), normalise_name(memory.speaker))
 
 
 async def embed_missing(
@@ -162,17 +179,18 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
         claim = await memories.read_claim(claimed)
         if not claim.fresh:
             return replay(claim, write.fingerprint)
-    rows = await spare_loop(write.heavy, assign, write, opening, sources)
+    assigned = await spare_loop(write.heavy, assign, write, opening, sources)
     embedded = place_vectors(parts, write, place.space)
+    beside = await also_store(connection, opening.scope_id, assigned) if also_store else StoredBeside(assigned)
+    rows = beside.rows
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
     await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
-    heard = await also_store(connection, opening.scope_id, rows) if also_store else NO_CONTEXT
     counts = count(write.prepared)
     await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
     if parts.chat is not None:
         await set_off_reflection(connection, opening, place.profile, write.prepared)
     ids = [row.id for row in rows]
-    await store_vectors(connection, opening.scope_id, place.space, rows, embedded, heard)
+    await store_vectors(connection, opening.scope_id, place.space, rows, embedded, beside.heard)
     if write.key:
         done = [row is not None for row in embedded]
         await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
@@ -229,6 +247,8 @@ def assign(
             evidence=tuple(source.id for source in named),
             weights=weigh(item.counts, average),
             draw=item.draw,
+            tells=item.tells,
+            named=item.named,
         )
         sources[first + position] = memories.Source(row.id, row.trust, row.depth)
         rows.append(row)

@@ -43,15 +43,52 @@ create index memories_withheld_in_time on memories (scope_id, withheld, id) wher
 -- Only what is still in the indexes can expire from them.
 create index memories_expiring on memories (scope_id, expires_at) where expires_at is not null and withheld is null;
 
--- What memories are filtered by, one narrow row for each: looked up before a limit is applied.
+-- What ranking and filters read of memories, one narrow row for each, in columns whose order wastes no bytes. It follows
+-- from the memory, its message and its terms, and is written with them.
 create table memory_features (
-    scope_id bigint not null,
     id uuid not null,
+    scope_id bigint not null,
+    occurred_at timestamptz not null,
+    expires_at timestamptz,
+    -- Of a message, its place in its conversation; null for all that is none.
+    number bigint,
+    importance real not null,
+    -- How many different terms it is found by.
+    length integer not null,
+    -- Bits: 1 it ends as a question, 2 it tells a time, 4 a number, 8 it is an instruction.
+    tells smallint not null,
     pinned boolean not null,
+    kind text not null,
+    state text not null default 'current' check (state in ('current', 'in_archived', 'faded', 'past', 'withheld')),
+    -- In the form names are compared by.
+    speaker text not null,
+    origin text not null,
+    conversation_id text,
+    role text,
     primary key (scope_id, id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
+alter table memory_features alter speaker set statistics 0;
 create index memory_features_pinned on memory_features (scope_id, id) where pinned;
 select protect_scoped('memory_features');
+
+-- Features follow their memory in the statement that changes it.
+create function follow_into_features() returns trigger
+    language plpgsql as $$
+begin
+    update memory_features
+    set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
+        state = case new.withheld
+            when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past'
+            when 'deleted' then 'withheld' when 'stale' then 'withheld' else 'current'
+        end
+    where scope_id = new.scope_id and id between new.id and new.id;
+    return null;
+end $$;
+create trigger follow_into_features after update of withheld, importance, occurred_at, expires_at on memories
+    for each row when (
+        new.withheld is distinct from old.withheld or new.importance is distinct from old.importance
+        or new.occurred_at is distinct from old.occurred_at or new.expires_at is distinct from old.expires_at
+    ) execute function follow_into_features();
 
 -- Which memories a memory was made from.
 create table evidence (

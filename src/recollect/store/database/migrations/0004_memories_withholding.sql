@@ -309,6 +309,8 @@ begin
     update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
         embedding_text = '', metadata = '{}'
     where scope_id = asked_scope and id = any (stale);
+    update memory_features set length = 0, tells = 0, speaker = ''
+    where scope_id = asked_scope and id = any (stale);
     delete from withheld_memories where scope_id = asked_scope and id = any (stale);
     delete from withheld_vectors where scope_id = asked_scope and id = any (stale);
     delete from feedback where scope_id = asked_scope and memory_id = any (stale);

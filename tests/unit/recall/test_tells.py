@@ -1,0 +1,61 @@
+"""What a memory is like is found once, when it is written: its bits say what each rule says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from recollect.core.recall.features import (
+    MOST_READ,
+    QUESTION_MARKS,
+    Tells,
+    is_instruction,
+    tell,
+    tells_number,
+    tells_time,
+)
+
+WORDS = ("yesterday", "two cups", "always", "what?", "真的？", "昨天", "三个", "请记得", "tea", " ", "x" * 50, "?")
+
+
+def find_bits(content):
+    """Find the bits by the rules as they stand, each for itself."""
+    beginning = content[:MOST_READ]
+    # As PostgreSQL's right() and rtrim() do it: only blanks are taken off.
+    last = content[-40:].rstrip(" ")[-1:]
+    return (
+        1 * (last in QUESTION_MARKS)
+        + 2 * tells_time(beginning)
+        + 4 * tells_number(beginning)
+        + 8 * is_instruction(beginning)
+    )
+
+
+@given(st.lists(st.sampled_from(WORDS)).map(" ".join) | st.text())
+@example("")
+@example(" ")
+def test_the_bits_say_what_the_rules_say(content):
+    assert tell(content) == find_bits(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", Tells(0)),
+        ("Tea is fine.", Tells(0)),
+        ("Is tea fine?", Tells.QUESTION),
+        ("茶好吗？  ", Tells.QUESTION),
+        ("Is it?" + " " * 39, Tells.QUESTION),
+        ("Is it?" + " " * 40, Tells(0)),
+        ("Is it?\n", Tells(0)),
+        ("I came yesterday.", Tells.TIME),
+        ("I had two cups.", Tells.NUMBER),
+        ("I was there in 2024.", Tells.TIME | Tells.NUMBER),
+        ("Always bring tea.", Tells.INSTRUCTION),
+        ("x" * MOST_READ + " always yesterday two", Tells(0)),
+        ("Always two cups in 2024, right?", Tells(15)),
+    ],
+)
+def test_each_rule_has_its_bit(content, expected):
+    assert tell(content) == expected
