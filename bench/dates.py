@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from datasets import DATA, Conversation, load
 from recollect.core.dates.find import find_periods
-from recollect.core.dates.periods import rate_moment
+from recollect.core.dates.periods import rate_moments, to_microseconds
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from date_phrases import NOW, ZONES, Spans, find, read_phrases
@@ -107,7 +108,8 @@ def weigh(conversation: Conversation) -> Iterator[tuple[float, float, float] | N
             yield None
             continue
         within = {key for key, at in moments.items() if any(each.start <= at < each.end for each in periods)}
-        echoed = any(rate_moment(periods, moments[key]) for key in question.gold)
+        evidence = np.array([to_microseconds(moments[key]) for key in question.gold], dtype=np.int64)
+        echoed = rate_moments(periods, evidence).any()
         yield float(bool(question.gold & within)), float(echoed), len(within) / len(moments)
 
 

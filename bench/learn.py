@@ -24,10 +24,11 @@ from rich.table import Table
 
 from datasets import FILES, in_training, load
 from quality import open_embedder
+from recollect.core.recall.columns import RankingInput, to_uuids
 from recollect.core.recall.fusion import rate
 from recollect.core.recall.weights import LEARNED
 from recollect.llm.embedder import Embedder
-from recollect.models.recall import RankingInput, Script
+from recollect.models.recall import Script
 from recollect.store.recall import kept_recalls
 from stored import serving, store
 
@@ -86,7 +87,7 @@ def to_lesson(lineup: RankingInput, gold: set[UUID]) -> Lesson:
             features[:, column] = np.nan_to_num(rated.columns[name].scaled)
         elif name in rated.preferences:
             features[:, column] = rated.preferences[name]
-    return Lesson(features, np.flatnonzero([each in gold for each in rated.ids]))
+    return Lesson(features, np.flatnonzero([each in gold for each in to_uuids(rated.ids)]))
 
 
 def learn(lessons: Sequence[Lesson], fixed: frozenset[str]) -> Matrix:

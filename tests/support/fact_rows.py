@@ -18,6 +18,10 @@ ADD_MEMORY = (
     "insert into memories (scope_id, id, kind, content, importance, subject, predicate, object, origin, trust, "
     "occurred_at, created_at) values (%s, %s, 'fact', %s, 5, %s, %s, %s, 'test', %s, %s, %s)"
 )
+ADD_FEATURES = (
+    "insert into memory_features (scope_id, id, kind, occurred_at, importance, length, tells, pinned, speaker, origin) "
+    "values (%s, %s, 'fact', %s, 5, 1, 0, false, '', '')"
+)
 ADD_TERMS = (
     "insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw) "
     "values (%s, %s, 'fact', %s, '{}', '{}/1000000000', 0)"
@@ -60,6 +64,7 @@ class FactRows:
         moments = [LONG_AGO, known["created_at"]]
         self.connection.execute(ADD_MEMORY, [self.scope_id, fact_id, said, subject, predicate, object, trust, *moments])
         self.connection.execute(ADD_TERMS, [self.scope_id, fact_id, trust])
+        self.connection.execute(ADD_FEATURES, [self.scope_id, fact_id, LONG_AGO])
         self.connection.execute(
             ADD_BELIEF,
             [self.scope_id, fact_id, lineage or fact_id, version, ends[0], predicate, ends[1], *known.values()],

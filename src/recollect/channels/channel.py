@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from recollect.core.recall.columns import Candidates
 from recollect.core.recall.cues import Reading
-from recollect.models.recall import Candidate, Tally
+from recollect.models.recall import Tally
 from recollect.store.database.pool import Connection
 from recollect.store.service.scopes import Place
 
@@ -16,10 +17,10 @@ from recollect.store.service.scopes import Place
 class Proposal:
     """What a channel found and how: exact, approximate, or skipped with the reason."""
 
-    candidates: list[Candidate]
+    candidates: Candidates
     method: str
     tally: Tally | None = None
-    lent: Mapping[str, list[Candidate]] = field(default_factory=dict[str, list[Candidate]])
+    lent: Mapping[str, Candidates] = field(default_factory=dict[str, Candidates])
     """Candidates in the unit of another channel, to be weighed as if they were that channel's own."""
     rarities: tuple[float, ...] = ()
     """How telling each term of the cue is, where the channel counted."""
@@ -49,6 +50,6 @@ def skipped(reason: str) -> Answer:
     """Propose nothing, and say why."""
 
     async def read() -> Proposal:
-        return Proposal([], SKIPPED + reason)
+        return Proposal(Candidates(), SKIPPED + reason)
 
     return read

@@ -14,10 +14,10 @@ from recollect.core.dates.periods import choose, rate
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import slot_of
 from recollect.models.memories import Kind
-from recollect.models.recall import Candidate
 from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.memories import SLOTS
+from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
@@ -48,7 +48,7 @@ class DateChannel:
         # The statement goes through the kinds one by one.
         conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
         query = sql.SQL(QUERIES["within"]).format(filter=conditions)
-        return partial(read, await connection.execute(query, parameters))
+        return partial(read, await connection.execute(in_columns(query), parameters, binary=True))
 
 
 def join_words(terms: Sequence[str]) -> str | None:
@@ -59,4 +59,4 @@ def join_words(terms: Sequence[str]) -> str | None:
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:
     """Read the candidates, those of the narrowest period first."""
-    return Proposal([Candidate(row["id"], row["score"]) for row in await answer.fetchall()], "exact")
+    return Proposal((await read_columns(answer))[0], "exact")

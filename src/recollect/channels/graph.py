@@ -10,6 +10,7 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
 from recollect.core.knowledge.graph import FollowedFact, is_whole, measure_depths, rate, spot_names
+from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
@@ -64,7 +65,7 @@ async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
     rows = await answer.fetchall()
     starts = rows[0]["starts"]
     if not starts:
-        return Proposal([], SKIPPED + UNNAMED)
+        return Proposal(Candidates(), SKIPPED + UNNAMED)
     found = [(row, FollowedFact(row["id"], row["hop"], row["source"], row["target"])) for row in rows if row["hop"]]
     steps = [step for _, step in found]
     depths = measure_depths(starts, steps)
@@ -74,4 +75,4 @@ async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
         if row["allowed"]
     ]
     rated.sort(key=lambda candidate: (candidate.score, candidate.id), reverse=True)
-    return Proposal(rated[:limit], "exact" if is_whole(starts, steps, BEAM) else "approximate")
+    return Proposal(to_candidates(rated[:limit]), "exact" if is_whole(starts, steps, BEAM) else "approximate")

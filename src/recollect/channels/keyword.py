@@ -9,6 +9,7 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.core.recall.columns import to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.core.text.keywords import file_under
 from recollect.models.memories import Kind
@@ -58,4 +59,6 @@ async def read(answer: AsyncCursor[DictRow]) -> Proposal:
     rows = await answer.fetchall()
     # What shares two keywords that are both frequent may lie further back than either of their lists was read.
     whole = not rows or rows[0]["frequent"] < 2
-    return Proposal([Candidate(row["id"], row["score"]) for row in rows], "exact" if whole else "approximate")
+    return Proposal(
+        to_candidates([Candidate(row["id"], row["score"]) for row in rows]), "exact" if whole else "approximate"
+    )

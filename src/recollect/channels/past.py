@@ -12,12 +12,13 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.core.recall.columns import Candidates
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
-from recollect.models.recall import Candidate
 from recollect.store.database.filter import bind, list_featured
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
+from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
@@ -38,10 +39,11 @@ class PastChannel:
         if place.space is not None and reading.vector is not None:
             query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space), allowed=allowed)
             vector = {"vector": to_vector(place.space, reading.vector), "space_id": place.space.id}
-            asked["vector"] = await connection.execute(query, bounds | vector)
+            asked["vector"] = await connection.execute(in_columns(query), bounds | vector, binary=True)
         if reading.terms:
             query = sql.SQL(QUERIES["match"]).format(allowed=allowed)
-            asked["text"] = await connection.execute(query, bounds | words(place.scope_id, place, reading))
+            parameters = bounds | words(place.scope_id, place, reading)
+            asked["text"] = await connection.execute(in_columns(query), parameters, binary=True)
         return partial(read, asked) if asked else skipped("the cue has neither a vector nor words to look for")
 
 
@@ -54,7 +56,5 @@ def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:
 
 async def read(asked: Mapping[str, AsyncCursor[DictRow]]) -> Proposal:
     """Read the candidates, each in the unit of the channel that would have found it."""
-    lent = {
-        name: [Candidate(row["id"], row["score"]) for row in await answer.fetchall()] for name, answer in asked.items()
-    }
-    return Proposal([], "exact", lent=lent)
+    lent = {name: (await read_columns(answer))[0] for name, answer in asked.items()}
+    return Proposal(Candidates(), "exact", lent=lent)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal
+from recollect.core.recall.columns import Candidates, to_ids
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
-from recollect.models.recall import Candidate
 from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
@@ -42,4 +43,5 @@ class RecentChannel:
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:
     """Read the candidates, newest first; the score falls with the place, half at ten, a third at twenty."""
     rows = await answer.fetchall()
-    return Proposal([Candidate(row["id"], 1 / (1 + place / HALVED_AFTER)) for place, row in enumerate(rows)], "exact")
+    scores = 1 / (1 + np.arange(len(rows)) / HALVED_AFTER)
+    return Proposal(Candidates(to_ids(row["id"] for row in rows), scores), "exact")

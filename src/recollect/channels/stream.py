@@ -9,6 +9,7 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.agents.scoring import Settled, horizon, settle
+from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Filter, Mode, Tally
@@ -81,7 +82,7 @@ async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> 
         for row in rows
     ]
     if not rows:
-        return Proposal([], method, Tally(0, None, None))
+        return Proposal(Candidates(), method, Tally(0, None, None))
     # The index does not tell how many there are: the scope's own count stands for it.
     considered = memory_count if rows[0]["candidates"] is None else rows[0]["candidates"]
-    return Proposal(candidates, method, Tally(considered, rows[0]["lowest"], rows[0]["score"]))
+    return Proposal(to_candidates(candidates), method, Tally(considered, rows[0]["lowest"], rows[0]["score"]))

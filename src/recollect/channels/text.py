@@ -10,12 +10,14 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
-from recollect.models.recall import Candidate, Filter
+from recollect.models.recall import Filter
 from recollect.store.database.filter import Columns, bind, list_featured, restrict
 from recollect.store.database.pool import Connection, load_queries
+from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
+RARITIES = sql.SQL(", any_value(rarities) as rarities")
 COLUMNS = Columns("matched")
 
 
@@ -43,11 +45,10 @@ class TextChannel:
         query = sql.SQL(QUERIES["match_then" if reading.filter.past else "match"]).format(
             then=then, allowed=list_featured(reading.filter)
         )
-        return partial(read, await connection.execute(query, parameters))
+        return partial(read, await connection.execute(in_columns(query, RARITIES), parameters, binary=True))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:
     """Read the candidates, best first."""
-    rows = await answer.fetchall()
-    rarities = tuple(rows[0]["rarities"] or ()) if rows else ()
-    return Proposal([Candidate(row["id"], row["score"]) for row in rows], "exact", rarities=rarities)
+    candidates, row = await read_columns(answer)
+    return Proposal(candidates, "exact", rarities=tuple(row["rarities"] or ()))

@@ -9,6 +9,7 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
+from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.core.topics.paths import encode, find_topics
 from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, Found, rank
@@ -62,9 +63,9 @@ async def read(answer: AsyncCursor[DictRow], now: datetime, limit: int) -> Propo
     """Read the links and rate them."""
     rows = await answer.fetchall()
     if not rows[0]["known"]:
-        return Proposal([], SKIPPED + UNKNOWN)
+        return Proposal(Candidates(), SKIPPED + UNKNOWN)
     found = [to_found(row) for row in rows if row["memory_id"]]
-    return Proposal(rank(found, now, limit), "approximate" if rows[0]["cut"] else "exact")
+    return Proposal(to_candidates(rank(found, now, limit)), "approximate" if rows[0]["cut"] else "exact")
 
 
 def to_found(row: DictRow) -> Found:

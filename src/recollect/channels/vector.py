@@ -13,10 +13,10 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
-from recollect.models.recall import Candidate
 from recollect.store.database.filter import Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
+from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
@@ -45,15 +45,16 @@ class VectorChannel:
         if place.approximate_space != place.space.id or reading.filter.named:
             places["filter"] = restrict(reading.filter, COLUMNS)
             query = sql.SQL(QUERIES["nearest"]).format(**places, dimensions=sql.Literal(place.space.dimensions))
-            return partial(read, await connection.execute(query, parameters), "exact")
+            return partial(read, await connection.execute(in_columns(query), parameters, binary=True), "exact")
         query = sql.SQL(QUERIES["nearest_indexed"]).format(**places, dimensions=sql.Literal(place.space.dimensions + 2))
         # The planner takes the policy's range for a narrow one and would scan the whole scope for cheaper.
         await connection.execute(QUERIES["avoid_sorting"])
-        answer = await connection.execute(query, parameters)
+        answer = await connection.execute(in_columns(query), parameters, binary=True)
         await connection.execute(QUERIES["allow_sorting"])
         return partial(read, answer, "approximate")
 
 
 async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:
     """Read the candidates, nearest first."""
-    return Proposal([Candidate(row["id"], row["score"]) for row in await answer.fetchall()], method)
+    candidates, _ = await read_columns(answer)
+    return Proposal(candidates, method)

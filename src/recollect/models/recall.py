@@ -222,21 +222,6 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
-class RankingInput:
-    """All that a ranking is made from: the same input is always ranked the same."""
-
-    candidates: Mapping[str, tuple[Candidate, ...]]
-    """What each channel proposes, best first."""
-    features: Mapping[UUID, Features]
-    """What the candidates are like; empty where a channel that is asked alone ranks by itself."""
-    facets: Facets
-    weights: Mapping[str, float]
-    limit: int
-    rarities: tuple[float, ...] = ()
-    """How telling each term of the cue is."""
-
-
-@dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate after fusion, before its memory is fetched."""
 

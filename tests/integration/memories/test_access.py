@@ -55,6 +55,16 @@ async def test_every_hit_counts_as_accessed_at_the_moment_of_the_recall(mind, ch
         assert moment > before if memory_id in found.accessed else moment == LONG_AGO
 
 
+async def test_what_another_hit_stands_for_does_not_count_as_accessed(mind, owner):
+    same = [NewMemory(f"the green apple of the old tree {word}", occurred_at=LONG_AGO) for word in ("", "")]
+    await mind.remember([*same, NewMemory("a pear and an apple", occurred_at=LONG_AGO)])
+    found = await mind.recall(Cue("apple tree", limit=2, channels=("text", "vector")))
+    [twin] = [each for hit in found.hits for each in hit.duplicates]
+    assert set(found.accessed) == {hit.memory.id for hit in found.hits}
+    assert await last_access(mind, twin) == LONG_AGO
+    assert owner.execute("select count(*) from access_log").fetchone() == (1,)
+
+
 async def test_a_note_that_cannot_be_written_fails_no_recall(mind, owner):
     await remember_many(mind, 3)
     await mind.recall(stream())
@@ -71,7 +81,7 @@ async def test_a_note_reads_memories_by_their_keys(mind, owner, size):
     ids = [row[0] for row in owner.execute("select id from memories order by random() limit 10")]
     owner.execute("vacuum analyze memories")
     asked = {"scope_id": scope_of(owner), "ids": ids, "moment": None}
-    [[[plan]]] = owner.execute("explain (analyze, format json) " + accesses.QUERIES["record"], asked).fetchall()
+    [[[plan]]] = owner.execute(sql.SQL("explain (analyze, format json) ") + accesses.RECORD, asked).fetchall()
     read = [node for node in walk_plan(plan["Plan"]) if node.get("Relation Name") == "memories"]
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) == 10
     assert {node["Index Name"] for node in read} == {"memories_pkey"}

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from uuid import UUID
 
+import numpy as np
 import psycopg
 import pytest
 from psycopg import sql
@@ -17,10 +19,11 @@ from recollect.channels.past import PastChannel
 from recollect.channels.recent import RecentChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
+from recollect.core.recall.columns import Candidates, to_ids
 from recollect.core.recall.cues import read
 from recollect.errors import UnavailableError
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Candidate, Cue, Status
+from recollect.models.recall import Cue, Status
 from recollect.settings import Settings
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall import channels as asking
@@ -57,7 +60,7 @@ class Sleeper:
 
         async def answer():
             await self.wait()
-            return Proposal([], "exact")
+            return Proposal(Candidates(), "exact")
 
         return answer
 
@@ -75,7 +78,7 @@ class Waiter:
 
         async def answer():
             await cursor.fetchall()
-            return Proposal([Candidate(place.scope_id, 1.0)], "exact")
+            return Proposal(Candidates(to_ids([UUID(int=1)]), np.ones(1)), "exact")
 
         return answer
 
@@ -163,7 +166,7 @@ async def test_a_channel_that_waits_for_a_lock_is_given_up_and_named(mind, lock,
     with lock("memory_terms"):
         [found] = await ask(mind, channels)
     assert list(found) == [channel.name for channel in channels]
-    assert (found["text"].method, found["text"].candidates) == (LATE, [])
+    assert (found["text"].method, [*found["text"].candidates]) == (LATE, [])
     assert [len(found[name].candidates) for name in ("vector", "recent")] == [3, 3]
     assert (await ask(mind, channels))[0]["text"].method == "exact"
 
@@ -182,7 +185,7 @@ async def test_a_recall_goes_on_without_it_and_says_so(mind, lock):
 )
 async def test_whatever_a_channel_waits_for_it_is_given_up(mind, stalled):
     [found] = await ask(mind, [TextChannel(), stalled, VectorChannel()])
-    assert found[stalled.name] == Proposal([], LATE)
+    assert (len(found[stalled.name].candidates), found[stalled.name].method) == (0, LATE)
     assert [len(found[name].candidates) for name in ("text", "vector")] == [2, 3]
 
 

@@ -92,7 +92,7 @@ async def test_what_is_nearest_to_the_end_fills_the_limit(mind):
 async def test_a_cue_without_a_time_is_skipped(mind):
     await store(mind, at(NOW))
     found = await propose(mind, on("may I come in?"))
-    assert (found.candidates, found.method) == ([], "skipped: the cue names no time")
+    assert ([*found.candidates], found.method) == ([], "skipped: the cue names no time")
 
 
 async def test_kinds_trust_and_times_bound_what_is_proposed(mind):

@@ -131,7 +131,7 @@ async def test_long_lists_are_read_from_the_newest_on_and_the_rest_is_looked_up(
     )
     found = await propose(mind, "tea", "umbrella", limit=3)
     assert ids(found) == [rare, often[-1], often[-2]]
-    assert found.candidates[0].score == pytest.approx(math.log(1 + 21 / 21) + math.log(1 + 21 / 1))
+    assert next(iter(found.candidates)).score == pytest.approx(math.log(1 + 21 / 21) + math.log(1 + 21 / 1))
     assert found.method == "exact"
     await store(mind, *[filed(f"boat {number}", "boat") for number in range(9)])
     assert (await propose(mind, "tea", "boat")).method == "approximate"

@@ -20,6 +20,7 @@ from conftest import new_key
 from past import moment as note_moment
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.ids import memory_id
+from recollect.core.recall.columns import RankingInput, to_candidates
 from recollect.core.recall.kept import Kept
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.upkeep import prune_recalls, retain
@@ -27,7 +28,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.kept import Fate
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Candidate, Cue, Facets, RankingInput, Status
+from recollect.models.recall import Candidate, Cue, Facets, Status
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.recall import kept_recalls
@@ -368,7 +369,9 @@ async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, own
 
 async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, mind, apples, addresses, owner):
     place = await locate(recollect.parts.database, mind.access.scope)
-    lineup = RankingInput({"text": tuple(Candidate(each, 1.0) for each in apples)}, {}, Facets(), {"text": 1.0}, 5)
+    lineup = RankingInput(
+        {"text": to_candidates([Candidate(each, 1.0) for each in apples])}, None, Facets(), {"text": 1.0}, 5
+    )
     kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, lineup, (), 5, Status.OK, "", {}, {}, 0.0)
     with psycopg.connect(addresses.owner) as forgetting:
         forgetting.execute("delete from memories where id = %s", [apples[0]])

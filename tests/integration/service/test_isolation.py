@@ -532,7 +532,7 @@ async def candidates(recollect, place, limit):
     [row] = await FakeEmbedder().embed(["anything at all"])
     async with recollect.parts.database.reading(place.scope_id >> 40) as connection:
         answer = await VectorChannel().ask(connection, place, read(Cue("anything"), row, now=datetime.now(UTC)), limit)
-    return (await answer()).candidates
+    return [*(await answer()).candidates]
 
 
 async def test_the_text_channel_uses_the_terms_index(recollect, owner, addresses):

@@ -51,7 +51,7 @@ async def test_every_golden_case_is_recalled_through_the_channel(recollect, shar
             await mind.topics.link(link.path, Filing(link.memory_id, link.reach, link.related, link.occurred_at))
         found = await propose(mind, case["query"], now=at(case["now_ms"]), limit=golden["limits"]["result"])
         if case["expected"] is None:
-            assert (found.candidates, found.method) == ([], "skipped: there is no such topic")
+            assert ([*found.candidates], found.method) == ([], "skipped: there is no such topic")
             continue
         written = {identity: name for name, identity in ids.items()}
         assert [written[each.id] for each in found.candidates] == [each["ref"] for each in case["expected"]], case[

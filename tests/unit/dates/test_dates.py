@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from time import process_time
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from recollect.core.dates.chinese_rules import YEAR_PARTS, read_number
 from recollect.core.dates.english_rules import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SHIFTS, WEEKDAYS
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.holidays import CHINESE_FEASTS, ENGLISH_FEASTS, LUNAR
-from recollect.core.dates.periods import MOST_PERIODS, choose, rate, rate_moment
+from recollect.core.dates.periods import MOST_PERIODS, choose, rate, rate_moments, to_microseconds
 from recollect.models.recall import Period
 
 NEW_YORK, SHANGHAI = ZoneInfo("America/New_York"), ZoneInfo("Asia/Shanghai")
@@ -170,9 +171,10 @@ def test_a_narrower_period_rates_higher():
 def test_what_was_said_soon_after_a_period_counts_half():
     day, month = Period(NOW, NOW + DAY), Period(NOW - 3 * DAY, NOW + 29 * DAY)
     moments = (NOW - DAY / 2, NOW, NOW + DAY, NOW + 3 * DAY - HOUR, NOW + 3 * DAY, NOW + 40 * DAY)
-    assert [rate_moment([day], moment) for moment in moments] == [0, 1, 0.5, 0.5, 0, 0]
-    assert [rate_moment([month, day], moment) for moment in moments] == [1 / 6, 1, 0.5, 0.5, 1 / 6, 0]
-    assert rate_moment([], NOW) == 0
+    column = np.array([to_microseconds(moment) for moment in moments])
+    assert rate_moments([day], column).tolist() == [0, 1, 0.5, 0.5, 0, 0]
+    assert rate_moments([month, day], column).tolist() == [1 / 6, 1, 0.5, 0.5, 1 / 6, 0]
+    assert not rate_moments([], column).any()
 
 
 ENGLISH = """days weeks months years hours ago week weekend quarter half the of and to - / , . : am pm q3 yesterday

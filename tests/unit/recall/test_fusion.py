@@ -10,18 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.recall import fusion
-from recollect.core.recall.fusion import FLOORS, Floor, join
+from recollect.core.recall.columns import RankingInput, to_candidates
+from recollect.core.recall.fusion import FLOORS, Floor
 from recollect.core.recall.weights import usual_weights
-from recollect.models.recall import Candidate, ChannelScore, Facets, RankingInput, Script
+from recollect.models.recall import Candidate, ChannelScore, Facets, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}
 
 
 def fuse(proposals, weights, limit):
     """Rank what channels propose, where nothing else is known of it."""
-    return fusion.fuse(
-        RankingInput({name: tuple(some) for name, some in proposals.items()}, {}, Facets(), weights, limit)
-    )
+    return fusion.fuse(RankingInput(in_columns(proposals), None, Facets(), weights, limit))
+
+
+def in_columns(proposals):
+    return {name: to_candidates(some) for name, some in proposals.items()}
+
+
+def join(own, lent, most):
+    joined = fusion.join(in_columns(own), in_columns(lent), most)
+    return {name: [*some] for name, some in joined.items()}
 
 
 def memory(number: int) -> UUID:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect.core.recall.columns import ARRAYS, RankingInput, to_candidates, to_table
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_anew, to_cue
 from recollect.errors import InvalidInputError
@@ -26,7 +27,6 @@ from recollect.models.recall import (
     Features,
     Mode,
     Period,
-    RankingInput,
     Script,
     Status,
     Weighing,
@@ -75,8 +75,8 @@ def lineups(draw):
         st.frozensets(st.sampled_from(Asks)),
     )
     return RankingInput(
-        draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(tuple))),
-        draw(st.just({}) | st.fixed_dictionaries(dict.fromkeys(IDS, traits))),
+        draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(to_candidates))),
+        draw(st.none() | st.fixed_dictionaries(dict.fromkeys(IDS, traits)).map(lambda some: to_table(some, width))),
         draw(facets),
         draw(st.dictionaries(st.sampled_from(NAMES + PREFERENCES), st.floats(0, 10))),
         draw(st.integers(1, 12)),
@@ -91,6 +91,29 @@ def periods(draw, zone):
     return Period(start, start + timedelta(days=draw(st.integers(1, 9))), draw(words))
 
 
+def is_equal(one: RankingInput, other: RankingInput) -> bool:
+    """Tell whether two inputs hold the same, array by array."""
+    plain = [
+        (
+            {name: [*some] for name, some in each.candidates.items()},
+            each.facets,
+            each.weights,
+            each.limit,
+            each.rarities,
+        )
+        for each in (one, other)
+    ]
+    if plain[0] != plain[1]:
+        return False
+    if one.features is None or other.features is None:
+        return one.features is other.features
+    names = (one.features.speaker_names, one.features.session_names)
+    return names == (other.features.speaker_names, other.features.session_names) and all(
+        np.array_equal(getattr(one.features, name), getattr(other.features, name), equal_nan=kind.kind == "f")
+        for name, kind in ARRAYS.items()
+    )
+
+
 def keep(lineup: RankingInput, **changed) -> Kept:
     hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
     usual = {"inputs": lineup, "hits": hits, "limit": lineup.limit}
@@ -100,8 +123,9 @@ def keep(lineup: RankingInput, **changed) -> Kept:
 
 def line_up(scores: list[float], limit: int = 10) -> RankingInput:
     found = tuple(Candidate(memory_id, score) for memory_id, score in zip(IDS, scores, strict=False))
-    known = {memory_id: Features(NOW, Kind.EVENT) for memory_id in IDS}
-    return RankingInput({"text": found, "graph": found[::-1][:2]}, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
+    known = to_table({memory_id: Features(NOW, Kind.EVENT) for memory_id in IDS}, 0)
+    proposed = {"text": to_candidates(found), "graph": to_candidates(found[::-1][:2])}
+    return RankingInput(proposed, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
 
 
 @pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
@@ -109,7 +133,7 @@ def line_up(scores: list[float], limit: int = 10) -> RankingInput:
 @settings(max_examples=EXAMPLES.now)
 def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
     back = decode(encode(lineup))
-    assert back == lineup
+    assert is_equal(back, lineup)
     assert fuse(back) == fuse(lineup)
 
 
@@ -146,8 +170,10 @@ def test_a_day_of_25_hours_is_read_back_as_a_day():
 def test_moments_are_read_back_as_the_same_moments_in_whichever_zone():
     trait = Features(NOW, Kind.FACT, "Li", "talk", 3)
     asked = Facets(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
-    lineup = RankingInput({"text": (Candidate(IDS[0], 0.1 + 0.2),)}, {IDS[0]: trait}, asked, {"text": 1 / 3}, 5)
-    assert decode(encode(lineup)) == lineup
+    found = to_candidates([Candidate(IDS[0], 0.1 + 0.2)])
+    back = decode(encode(RankingInput({"text": found}, to_table({IDS[0]: trait}, 0), asked, {"text": 1 / 3}, 5)))
+    assert back.facets == asked
+    assert back.features.describe(IDS[0]) == trait
 
 
 def test_what_has_no_number_is_not_kept_and_a_foreign_version_is_refused():

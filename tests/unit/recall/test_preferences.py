@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.core.recall.columns import RankingInput, to_candidates, to_table, to_uuids
 from recollect.core.recall.fusion import fuse, rate
 from recollect.core.recall.weights import NAMES, usual_weights
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Candidate, Facets, Features, Period, RankingInput, Script
+from recollect.models.recall import Asks, Candidate, Facets, Features, Period, Script
 
 DAY = datetime(2024, 5, 7, tzinfo=UTC)
 
@@ -28,8 +29,11 @@ def lineup(*traits, facets=None, rarities=(1.0, 3.0), weights=None, text=None, l
     ids = [UUID(int=number) for number in range(1, len(traits) + 1)]
     scores = text or [1.0] * len(traits)
     return RankingInput(
-        {"text": tuple(map(Candidate, ids, scores)), "recent": tuple(Candidate(each, 1.0) for each in ids)},
-        dict(zip(ids, traits, strict=True)),
+        {
+            "text": to_candidates([*map(Candidate, ids, scores)]),
+            "recent": to_candidates([Candidate(each, 1.0) for each in ids]),
+        },
+        to_table(dict(zip(ids, traits, strict=True)), len(rarities)),
         facets or Facets(),
         usual_weights(Script.WORDS) if weights is None else {"text": 1.0, **weights},
         limit,
@@ -40,7 +44,7 @@ def lineup(*traits, facets=None, rarities=(1.0, 3.0), weights=None, text=None, l
 def preferred(name, *traits, **given):
     rated = rate(lineup(*traits, **given))
     values = rated.preferences.get(name)
-    found = {identity.int: float(value) for identity, value in zip(rated.ids, values, strict=True)}
+    found = {identity.int: float(value) for identity, value in zip(to_uuids(rated.ids), values, strict=True)}
     return [round(found[number], 6) for number in sorted(found)]
 
 

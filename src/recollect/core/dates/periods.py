@@ -7,10 +7,14 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from math import log2
 from zoneinfo import ZoneInfo
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Period
 
 LONGEST_ZONE = 64
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 DAY = timedelta(days=1)
 ECHO = 2 * DAY
 """So long after a time it is still talked of: what was said then counts for something, too."""
@@ -42,12 +46,26 @@ def choose(periods: Iterable[Period]) -> list[Period]:
     return sorted(periods, key=lambda period: period.end - period.start)[:MOST_PERIODS]
 
 
-def rate_moment(periods: Iterable[Period], moment: datetime) -> float:
-    """Rate a moment by the narrowest period that it lies in, half as much soon after one; 0 if neither."""
-    return max((rate(period) * _fit(period, moment) for period in periods), default=0.0)
+def to_microseconds(moment: datetime) -> int:
+    """Write a moment as a whole number, counted from 1970."""
+    return (moment - EPOCH) // MICROSECOND
 
 
-def _fit(period: Period, moment: datetime) -> float:
-    if not period.start <= moment < period.end + ECHO:
-        return 0.0
-    return 1.0 if moment < period.end else ECHO_SHARE
+def from_microseconds(number: int) -> datetime:
+    """Read a moment."""
+    return EPOCH + number * MICROSECOND
+
+
+def find_within(moments: NDArray[np.int64], start: datetime, end: datetime) -> NDArray[np.bool_]:
+    """Tell which moments lie between two, the second itself not."""
+    return (moments >= to_microseconds(start)) & (moments < to_microseconds(end))
+
+
+def rate_moments(periods: Iterable[Period], moments: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Rate each moment by the narrowest period that it lies in, half as much soon after one; 0 if neither."""
+    rated = np.zeros(len(moments))
+    for period in periods:
+        share = np.where(find_within(moments, period.start, period.end), 1.0, ECHO_SHARE)
+        near = find_within(moments, period.start, period.end + ECHO)
+        rated = np.maximum(rated, np.where(near, rate(period) * share, 0.0))
+    return rated

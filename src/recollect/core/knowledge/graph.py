@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 from recollect.core.text.names import normalise_name
@@ -97,8 +98,12 @@ def find_paths(
     return found
 
 
-def spot_names(text: str) -> list[NameSpan]:
-    """List what may be a name in a cue: runs of words, and of single characters where words are not spaced."""
+@lru_cache(maxsize=64)
+def spot_names(text: str) -> tuple[NameSpan, ...]:
+    """List what may be a name in a cue: runs of words, and of single characters where words are not spaced.
+
+    One recall asks twice: for the entities that are named, and for the speakers.
+    """
     pieces = list(PIECE.finditer(text))
     first = max(0, len(pieces) - MOST_PIECES)
     found: dict[NameSpan, None] = {}
@@ -107,7 +112,7 @@ def spot_names(text: str) -> list[NameSpan]:
             name = normalise_name(text[pieces[begin].start() : pieces[end].end()])
             if name:
                 found[NameSpan(name, begin, end)] = None
-    return list(found)
+    return tuple(found)
 
 
 def _join(steps: Iterable[FollowedFact]) -> dict[UUID, dict[UUID, FollowedFact]]:

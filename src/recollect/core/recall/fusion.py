@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.dates.periods import rate_moment
+from recollect.core.dates.periods import rate_moments
+from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Ids, Numbers, RankingInput, Scores, to_uuid
 from recollect.core.recall.preferences import DIVERSITY, CandidateTable, prefer
-from recollect.models.recall import Asks, Candidate, ChannelScore, Cue, Ranked, RankingInput
+from recollect.models.recall import Asks, ChannelScore, Cue, Ranked
 from recollect.models.service import Scope
 
 MOST_USERS = 5
 RESTRICTIONS = ("channels", "topics", "since", "until")
 """By which a cue is restricted beside its filter."""
 VECTOR, SKIPPED = "vector", "skipped: "
-Scores = NDArray[np.float64]
 
 
 def tell_empty(scope: Scope, users: Sequence[str]) -> str:
@@ -46,9 +45,7 @@ def tell_unmatched(cue: Cue, methods: Mapping[str, str]) -> str:
     return f"{said}; vectors were not compared: {skipped.removeprefix(SKIPPED)}" if SKIPPED in skipped else said
 
 
-def join(
-    proposals: Mapping[str, Sequence[Candidate]], lent: Mapping[str, Sequence[Candidate]], most: int
-) -> dict[str, Sequence[Candidate]]:
+def join(proposals: Mapping[str, Candidates], lent: Mapping[str, Candidates], most: int) -> dict[str, Candidates]:
     """Let candidates that are scored in a channel's unit stand among that channel's own, as many as it may propose.
 
     What is in the unit of a channel that nobody asked counts only where no channel with such a unit was asked.
@@ -56,8 +53,9 @@ def join(
     asked = lent.keys() & proposals.keys() or lent.keys()
     joined = dict(proposals)
     for channel in sorted(asked):
-        both = [*proposals.get(channel, ()), *lent[channel]]
-        joined[channel] = sorted(both, key=lambda candidate: candidate.score, reverse=True)[:most]
+        own, others = proposals.get(channel, Candidates()), lent[channel]
+        both = Candidates(np.concatenate([own.ids, others.ids]), np.concatenate([own.scores, others.scores]))
+        joined[channel] = both.take(np.argsort(-both.scores, kind="stable")[:most])
     return joined
 
 
@@ -78,14 +76,16 @@ FLOORS: Mapping[str, Floor] = MappingProxyType({"vector": Floor.LOWEST})
 class Column:
     """What one channel says of every candidate: its own score, which is not a number where it says nothing."""
 
-    candidates: Sequence[Candidate | None]
+    proposed: Candidates
+    rows: NDArray[np.intp]
+    """Where each stands among what the channel proposed; -1 for what others did."""
     scores: Scores
     scaled: Scores
 
     def part(self, place: int, weight: float) -> ChannelScore:
         """Give the channel's part in one candidate."""
-        candidate = self.candidates[place]
-        factors = candidate.factors if candidate else None
+        row = int(self.rows[place])
+        factors = self.proposed.factors_of(row) if row >= 0 else None
         return ChannelScore(float(self.scores[place]), float(weight * self.scaled[place]), factors)
 
 
@@ -93,9 +93,11 @@ class Column:
 class Rated:
     """What every channel and preference says of every candidate, before any of it is weighed."""
 
-    ids: Sequence[UUID]
+    ids: Ids
     columns: Mapping[str, Column]
     preferences: Mapping[str, Scores]
+    sessions: Numbers | None = None
+    """The session of each, as a number, where it is known."""
 
 
 def fuse(inputs: RankingInput) -> list[Ranked]:
@@ -109,110 +111,110 @@ def fuse(inputs: RankingInput) -> list[Ranked]:
         for name, values in rated.preferences.items()
         if inputs.weights.get(name, 0.0) and values.any()
     }
-    return _rank(inputs, rated.ids, rated.columns, weighed)
+    return _rank(inputs, rated, weighed)
 
 
 def rate(inputs: RankingInput) -> Rated:
     """Say what the channels that have a say, and all preferences, make of the candidates."""
     voiced = {
-        name: some for name, some in sorted(inputs.candidates.items()) if some and inputs.weights.get(name, 0.0) > 0
+        name: some.take(np.isfinite(some.scores))
+        for name, some in sorted(inputs.candidates.items())
+        if len(some) and inputs.weights.get(name, 0.0) > 0
     }
-    ids = list({each.id: None for some in voiced.values() for each in some if math.isfinite(each.score)})
-    if len(voiced) > 1:
-        ids.sort(reverse=True)
-    places = {memory_id: place for place, memory_id in enumerate(ids)}
-    columns = {name: column for name, some in voiced.items() if (column := _fill(inputs, name, some, ids, places))}
-    if not inputs.features or not ids:
+    proposed = np.concatenate([NO_IDS, *(some.ids for some in voiced.values())])
+    ascending, first = np.unique(proposed, return_index=True)
+    order = np.argsort(first, kind="stable") if len(voiced) == 1 else np.arange(len(ascending))[::-1]
+    ids = ascending[order]
+    seats = np.empty(len(ids), dtype=np.intp)
+    seats[order] = np.arange(len(ids))
+    known = inputs.features.take(inputs.features.find(ids)) if inputs.features is not None and len(ids) else None
+    columns = {
+        name: _fill(name, some, seats[np.searchsorted(ascending, some.ids)], len(ids), known, inputs)
+        for name, some in voiced.items()
+        if len(some)
+    }
+    if known is None:
         return Rated(ids, columns, {})
-    bench = CandidateTable.seat(inputs, ids, {name: column.scaled for name, column in columns.items()})
-    return Rated(ids, columns, prefer(bench, inputs.facets))
+    table = CandidateTable.seat(known, inputs.rarities, {name: column.scaled for name, column in columns.items()})
+    return Rated(ids, columns, prefer(table, inputs.facets), known.sessions)
 
 
 def _fill(
-    inputs: RankingInput, channel: str, some: Sequence[Candidate], ids: Sequence[UUID], places: Mapping[UUID, int]
-) -> Column | None:
-    """Bring a channel's scores into the order of the ids, and let it score what others proposed, where it can."""
-    candidates: list[Candidate | None] = [None] * len(ids)
-    scores = np.full(len(ids), np.nan)
-    for each in some:
-        place = places.get(each.id)
-        if place is not None and math.isfinite(each.score) and not scores[place] >= each.score:
-            candidates[place], scores[place] = each, each.score
-    if np.isnan(scores).all():
-        return None
-    _complete(inputs, channel, ids, scores)
-    return Column(candidates, scores, _scale(scores, FLOORS.get(channel, Floor.ZERO)))
+    channel: str,
+    some: Candidates,
+    seats: NDArray[np.intp],
+    size: int,
+    known: FeatureTable | None,
+    inputs: RankingInput,
+) -> Column:
+    """Bring a channel's scores to their seats among all ids, and let it score what others proposed, where it can."""
+    scores, rows = np.full(size, np.nan), np.full(size, -1, dtype=np.intp)
+    # Of what is proposed twice, the better counts: it is written last.
+    order = np.argsort(-some.scores, kind="stable")[::-1]
+    scores[seats[order]], rows[seats[order]] = some.scores[order], order
+    if known is not None:
+        _complete(inputs, known, channel, scores)
+    return Column(some, rows, scores, _scale(scores, FLOORS.get(channel, Floor.ZERO)))
 
 
-def _complete(inputs: RankingInput, channel: str, ids: Sequence[UUID], scores: Scores) -> None:
+def _complete(inputs: RankingInput, known: FeatureTable, channel: str, scores: Scores) -> None:
     """Score what others proposed, where a channel's score follows from what is known of a memory."""
-    if not inputs.features or channel not in {"text", "vector", "date"}:
+    missing = np.flatnonzero(np.isnan(scores))
+    if not len(missing) or channel not in {"text", "vector", "date"}:
         return
-    weakest = float(np.nanmin(scores))
-    for place in np.flatnonzero(np.isnan(scores)).tolist():
-        its_features = inputs.features[ids[place]]
-        if channel == "vector":
-            score = its_features.cosine
-        elif channel == "text":
-            # What it weighs in each is not known; but if it were more than the weakest has, it would be proposed.
-            rarities = [inputs.rarities[term] for term in its_features.terms] if inputs.rarities else []
-            score = min(math.fsum(rarities), weakest)
-        else:
-            score = rate_moment(inputs.facets.periods, its_features.occurred_at)
-        # Of what a channel would not have found at all it says nothing.
-        scores[place] = score or math.nan
+    if channel == "vector":
+        found = known.cosines[missing]
+    elif channel == "text":
+        # What it weighs in each is not known; but if it were more than the weakest has, it would be proposed.
+        found = np.minimum(known.terms[missing] @ np.array(inputs.rarities), np.nanmin(scores))
+    else:
+        found = rate_moments(inputs.facets.periods, known.occurred_at[missing])
+    # Of what a channel would not have found at all it says nothing.
+    scores[missing] = np.where(found == 0, np.nan, found)
 
 
-def _rank(
-    inputs: RankingInput, ids: Sequence[UUID], columns: Mapping[str, Column], preferences: Mapping[str, Scores]
-) -> list[Ranked]:
+def _rank(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores]) -> list[Ranked]:
     """Add up the shares and sort; a ranking for the overall picture is then spread over the sessions."""
     gains = [inputs.weights[name] for name in preferences if inputs.weights[name] > 0]
-    total = math.fsum((*(inputs.weights[name] for name in columns), *gains))
-    if not ids or total <= 0:
+    total = math.fsum((*(inputs.weights[name] for name in rated.columns), *gains))
+    if not len(rated.ids) or total <= 0:
         return []
-    sums = np.zeros(len(ids))
-    for name, column in columns.items():
+    sums = np.zeros(len(rated.ids))
+    for name, column in rated.columns.items():
         sums += inputs.weights[name] / total * np.nan_to_num(column.scaled)
     for values in preferences.values():
         sums += values / total
     order = np.argsort(-sums, kind="stable")
     limit = max(inputs.limit, 0)
     spread = max(inputs.weights.get(DIVERSITY, 0.0), 0.0) / total if Asks.OVERVIEW in inputs.facets.asks else 0.0
-    best = order[: 2 * limit + 20] if spread and inputs.features else order[:limit]
-    ranked = [_explain(inputs, ids[place], int(place), total, columns, preferences) for place in best]
-    return _diversify(ranked, inputs, spread) if spread and inputs.features else ranked
+    if not spread or rated.sessions is None:
+        return [_explain(inputs, rated, int(place), total, preferences) for place in order[:limit]]
+    best = [int(place) for place in order[: 2 * limit + 20]]
+    ranked = [_explain(inputs, rated, place, total, preferences) for place in best]
+    return _diversify(ranked, rated.sessions[best].tolist(), limit, spread)
 
 
-def _explain(
-    inputs: RankingInput,
-    memory_id: UUID,
-    place: int,
-    total: float,
-    columns: Mapping[str, Column],
-    preferences: Mapping[str, Scores],
-) -> Ranked:
+def _explain(inputs: RankingInput, rated: Rated, place: int, total: float, preferences: Mapping[str, Scores]) -> Ranked:
     """Say what every channel and preference adds to one candidate."""
     parts = {
         name: column.part(place, inputs.weights[name] / total)
-        for name, column in columns.items()
+        for name, column in rated.columns.items()
         if not math.isnan(column.scores[place])
     }
     extras = {name: float(values[place] / total) for name, values in preferences.items() if values[place]}
     score = math.fsum((*(part.share for part in parts.values()), *extras.values()))
-    return Ranked(memory_id, min(score, 1.0), parts, extras)
+    return Ranked(to_uuid(rated.ids[place]), min(score, 1.0), parts, extras)
 
 
-def _diversify(ranked: Sequence[Ranked], inputs: RankingInput, spread: float) -> list[Ranked]:
+def _diversify(ranked: Sequence[Ranked], sessions: Sequence[int], limit: int, spread: float) -> list[Ranked]:
     """Take the best in turn, where each that is taken makes the others of its session a little less welcome."""
-    waiting = list(ranked)
-    taken: dict[str, int] = {}
+    waiting = list(zip(ranked, sessions, strict=True))
+    taken: dict[int, int] = {}
     chosen: list[Ranked] = []
-    while waiting and len(chosen) < inputs.limit:
-        penalties = [spread * taken.get(inputs.features[hit.id].session, 0) for hit in waiting]
-        best = max(range(len(waiting)), key=lambda place: (waiting[place].score - penalties[place], -place))
-        hit, penalty = waiting.pop(best), penalties[best]
-        session = inputs.features[hit.id].session
+    while waiting and len(chosen) < limit:
+        penalties = [spread * taken.get(session, 0) for _, session in waiting]
+        best = max(range(len(waiting)), key=lambda place: (waiting[place][0].score - penalties[place], -place))
+        (hit, session), penalty = waiting.pop(best), penalties[best]
         taken[session] = taken.get(session, 0) + 1
         if penalty:
             hit = replace(hit, score=hit.score - penalty, preferences={**hit.preferences, DIVERSITY: -penalty})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -14,18 +15,20 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from recollect.core.dates.periods import find_zone
+from recollect.core.recall.columns import ARRAYS, ID, Candidates, FeatureTable, RankingInput, to_uuids
 from recollect.core.recall.fusion import fuse
 from recollect.errors import InvalidInputError
 from recollect.models.kept import Fate, KeptHit, Placing
 from recollect.models.memories import JSON
-from recollect.models.recall import Cue, Period, Ranked, RankingInput, Recollection, Status, Tally
+from recollect.models.recall import Cue, Facets, Factors, Period, Ranked, Recollection, Status, Tally
 
-VERSION = b"1"
+VERSION = b"2"
 """Stands before what is written; what a later version writes otherwise begins with another."""
 QUICK = 1
 """As small as need be: a higher level takes twice the time for a tenth less."""
 SEPARATOR = b"\n"
-RANKING_INPUT, CUE, HITS = TypeAdapter(RankingInput), TypeAdapter(Cue), TypeAdapter(tuple[KeptHit, ...])
+FLOAT = np.dtype(np.float64)
+CUE, HITS = TypeAdapter(Cue), TypeAdapter(tuple[KeptHit, ...])
 TALLIES = TypeAdapter(dict[str, Tally])
 
 
@@ -39,14 +42,24 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Clocks:
-    """The zones of the moments: Python subtracts two of the same zone by wall clock, not by UTC."""
+class KeptHeading:
+    """What a ranking is made from beside its arrays, and how long these are: they follow one another, in this order."""
 
-    features: str
-    periods: tuple[tuple[Clock | None, Clock | None], ...]
+    facets: Facets
+    clocks: tuple[tuple[Clock | None, Clock | None], ...]
+    """The zones of the periods: Python subtracts two moments of the same zone by wall clock, not by UTC."""
+    weights: Mapping[str, float]
+    limit: int
+    rarities: tuple[float, ...]
+    channels: Mapping[str, tuple[int, bool]]
+    """How many candidates each channel proposed, and whether their factors are written, too."""
+    features: int | None
+    """How many candidates something is known of."""
+    speakers: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
 
 
-CLOCKS = TypeAdapter(Clocks)
+KEPT_HEADING = TypeAdapter(KeptHeading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +86,26 @@ class Kept:
 
 def encode(inputs: RankingInput) -> bytes:
     """Write what a ranking is made from, each number exactly; what has no finite score is left out."""
-    finite = {
-        channel: tuple(each for each in candidates if math.isfinite(each.score))
-        for channel, candidates in inputs.candidates.items()
-    }
-    first = next(iter(inputs.features.values()), None)
-    clocks = Clocks(
-        features=zone_of(first.occurred_at) if first else "",
-        periods=tuple((to_clock(each.start), to_clock(each.end)) for each in inputs.facets.periods),
+    finite = {channel: some.take(np.isfinite(some.scores)) for channel, some in inputs.candidates.items()}
+    table = inputs.features
+    heading = KeptHeading(
+        facets=inputs.facets,
+        clocks=tuple((to_clock(each.start), to_clock(each.end)) for each in inputs.facets.periods),
+        weights=inputs.weights,
+        limit=inputs.limit,
+        rarities=inputs.rarities,
+        channels={channel: (len(some), some.factors is not None) for channel, some in finite.items()},
+        features=None if table is None else len(table),
+        speakers=() if table is None else table.speaker_names,
+        sessions=() if table is None else table.session_names,
     )
-    written = RANKING_INPUT.dump_json(replace(inputs, candidates=finite), exclude_defaults=True)
-    return VERSION + zlib.compress(CLOCKS.dump_json(clocks) + SEPARATOR + written, QUICK)
+    arrays: list[NDArray[Any]] = []
+    for some in finite.values():
+        arrays += [some.ids, some.scores, *(() if some.factors is None else (some.factors,))]
+    if table is not None:
+        arrays += [getattr(table, name) for name in ARRAYS]
+    written = b"".join(np.ascontiguousarray(each).tobytes() for each in arrays)
+    return VERSION + zlib.compress(KEPT_HEADING.dump_json(heading) + SEPARATOR + written, QUICK)
 
 
 def decode(written: bytes) -> RankingInput:
@@ -91,19 +113,44 @@ def decode(written: bytes) -> RankingInput:
     if written[:1] != VERSION:
         raise InvalidInputError("This recall was kept by another version of Recollect, which alone can read it.")
     first, _, rest = zlib.decompress(written[1:]).partition(SEPARATOR)
-    clocks, inputs = CLOCKS.validate_json(first), RANKING_INPUT.validate_json(rest)
+    heading, arrays = KEPT_HEADING.validate_json(first), Arrays(rest)
+    candidates = {
+        channel: Candidates(
+            arrays.read(ID, count),
+            arrays.read(FLOAT, count),
+            arrays.read(FLOAT, count, len(fields(Factors))) if factored else None,
+        )
+        for channel, (count, factored) in heading.channels.items()
+    }
+    table = None
+    if heading.features is not None:
+        width = len(heading.rarities)
+        read = {
+            name: arrays.read(kind, heading.features, *((width,) if name == "terms" else ()))
+            for name, kind in ARRAYS.items()
+        }
+        table = FeatureTable(**read, speaker_names=heading.speakers, session_names=heading.sessions)
     periods = tuple(
         Period(from_clock(start, period.start), from_clock(end, period.end), period.phrase)
-        for (start, end), period in zip(clocks.periods, inputs.facets.periods, strict=True)
+        for (start, end), period in zip(heading.clocks, heading.facets.periods, strict=True)
     )
-    all_features = inputs.features
-    if clocks.features:
-        zone = find_zone(clocks.features)
-        all_features = {
-            memory_id: replace(its_features, occurred_at=its_features.occurred_at.astimezone(zone))
-            for memory_id, its_features in inputs.features.items()
-        }
-    return replace(inputs, features=all_features, facets=replace(inputs.facets, periods=periods))
+    facets = replace(heading.facets, periods=periods)
+    return RankingInput(candidates, table, facets, heading.weights, heading.limit, heading.rarities)
+
+
+class Arrays:
+    """Bytes that hold one array behind the other."""
+
+    def __init__(self, written: bytes) -> None:
+        self._written = written
+        self._place = 0
+
+    def read(self, kind: np.dtype[Any], *shape: int) -> NDArray[Any]:
+        """Read the next array."""
+        count = math.prod(shape)
+        found = np.frombuffer(self._written, kind, count, self._place) if count else np.empty(0, kind)
+        self._place += count * kind.itemsize
+        return found.reshape(shape)
 
 
 def zone_of(moment: datetime) -> str:
@@ -125,8 +172,8 @@ def from_clock(clock: Clock | None, moment: datetime) -> datetime:
 
 def list_memories(inputs: RankingInput, hits: Sequence[KeptHit]) -> list[UUID]:
     """List every memory that a kept recall speaks of, each once."""
-    listed = {each.id for candidates in inputs.candidates.values() for each in candidates}
-    listed |= inputs.features.keys()
+    listed = {each for some in inputs.candidates.values() for each in to_uuids(some.ids)}
+    listed |= {*to_uuids(inputs.features.ids)} if inputs.features is not None else set()
     for hit in hits:
         listed |= {hit.id, *hit.duplicates}
     return sorted(listed)
@@ -169,7 +216,7 @@ def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: 
         full = len(hits) + (0 if each.id in then else passed) >= kept.limit
         fate = decide(each.id, group, hits, dropped, full=full)
         passed += fate is Fate.DROPPED
-        its_features = inputs.features.get(each.id)
+        its_features = inputs.features.describe(each.id) if inputs.features is not None else None
         placing = Placing(each.id, fate, 0, each.score, each.channels, each.preferences, its_features)
         if fate is Fate.HIT:
             before, duplicates = then.get(each.id, (None, tuple(sorted(group - {each.id}))))

@@ -6,19 +6,19 @@ worth, and is negative where it speaks against a memory. docs/explanation/recall
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.dates.periods import DAY
+from recollect.core.dates.periods import DAY, find_within
+from recollect.core.recall.columns import KINDS, FeatureTable, Numbers, Scores
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Facets, Features, Period, RankingInput, Script
+from recollect.models.recall import Asks, Facets, Period, Script
 
-Scores = NDArray[np.float64]
+MESSAGE = KINDS.index(Kind.MESSAGE)
 COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"
 SESSION_BEST, SESSION_MEANING = "session_best", "session_meaning"
 SPEAKER, ANSWER, NEAR_DATE, LATEST = "speaker", "answer", "near_date", "latest"
@@ -39,138 +39,113 @@ DENSER = 3.0
 
 @dataclass(frozen=True, slots=True)
 class CandidateTable:
-    """The candidates side by side, in the order of their ids, with what all preferences look at."""
+    """The candidates with what all preferences look at."""
 
-    features: Sequence[Features]
+    features: FeatureTable
     terms: Scores
     """1 where a candidate has a term of the cue, a column for each term."""
     rarities: Scores
     text: Scores
     vector: Scores
-    sessions: NDArray[np.intp]
-    """The session of each, as a number."""
     order: NDArray[np.intp]
     """Sorted by session, and by place within."""
 
     @classmethod
-    def seat(cls, inputs: RankingInput, ids: Sequence[UUID], scaled: Mapping[str, Scores]) -> CandidateTable:
+    def seat(cls, features: FeatureTable, rarities: Sequence[float], scaled: Mapping[str, Scores]) -> CandidateTable:
         """Line the candidates up."""
-        all_features = [inputs.features[memory_id] for memory_id in ids]
-        width = len(inputs.rarities)
-        terms = np.zeros((len(ids), width))
-        for place, its_features in enumerate(all_features):
-            if width:
-                terms[place, list(its_features.terms)] = 1.0
-        names = {
-            session: number
-            for number, session in enumerate(sorted({its_features.session for its_features in all_features}))
-        }
-        sessions = np.array([names[its_features.session] for its_features in all_features], dtype=np.intp)
-        none = np.zeros(len(ids))
-        places = np.array([its_features.place for its_features in all_features])
-        order = np.lexsort((places, sessions))
+        order = np.lexsort((features.places, features.sessions))
+        none = np.zeros(len(features))
         text, vector = (np.nan_to_num(scaled.get(name, none)) for name in ("text", "vector"))
-        return cls(all_features, terms, np.array(inputs.rarities), text, vector, sessions, order)
-
-    @property
-    def session_count(self) -> int:
-        """Count the sessions."""
-        return int(self.sessions.max()) + 1 if len(self.sessions) else 0
+        terms = features.terms[:, : len(rarities)].astype(np.float64)
+        return cls(features, terms, np.array(rarities, dtype=np.float64), text, vector, order)
 
 
-def prefer(bench: CandidateTable, facets: Facets) -> dict[str, Scores]:
+def prefer(table: CandidateTable, facets: Facets) -> dict[str, Scores]:
     """Rate the candidates by every preference that applies."""
     return {
-        COVERAGE: rate_coverage(bench),
-        **rate_company(bench),
-        SPEAKER: _flag(its_features.named for its_features in bench.features),
-        ANSWER: rate_answers(bench),
-        **rate_wording(bench.features, facets),
-        NEAR_DATE: _flag(_is_near(facets.periods, its_features) for its_features in bench.features),
-        LATEST: rate_age(bench, facets),
+        COVERAGE: rate_coverage(table),
+        **rate_company(table),
+        SPEAKER: table.features.named.astype(np.float64),
+        ANSWER: rate_answers(table),
+        **rate_wording(table.features, facets),
+        NEAR_DATE: rate_nearness(facets.periods, table.features.occurred_at),
+        LATEST: rate_age(table.features, facets),
     }
 
 
-def rate_coverage(bench: CandidateTable) -> Scores:
+def rate_coverage(table: CandidateTable) -> Scores:
     """Say which part of the cue each candidate has, its rarer terms counting more."""
-    whole = bench.rarities.sum()
-    return bench.terms @ bench.rarities / whole if whole > 0 else np.zeros(len(bench.features))
+    whole = table.rarities.sum()
+    return table.terms @ table.rarities / whole if whole > 0 else np.zeros(len(table.features))
 
 
-def rate_company(bench: CandidateTable) -> dict[str, Scores]:
+def rate_company(table: CandidateTable) -> dict[str, Scores]:
     """Say what of the cue the neighbours and the whole session have, and how good the best of the session is."""
-    beside = bench.terms.copy()
-    ordered, places = (
-        bench.terms[bench.order],
-        np.array([its_features.place for its_features in bench.features])[bench.order],
-    )
-    sessions = bench.sessions[bench.order]
+    beside = table.terms.copy()
+    ordered, places = table.terms[table.order], table.features.places[table.order]
+    sessions = table.features.sessions[table.order]
     for step in range(1, min(MOST_BESIDE, len(places) - 1) + 1):
         near = (sessions[step:] == sessions[:-step]) & (places[step:] - places[:-step] <= REACH)
         if not near.any():
             break
-        later, earlier = bench.order[step:][near], bench.order[:-step][near]
+        later, earlier = table.order[step:][near], table.order[:-step][near]
         beside[later] = np.maximum(beside[later], ordered[:-step][near])
         beside[earlier] = np.maximum(beside[earlier], ordered[step:][near])
-    company = {SURROUNDINGS: _to_best(beside @ bench.rarities)}
-    if bench.session_count < 2:
+    company = {SURROUNDINGS: _to_best(beside @ table.rarities)}
+    own = table.features.sessions
+    if not len(own) or (own == own[0]).all():
         return company
-    together = np.zeros((bench.session_count, bench.terms.shape[1]))
-    np.maximum.at(together, bench.sessions, bench.terms)
-    company[SESSION] = _to_best(together @ bench.rarities)[bench.sessions]
-    for name, values in ((SESSION_BEST, bench.text + bench.vector), (SESSION_MEANING, bench.vector)):
-        best = np.zeros(bench.session_count)
-        np.maximum.at(best, bench.sessions, values)
-        company[name] = _from_worst(best)[bench.sessions]
+    together = np.zeros((int(own.max()) + 1, table.terms.shape[1]))
+    np.maximum.at(together, own, table.terms)
+    company[SESSION] = _to_best((together @ table.rarities)[own])
+    for name, values in ((SESSION_BEST, table.text + table.vector), (SESSION_MEANING, table.vector)):
+        best = np.zeros(int(own.max()) + 1)
+        np.maximum.at(best, own, values)
+        company[name] = _from_worst(best[own])
     return company
 
 
-def rate_answers(bench: CandidateTable) -> Scores:
+def rate_answers(table: CandidateTable) -> Scores:
     """Rate what somebody says to a question that shares words with the cue, by how much the question shares."""
-    rated = np.zeros(len(bench.features))
-    for before, after in zip(bench.order[:-1], bench.order[1:], strict=True):
-        asked, told = bench.features[before], bench.features[after]
-        follows = asked.session == told.session and told.place - asked.place == 1
-        if follows and asked.asks and told.kind is Kind.MESSAGE and not told.assistant:
-            rated[after] = bench.text[before]
+    known, before, after = table.features, table.order[:-1], table.order[1:]
+    follows = (known.sessions[before] == known.sessions[after]) & (known.places[after] - known.places[before] == 1)
+    answers = follows & known.asks[before] & (known.kinds[after] == MESSAGE) & ~known.assistant[after]
+    rated = np.zeros(len(known))
+    rated[after[answers]] = table.text[before[answers]]
     return rated
 
 
-def rate_wording(all_features: Sequence[Features], facets: Facets) -> dict[str, Scores]:
+def rate_wording(known: FeatureTable, facets: Facets) -> dict[str, Scores]:
     """Rate by length, by who spoke, and by whether a candidate has the form of what is asked for."""
     denser = DENSER if facets.script is Script.CJK else 1.0
-    lengths = np.array([max(its_features.length, 1) / denser for its_features in all_features], dtype=np.float64)
+    lengths = np.maximum(known.lengths, 1) / denser
     rated = {
         LONG: np.clip(np.log(lengths / LONGEST_TELLING) / np.log(LONGEST / LONGEST_TELLING), 0.0, 1.0),
-        QUESTION: _flag(its_features.asks and its_features.length < LONGEST_QUESTION for its_features in all_features),
-        ASSISTANT: _flag(its_features.assistant for its_features in all_features),
-        WISH: _flag(its_features.is_instruction and not its_features.assistant for its_features in all_features),
+        QUESTION: (known.asks & (known.lengths < LONGEST_QUESTION)).astype(np.float64),
+        ASSISTANT: known.assistant.astype(np.float64),
+        WISH: (known.is_instruction & ~known.assistant).astype(np.float64),
     }
     if Asks.TIME in facets.asks:
-        rated[TELLS_TIME] = _flag(its_features.tells_time for its_features in all_features)
+        rated[TELLS_TIME] = known.tells_time.astype(np.float64)
     if Asks.NUMBER in facets.asks:
-        rated[TELLS_NUMBER] = _flag(its_features.tells_number for its_features in all_features)
+        rated[TELLS_NUMBER] = known.tells_number.astype(np.float64)
     return rated
 
 
-def rate_age(bench: CandidateTable, facets: Facets) -> Scores:
+def rate_age(known: FeatureTable, facets: Facets) -> Scores:
     """Rate by age where the cue asks for what is newest: 1 for the newest candidate, 0 for the oldest."""
     if Asks.LATEST not in facets.asks:
-        return np.zeros(len(bench.features))
-    return _from_worst(np.array([its_features.occurred_at.timestamp() for its_features in bench.features]))
+        return np.zeros(len(known))
+    return _from_worst(known.occurred_at / 1e6)
 
 
-def _is_near(periods: Sequence[Period], its_features: Features) -> bool:
-    """Tell whether something happened within a day of a day that the cue names."""
-    return any(
-        period.end - period.start <= DAY + timedelta(hours=2)
-        and period.start - DAY <= its_features.occurred_at < period.end + DAY
-        for period in periods
-    )
-
-
-def _flag(flags: Iterable[bool]) -> Scores:
-    return np.fromiter(flags, dtype=np.float64)
+def rate_nearness(periods: Sequence[Period], moments: Numbers) -> Scores:
+    """Rate what happened within a day of a day that the cue names."""
+    near = np.zeros(len(moments), dtype=np.bool_)
+    for period in periods:
+        if period.end - period.start <= DAY + timedelta(hours=2):
+            near |= find_within(moments, period.start - DAY, period.end + DAY)
+    return near.astype(np.float64)
 
 
 def _to_best(values: Scores) -> Scores:

@@ -29,9 +29,11 @@ class Columns:
     kind: str = "kind"
     trust: str | None = "trust"
     """Looked up in `memories` if None."""
+    occurred_at: str = "occurred_at"
 
 
 MEMORIES = Columns("memories")
+FEATURE_ROWS = Columns("features", trust=None)
 FEATURES = frozenset({"pinned"})
 """What is said of a memory by a column of `memory_features`: a condition on it is looked up there before each limit."""
 
@@ -41,10 +43,12 @@ def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -
     return join(name_conditions(only), columns, scope)
 
 
-def restrict_rows(only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False) -> sql.Composed:
-    """Write the conditions of a filter on rows of `memories`, past versions too; on every version if asked."""
+def restrict_rows(
+    only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False, columns: Columns = MEMORIES
+) -> sql.Composed:
+    """Write the conditions of a filter on rows that past versions have, too; on every version if asked."""
     times = [] if every else ["standing", "happened"] if only.at is not None else ["standing"]
-    return join([*(name for name in name_conditions(only) if name != "at"), *times], MEMORIES, scope)
+    return join([*(name for name in name_conditions(only) if name != "at"), *times], columns, scope)
 
 
 def restrict_among(only: Filter, columns: Columns) -> sql.Composed:
@@ -88,6 +92,7 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
     own: dict[str, sql.Composable] = {
         "id": sql.Identifier(columns.table, columns.id),
         "kind": sql.Identifier(columns.table, columns.kind),
+        "occurred_at": sql.Identifier(columns.table, columns.occurred_at),
         "scope": scope,
     }
     if "min_trust" in named:

@@ -30,12 +30,12 @@ select features.id from memory_features features where features.scope_id = {scop
 
 -- name: standing
 -- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow.
-(memories.kind not in ('fact', 'summary') or stands(
-    memories.scope_id, memories.id, memories.occurred_at, %(as_of)s::timestamptz, %(at)s::timestamptz
+({kind} not in ('fact', 'summary') or stands(
+    {scope}, {id}, {occurred_at}, %(as_of)s::timestamptz, %(at)s::timestamptz
 ))
 
 -- name: happened
-(memories.kind in ('fact', 'summary') or memories.occurred_at <= %(at)s::timestamptz)
+({kind} in ('fact', 'summary') or {occurred_at} <= %(at)s::timestamptz)
 
 -- name: allowed
 select memories.id from memories where memories.scope_id = {scope}{filter}

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
+RECORD, CORRECT = (sql.SQL(QUERIES[name]).format(counted=sql.SQL(QUERIES["counted"])) for name in ("record", "correct"))
 FOLD_AT = 32
 """So many recalls on the log cost the next one about a millisecond: then a job folds them."""
 LONGEST_LOG = 256
 """Where no worker comes, the recall that finds so many folds them itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recall on the log: its number, and the memories that count as accessed by it."""
+
+    number: int | None = None
+    ids: frozenset[UUID] = frozenset()
 
 
 async def record(
@@ -24,17 +34,27 @@ async def record(
 ) -> AsyncCursor[DictRow]:
     """Append one recall to the log; what is idle is left out, and what was forgotten meanwhile."""
     parameters = {"scope_id": scope_id, "ids": list(ids), "moment": moment}
-    recorded = await connection.execute(QUERIES["record"], parameters)
+    recorded = await connection.execute(RECORD, parameters)
     lock = {"scope_id": scope_id, "lock": f"fold:{scope_id}", "fold_at": FOLD_AT, "longest": LONGEST_LOG}
     await connection.execute(QUERIES["defer_fold"], lock)
     await connection.execute(QUERIES["fold_long"], lock)
     return recorded
 
 
-async def read_recorded(recorded: Sequence[AsyncCursor[DictRow]]) -> frozenset[UUID]:
-    """Read which memories `record` wrote down."""
-    rows = [row for each in recorded for row in await each.fetchall()]
-    return frozenset(memory_id for row in rows for memory_id in row["ids"])
+async def read_recorded(recorded: AsyncCursor[DictRow]) -> Recorded:
+    """Read what `record` wrote down."""
+    row = await recorded.fetchone()
+    return Recorded(row["number"], frozenset(row["ids"])) if row else Recorded()
+
+
+async def correct(database: Database, scope_id: int, wrong: Mapping[Recorded, Sequence[UUID]]) -> list[Recorded]:
+    """Let recalls on the log count as access of other memories than it was thought; one that is folded stays."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        corrected = [
+            await connection.execute(CORRECT, {"scope_id": scope_id, "number": recorded.number, "ids": list(ids)})
+            for recorded, ids in wrong.items()
+        ]
+    return [await read_recorded(each) for each in corrected]
 
 
 async def fold(database: Database, scope_id: int) -> None:

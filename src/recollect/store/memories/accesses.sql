@@ -1,6 +1,5 @@
--- name: record
-insert into access_log (scope_id, accessed_at, ids, kinds)
-select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), array_agg(found.id), array_agg(found.kind)
+-- name: counted
+select array_agg(found.id) as ids, array_agg(found.kind) as kinds
 from (select distinct unnest(%(ids)s::uuid[]) as id) asked
 cross join lateral (
     -- One by one, in the order of the key: by a list of ids the planner would rather read the scope by time.
@@ -10,7 +9,18 @@ cross join lateral (
 ) found
 where not found.idle and found.withheld is null
 having count(*) > 0
-returning ids
+
+-- name: record
+insert into access_log (scope_id, accessed_at, ids, kinds)
+select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), counted.ids, counted.kinds
+from ({counted}) counted
+returning number, ids
+
+-- name: correct
+update access_log set ids = counted.ids, kinds = counted.kinds
+from ({counted}) counted
+where access_log.scope_id = %(scope_id)s and access_log.number = %(number)s
+returning access_log.number, access_log.ids
 
 -- name: defer_fold
 select procrastinate_defer_jobs_v1(array[

@@ -19,6 +19,7 @@ from recollect.models.service import Scope
 from recollect.store.database.filter import PLACE, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import accesses, columns, embeddings
+from recollect.store.memories.accesses import Recorded
 from recollect.store.memories.columns import Row, gather
 from recollect.store.service.scopes import BEGINNING, names
 
@@ -274,12 +275,12 @@ async def fetch_accessed(
     scope_id: int,
     asked: Mapping[Filter, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[Filter, dict[UUID, Memory]], frozenset[UUID]]:
+) -> tuple[dict[Filter, dict[UUID, Memory]], dict[datetime | None, Recorded]]:
     """Fetch whole memories and record the access to some, by moment, in one round trip; tell which are on record."""
     async with database.transaction(scope.tenant_id) as connection:
         found = await ask_each(connection, scope, asked)
-        recorded = [await accesses.record(connection, scope_id, some, moment) for moment, some in touched.items()]
-    return await read_each(found), await accesses.read_recorded(recorded)
+        sent = {moment: await accesses.record(connection, scope_id, some, moment) for moment, some in touched.items()}
+    return await read_each(found), {moment: await accesses.read_recorded(each) for moment, each in sent.items()}
 
 
 async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:

@@ -1,94 +1,141 @@
-"""Look candidates over: who said them, where they stand, what of the cue they have, and what they are like."""
+"""Read what ranking knows of candidates beside their scores, all of them at once and in columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import date
 from functools import lru_cache
-from uuid import UUID
+from typing import Any
 
-from psycopg import sql
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
+from recollect.core.recall.columns import ID, KINDS, FeatureTable, Ids, Numbers, number
 from recollect.core.recall.cues import Reading
-from recollect.core.recall.features import MOST_READ, QUESTION_MARKS, is_instruction, tells_number, tells_time
-from recollect.core.text.names import normalise_name
+from recollect.core.recall.features import Tells
 from recollect.core.text.terms import hash_term
-from recollect.models.memories import Kind, Role
-from recollect.models.recall import Asks, Features
+from recollect.models.memories import Kind
 from recollect.models.service import EmbeddingSpace
-from recollect.store.database.filter import bind, restrict_rows
-from recollect.store.database.pool import Database, load_queries
+from recollect.store.database.filter import FEATURE_ROWS, bind, restrict_rows
+from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
+from recollect.store.recall.columns import IdArray
 from recollect.store.service.scopes import Place, tenant_of
 
 QUERIES = load_queries(__file__)
-SIDE_BY_SIDE = timedelta(minutes=30)
-"""Events so far apart stand as near to each other as a message does to the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateFeatures:
-    """What candidates are like, and how they begin."""
-
-    features: Mapping[UUID, Features]
-    beginnings: Mapping[UUID, str]
+INDEXED = sql.Identifier("memory_terms"), sql.Identifier("withheld_memories")
+"""Where the terms of a memory stand; those of past versions in the second."""
+SIDE_BY_SIDE = 30 * 60 * 1_000_000
+"""Events so many microseconds apart stand as near to each other as a message does to the next."""
+SERVER_EPOCH = 946_684_800_000_000
+"""The server counts microseconds from 2000."""
+DAY = 86_400 * 1_000_000
+FIRST_DAY = date(1970, 1, 1).toordinal()
+CODES = {kind.value: code for code, kind in enumerate(KINDS)}
+MESSAGE = CODES[Kind.MESSAGE]
 
 
 async def load_features(
-    database: Database, place: Place, ids: Sequence[UUID], reading: Reading, seconds: float
-) -> CandidateFeatures:
-    """Read what ranking knows of candidates; what was forgotten meanwhile is absent."""
+    database: Database, place: Place, ids: Ids, distant: Ids, reading: Reading, seconds: float
+) -> FeatureTable:
+    """Read what is known of candidates; what was forgotten meanwhile is absent.
+
+    How near it comes to the cue is asked for the distant ones alone: of others the channel `vector` told it.
+    """
     parameters: dict[str, object] = {
         "scope_id": place.scope_id,
-        "ids": list(ids),
+        "ids": IdArray(ids),
+        "distant": IdArray(distant),
         "terms": [hash_term(place.scope_id or 0, term) for term in reading.terms],
-        "most_read": MOST_READ,
         **bind(reading.filter),
     }
-    cosine: sql.Composable = sql.SQL("null::double precision")
-    placed: sql.Composable = sql.SQL("")
-    if place.space is not None and reading.vector is not None:
-        parameters["vector"] = to_vector(place.space, reading.vector)
-        cosine, placed = sql.SQL("placed.cosine"), place_in(place.space)
-    query = sql.SQL(QUERIES["survey"]).format(cosine=cosine, placed=placed, filter=restrict_rows(reading.filter))
+    cosines: AsyncCursor[DictRow] | None = None
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
-        answer = await connection.execute(query, parameters, binary=True)
-    rows = await answer.fetchall()
-    all_features = {row["id"]: to_features(row, reading.facets.asks) for row in rows}
-    return CandidateFeatures(all_features, {row["id"]: row["beginning"] for row in rows})
+        query = sql.SQL(QUERIES["features"]).format(filter=restrict_rows(reading.filter, columns=FEATURE_ROWS))
+        rows = await connection.execute(query, parameters, binary=True)
+        terms = [await ask_terms(connection, table, parameters) for table in INDEXED[: 1 + reading.filter.past]]
+        if place.space is not None and reading.vector is not None and len(distant):
+            parameters["vector"] = to_vector(place.space, reading.vector)
+            cosines = await connection.execute(measure_in(place.space), parameters, binary=True)
+    table = to_table(await rows.fetchone() or {}, len(reading.terms))
+    for each in terms:
+        mark_terms(table, await each.fetchone() or {})
+    if cosines is not None:
+        place_cosines(table, await cosines.fetchone() or {})
+    return table
 
 
-def place_in(space: EmbeddingSpace) -> sql.Composed:
-    """Look up how near each candidate comes to the cue's vector."""
-    return sql.SQL(QUERIES["placed"]).format(
+async def ask_terms(
+    connection: Connection, indexed: sql.Composable, parameters: dict[str, object]
+) -> AsyncCursor[DictRow]:
+    """Ask which terms of the cue the candidates have."""
+    return await connection.execute(sql.SQL(QUERIES["terms"]).format(indexed=indexed), parameters, binary=True)
+
+
+def measure_in(space: EmbeddingSpace) -> sql.Composed:
+    """Write the query for how near candidates come to the cue."""
+    return sql.SQL(QUERIES["cosines"]).format(
         vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions)
     )
 
 
-def to_features(row: DictRow, asked: frozenset[Asks]) -> Features:
-    """Turn what was read of one candidate into its trait."""
-    moment, beginning, conversation = row["occurred_at"], row["beginning"], row["conversation_id"]
-    said = conversation is not None
-    return Features(
-        occurred_at=moment,
-        kind=Kind(row["kind"]),
-        speaker=_name(row["speaker"]),
-        session=f"talk {conversation}" if said else f"{moment.astimezone(UTC):%F}",
-        place=float(row["number"]) if said else moment.timestamp() / SIDE_BY_SIDE.total_seconds(),
-        cosine=row["cosine"],
-        terms=tuple(row["places"] or ()),
-        length=row["length"] or 0,
-        assistant=row["role"] == Role.ASSISTANT,
-        asks=row["ending"] in QUESTION_MARKS,
-        tells_time=Asks.TIME in asked and tells_time(beginning),
-        tells_number=Asks.NUMBER in asked and tells_number(beginning),
-        is_instruction=is_instruction(beginning),
+def to_table(row: DictRow, width: int) -> FeatureTable:
+    """Read the columns of candidates; nothing is known yet of their terms, their cosines and whom the cue names."""
+    ids: Ids = read(row, "ids", ID)
+    count = len(ids)
+    moments: Numbers = read(row, "moments", ">i8").astype(np.int64) + SERVER_EPOCH
+    kinds = np.array([CODES[kind] for kind in row.get("kinds") or ()], dtype=np.int64)
+    said = kinds == MESSAGE
+    conversations = row.get("conversations") or ()
+    days = (moments // DAY).tolist()
+    sessions, session_names = number(
+        name_day(day) if conversation is None else f"conversation {conversation}"
+        for conversation, day in zip(conversations, days, strict=True)
+    )
+    speakers, speaker_names = number(row.get("speakers") or ())
+    tells = read(row, "tells", ">i2")
+    return FeatureTable(
+        ids=ids,
+        occurred_at=moments,
+        kinds=kinds,
+        speakers=speakers,
+        speaker_names=speaker_names,
+        sessions=sessions,
+        session_names=session_names,
+        places=np.where(said, read(row, "numbers", ">i8"), moments / SIDE_BY_SIDE),
+        cosines=np.full(count, np.nan),
+        terms=np.zeros((count, width), dtype=np.bool_),
+        lengths=read(row, "lengths", ">i4").astype(np.int64),
+        assistant=read(row, "assistant", "?"),
+        asks=(tells & Tells.QUESTION) > 0,
+        tells_time=(tells & Tells.TIME) > 0,
+        tells_number=(tells & Tells.NUMBER) > 0,
+        is_instruction=(tells & Tells.INSTRUCTION) > 0,
+        named=np.zeros(count, dtype=np.bool_),
     )
 
 
+def mark_terms(table: FeatureTable, row: DictRow) -> None:
+    """Note which terms of the cue the candidates have."""
+    ids: Ids = read(row, "ids", ID)
+    known = table.knows(ids)
+    table.terms[table.find(ids[known]), read(row, "places", ">i2")[known] - 1] = True
+
+
+def place_cosines(table: FeatureTable, row: DictRow) -> None:
+    """Note how near the candidates come to the cue."""
+    ids: Ids = read(row, "ids", ID)
+    known = table.knows(ids)
+    table.cosines[table.find(ids[known])] = read(row, "cosines", ">f8")[known]
+
+
+def read(row: DictRow, name: str, kind: np.dtype[Any] | str) -> NDArray[Any]:
+    """Read a column of bytes as an array; nothing where there was nothing to aggregate."""
+    return np.frombuffer(row.get(name) or b"", kind)
+
+
 @lru_cache(maxsize=4096)
-def _name(speaker: str) -> str:
-    """Bring who said it into the form names are compared by; the same few speak again and again."""
-    return normalise_name(speaker)
+def name_day(day: int) -> str:
+    """Name a day by its number since 1970."""
+    return date.fromordinal(FIRST_DAY + day).isoformat()

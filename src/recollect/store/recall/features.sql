@@ -1,46 +1,37 @@
--- name: survey
--- Each part is looked up by its key, row by row: joined as sets, the planner takes all of them for one row each.
-select memories.id, memories.kind, memories.occurred_at, memories.speaker,
-       left(memories.content, %(most_read)s) as beginning, right(rtrim(right(memories.content, 40)), 1) as ending,
-       said.conversation_id, said.number, said.role, worded.length, worded.places, {cosine} as cosine
-from memories
-left join lateral (
-    select messages.conversation_id, messages.number, messages.role from messages
-    where messages.scope_id = %(scope_id)s and messages.id between memories.id and memories.id
-    order by messages.id limit 1
-) said on memories.kind = 'message'
-left join lateral (
-    select cardinality(indexed.terms) as length, array(
-        select number - 1 from unnest(%(terms)b::bigint[]) with ordinality as asked (term, number)
-        where term = any (indexed.terms)
-    ) as places
-    from (
-        (select memory_terms.terms from memory_terms
-         where memory_terms.scope_id = %(scope_id)s and memory_terms.id between memories.id and memories.id
-         order by memory_terms.id limit 1)
-        union all
-        (select withheld_memories.terms from withheld_memories
-         where memories.withheld is not null
-           and withheld_memories.scope_id = %(scope_id)s and withheld_memories.id between memories.id and memories.id
-         order by withheld_memories.id limit 1)
-    ) indexed
-    limit 1
-) worded on true
-{placed}
-where memories.scope_id = %(scope_id)s and memories.id = any (array(select unnest(%(ids)b::uuid[])))
-  -- What the fetch will not show must not stand for others that say the same.
-  and (memories.expires_at is null or memories.expires_at > now()){filter}
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(memories.scope_id, memories.id)
-  )
+-- name: features
+-- Numbers as bytes, which are read as arrays; in the order of the key, which is that of the ids.
+select string_agg(uuid_send(features.id), '') as ids,
+       string_agg(timestamptz_send(features.occurred_at), '') as moments,
+       string_agg(int4send(features.length), '') as lengths,
+       string_agg(int2send(features.tells), '') as tells,
+       string_agg(int8send(coalesce(features.number, 0)), '') as numbers,
+       string_agg(boolsend(coalesce(features.role = 'assistant', false)), '') as assistant,
+       array_agg(features.kind) as kinds, array_agg(features.speaker) as speakers,
+       array_agg(features.conversation_id) as conversations
+from (
+    select * from memory_features features
+    where features.scope_id = %(scope_id)s and features.id = any (%(ids)b::uuid[])
+      -- What the fetch will not show must not stand for others that say the same.
+      and (features.expires_at is null or features.expires_at > now()){filter}
+      and (
+          not (select exists (
+              select from conversations
+              where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+          ))
+          or not rests_on_deleted(features.scope_id, features.id)
+      )
+    order by features.id
+) features
 
--- name: placed
-left join lateral (
-    select -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as cosine from {vectors} vectors
-    where vectors.scope_id = %(scope_id)s and vectors.id between memories.id and memories.id
-    order by vectors.id limit 1
-) placed on true
+-- name: cosines
+select string_agg(uuid_send(vectors.id), '') as ids,
+       string_agg(float8send(-(vectors.embedding <#> %(vector)s::{type}({dimensions}))), '') as cosines
+from {vectors} vectors
+where vectors.scope_id = %(scope_id)s and vectors.id = any (%(distant)b::uuid[])
+
+-- name: terms
+-- Pairs: a candidate, and the place of a term of the cue that it has.
+select string_agg(uuid_send(indexed.id), '') as ids, string_agg(int2send(asked.place::smallint), '') as places
+from {indexed} indexed
+join unnest(%(terms)b::bigint[]) with ordinality as asked (term, place) on asked.term = any (indexed.terms)
+where indexed.scope_id = %(scope_id)s and indexed.id = any (%(ids)b::uuid[])

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from recollect.channels.channel import SKIPPED, Answer, Channel, Proposal, skipped
+from recollect.core.recall.columns import Candidates
 from recollect.core.recall.cues import Reading
 from recollect.errors import OverdueError
 from recollect.models.recall import Cue
@@ -156,7 +157,7 @@ async def read_in_time(read: Callable[[], Awaitable[Outcome]], seconds: float) -
 
 def give_up(reason: str) -> Proposal:
     """Propose nothing in a channel's place, and say why."""
-    return Proposal([], SKIPPED + reason)
+    return Proposal(Candidates(), SKIPPED + reason)
 
 
 def describe_lateness(seconds: float) -> str:

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.recall.columns import RankingInput
 from recollect.core.recall.kept import Kept, to_hits
 from recollect.core.text.checks import check_limit
 from recollect.models.kept import KeptRecalls
-from recollect.models.recall import Cue, RankingInput, Recollection
+from recollect.models.recall import Cue, Recollection
 from recollect.models.service import Scope
 from recollect.store.recall import kept_recalls
 from recollect.store.service.scopes import Place

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, zip_longest
-from uuid import UUID
+
+import numpy as np
 
 from recollect.channels.channel import Proposal
 from recollect.core.knowledge.graph import spot_names
+from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Flags, Ids, RankingInput
 from recollect.core.recall.fusion import fuse, join
 from recollect.core.recall.weights import usual_weights
-from recollect.core.text.similar import collapse
 from recollect.core.text.terms import analyse_cue
 from recollect.errors import UnavailableError
-from recollect.models.recall import Candidate, Features, Ranked, RankingInput
-from recollect.store.recall.features import CandidateFeatures, load_features
+from recollect.models.recall import Ranked
+from recollect.store.recall.features import load_features
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
 from recollect.verbs.recall.channels import AskedCue
@@ -27,23 +27,22 @@ MOST_SURVEYED = 500
 """So many candidates are looked over at most: two channels propose 400."""
 HEAVY_LIMIT = 50
 """Where more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
-PAST = "past"
-"""What it finds stands among the candidates of others."""
+PAST, VECTOR = "past", "vector"
+"""What the first finds stands among the candidates of others; the second knows how near what it proposes is."""
 PLUGGED_IN = 1.0
 """What a channel weighs that is not one of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What was ranked and what came of it: the winners, each with the memories that it stands for."""
+    """What was ranked, and the best of it: as many as are asked for, and some to spare."""
 
     inputs: RankingInput
-    winners: Sequence[tuple[Ranked, tuple[UUID, ...]]]
-
-    @property
-    def ids(self) -> list[UUID]:
-        """List the winners."""
-        return [hit.id for hit, _ in self.winners]
+    best: Sequence[Ranked]
+    limit: int
+    """How many hits are asked for."""
+    alone: bool = False
+    """Whether one channel ranked by itself: then nothing stands for anything else."""
 
 
 async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[str, Proposal]) -> Ranking:
@@ -62,52 +61,56 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
 
     def choose() -> Ranking:
         inputs = line_up(asked, candidates, found, weights, rarities)
-        return Ranking(inputs, collapse(fuse(inputs), found.beginnings, asked.limit))
+        return Ranking(inputs, fuse(inputs), asked.limit)
 
     return await spare_loop(asked.limit > HEAVY_LIMIT, choose)
 
 
-def rank_plainly(
-    asked: AskedCue, candidates: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float]
-) -> Ranking:
+def rank_plainly(asked: AskedCue, candidates: Mapping[str, Candidates], weights: Mapping[str, float]) -> Ranking:
     """Rank by the channels' own scores, with nothing known of the candidates."""
-    proposed = {name: tuple(some) for name, some in candidates.items()}
-    inputs = RankingInput(proposed, {}, asked.reading.facets, weights, asked.limit)
-    return Ranking(inputs, [(hit, ()) for hit in fuse(inputs)])
+    inputs = RankingInput(candidates, None, asked.reading.facets, weights, asked.limit)
+    return Ranking(inputs, fuse(inputs), asked.limit, alone=True)
 
 
 async def look_over(
-    parts: Parts, place: Place, asked: AskedCue, candidates: Mapping[str, Sequence[Candidate]]
-) -> CandidateFeatures | None:
+    parts: Parts, place: Place, asked: AskedCue, candidates: Mapping[str, Candidates]
+) -> FeatureTable | None:
     """Read what the candidates are like: of very many, the first of each channel in turn; None if late."""
-    turns = zip_longest(*candidates.values())
-    ids = {each.id: None for turn in turns for each in turn if each is not None}
-    if not ids:
-        return CandidateFeatures({}, {})
-    chosen = list(islice(ids, MOST_SURVEYED))
+    ids = choose_first([some.ids for some in candidates.values()], MOST_SURVEYED)
+    near = candidates.get(VECTOR, Candidates())
+    distant = ids[~np.isin(ids, near.ids)]
     try:
-        return await load_features(parts.database, place, chosen, asked.reading, parts.channel_seconds)
+        found = await load_features(parts.database, place, ids, distant, asked.reading, parts.channel_seconds)
     except UnavailableError:
         return None
+    known = found.knows(near.ids)
+    found.cosines[found.find(near.ids[known])] = near.scores[known]
+    return found
+
+
+def choose_first(columns: Sequence[Ids], most: int) -> Ids:
+    """Choose ids, each once: the first of each column, then the second of each, and so on."""
+    everything = np.concatenate([NO_IDS, *columns])
+    turns = np.concatenate([np.arange(0), *(np.arange(len(column)) for column in columns)])
+    in_turn = everything[np.argsort(turns, kind="stable")]
+    _, first = np.unique(in_turn, return_index=True)
+    return in_turn[np.sort(first)[:most]]
 
 
 def line_up(
     asked: AskedCue,
-    candidates: Mapping[str, Sequence[Candidate]],
-    found: CandidateFeatures,
+    candidates: Mapping[str, Candidates],
+    found: FeatureTable,
     weights: Mapping[str, float],
     rarities: tuple[float, ...],
 ) -> RankingInput:
     """Put together what is ranked; what was forgotten since it was proposed is not."""
-    spoken = {its_features.speaker for its_features in found.features.values()} - {""}
+    spoken = {*found.speaker_names} - {""}
     named = {each.name for each in spot_names(asked.reading.text)} & spoken if spoken else set[str]()
-    all_features = mark_named(found.features, named, asked.reading.terms) if named else found.features
-    present = {
-        channel: tuple(each for each in some if each.id in found.features) for channel, some in candidates.items()
-    }
+    marked = find_named(found, named, asked.reading.terms) if named else found.named
     return RankingInput(
-        candidates=present,
-        features=all_features,
+        candidates={channel: some.take(found.knows(some.ids)) for channel, some in candidates.items()},
+        features=replace(found, named=marked, terms=found.terms[:, : len(rarities)]),
         facets=replace(asked.reading.facets, names=tuple(sorted(named))),
         weights=weights,
         limit=asked.limit + SPARE,
@@ -115,16 +118,13 @@ def line_up(
     )
 
 
-def mark_named(
-    all_features: Mapping[UUID, Features], named: Collection[str], terms: Sequence[str]
-) -> dict[UUID, Features]:
-    """Mark what was said by those whom the cue names; what nobody said, if it speaks of them."""
+def find_named(found: FeatureTable, named: Collection[str], terms: Sequence[str]) -> Flags:
+    """Find what was said by those whom the cue names; what nobody said, if it speaks of them."""
+    said_by = np.array([name in named for name in found.speaker_names], dtype=np.bool_)[found.speakers]
     places = {term: place for place, term in enumerate(terms)}
-    spoken_of = [{places[term] for term in analyse_cue(name) if term in places} for name in named]
-    return {
-        memory_id: replace(its_features, named=True)
-        if its_features.speaker in named
-        or (not its_features.speaker and any(some and some <= set(its_features.terms) for some in spoken_of))
-        else its_features
-        for memory_id, its_features in all_features.items()
-    }
+    by_nobody = np.array([not name for name in found.speaker_names], dtype=np.bool_)[found.speakers]
+    spoken_of = np.zeros(len(found), dtype=np.bool_)
+    for name in named:
+        if own := sorted({places[term] for term in analyse_cue(name) if term in places}):
+            spoken_of |= found.terms[:, own].all(axis=1)
+    return said_by | (by_nobody & spoken_of)

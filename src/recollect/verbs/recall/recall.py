@@ -6,9 +6,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -18,14 +19,17 @@ from recollect.channels.channel import Channel, Proposal
 from recollect.core.memories.vectors import unit_vector
 from recollect.core.recall.checks import check_cue
 from recollect.core.recall.cues import Reading, find_asked, find_question, read
+from recollect.core.recall.features import MOST_READ
 from recollect.core.recall.weights import USUAL_CHANNELS
+from recollect.core.text.similar import collapse
 from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models.memories import Embedding, Memory
-from recollect.models.recall import Asks, Cue, Filter, Hit, Recollection, Status
+from recollect.models.recall import Asks, Cue, Filter, Hit, Ranked, Recollection, Status
 from recollect.models.service import Scope
-from recollect.store.memories import memories
+from recollect.store.memories import accesses, memories
+from recollect.store.memories.accesses import Recorded
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
 from recollect.verbs.recall.channels import AskedCue, ask_channels
@@ -47,6 +51,8 @@ RECENT = "recent"
 """Asked beside the usual channels where a cue asks for what is newest."""
 JUDGE, READ = "judge", "read"
 LOG = logging.getLogger("recollect.recall")
+Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
+"""A hit, and the memories that it stands for."""
 
 
 async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
@@ -141,12 +147,18 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedC
     started = time.perf_counter()
     proposals = await ask_channels(parts, place, step)
     rankings = [await rank(parts, place, asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
-    found, accessed = await fetch(parts, scope, place, step, rankings)
+    # Which of the best begin nearly the same is not known before they are read. Few do, and the note is corrected then.
+    expected = list_touched(step, [[(each, ()) for each in ranking.best[: ranking.limit]] for ranking in rankings])
+    found, noted = await note_access(parts, scope, place, list_best(step, rankings), expected)
+    chosen = [
+        choose_winners(ranking, found.get(asked.cue.filter, {})) for asked, ranking in zip(step, rankings, strict=True)
+    ]
+    accessed = await correct_access(parts, place, noted, expected, list_touched(step, chosen))
     milliseconds = (time.perf_counter() - started) * 1000
     answers: list[Recollection] = []
-    for asked, ranking, proposed in zip(step, rankings, proposals, strict=True):
+    for asked, ranking, proposed, winners in zip(step, rankings, proposals, chosen, strict=True):
         touched = accessed if asked.cue.touch else frozenset[UUID]()
-        made = conclude(ranking, proposed, found.get(asked.cue.filter, {}), touched, milliseconds)
+        made = conclude(ranking, winners, proposed, found.get(asked.cue.filter, {}), touched, milliseconds)
         if asked.consulted:
             made = replace(made, methods={**made.methods, READ: asked.consulted})
         if asked.cue.judge:
@@ -155,30 +167,44 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedC
     return answers
 
 
+def choose_winners(ranking: Ranking, found: Mapping[UUID, Memory]) -> list[Winner]:
+    """Choose the hits of what is still there: of what begins nearly the same, the best stands for all."""
+    present = [each for each in ranking.best if each.id in found]
+    if ranking.alone:
+        return [(each, ()) for each in present]
+    beginnings = {each.id: found[each.id].content[:MOST_READ] for each in present}
+    return collapse(present, beginnings, ranking.limit)
+
+
 async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Recollection) -> Recollection:
     """Let the chat model drop what is of no use; only what stays counts as accessed."""
     judged = await look_over(parts, place.scope_id or 0, cue, made.hits)
     accessed: frozenset[UUID] = frozenset()
     ids = [hit.memory.id for hit in judged.hits]
     if cue.touch and ids:
-        _, accessed = await note_access(parts, scope, place, {cue.filter: ids}, {cue.now: ids})
+        _, noted = await note_access(parts, scope, place, {cue.filter: ids}, {cue.now: ids})
+        accessed = join_recorded(noted.values())
     methods = {**made.methods, JUDGE: judged.method}
     kept = tuple(memory_id for memory_id in ids if memory_id in accessed)
     return replace(made, hits=judged.hits, methods=methods, accessed=kept)
 
 
-async def fetch(
-    parts: Parts, scope: Scope, place: Place, step: Sequence[AskedCue], rankings: Sequence[Ranking]
-) -> tuple[dict[Filter, dict[UUID, Memory]], frozenset[UUID]]:
-    """Fetch the winners and note their access, unless they are still to be judged."""
+def list_best(step: Sequence[AskedCue], rankings: Sequence[Ranking]) -> dict[Filter, list[UUID]]:
+    """List what is to be fetched, by what each cue is restricted to."""
     ids: dict[Filter, list[UUID]] = {}
-    touched: dict[datetime | None, list[UUID]] = {}
     for asked, ranking in zip(step, rankings, strict=True):
-        if ranking.ids:
-            ids.setdefault(asked.cue.filter, []).extend(ranking.ids)
-        if asked.cue.touch and not asked.cue.judge and ranking.ids:
-            touched.setdefault(asked.cue.now, []).extend(ranking.ids)
-    return await note_access(parts, scope, place, ids, touched)
+        if ranking.best:
+            ids.setdefault(asked.cue.filter, []).extend(each.id for each in ranking.best)
+    return ids
+
+
+def list_touched(step: Sequence[AskedCue], chosen: Sequence[Sequence[Winner]]) -> dict[datetime | None, list[UUID]]:
+    """List what counts as accessed, by the moment of the recall."""
+    touched: dict[datetime | None, list[UUID]] = {}
+    for asked, winners in zip(step, chosen, strict=True):
+        if asked.cue.touch and not asked.cue.judge and winners:
+            touched.setdefault(asked.cue.now, []).extend(hit.id for hit, _ in winners)
+    return touched
 
 
 async def note_access(
@@ -187,7 +213,7 @@ async def note_access(
     place: Place,
     ids: Mapping[Filter, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[Filter, dict[UUID, Memory]], frozenset[UUID]]:
+) -> tuple[dict[Filter, dict[UUID, Memory]], dict[datetime | None, Recorded]]:
     """Fetch memories and note the access of some; where it cannot be written, an answer is still an answer."""
     if touched:
         try:
@@ -195,11 +221,40 @@ async def note_access(
                 return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
         except Exception as problem:
             LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
-    return await memories.fetch_each(parts.database, scope, ids) if ids else {}, frozenset()
+    return await memories.fetch_each(parts.database, scope, ids) if ids else {}, {}
+
+
+async def correct_access(
+    parts: Parts,
+    place: Place,
+    noted: Mapping[datetime | None, Recorded],
+    expected: Mapping[datetime | None, Sequence[UUID]],
+    touched: Mapping[datetime | None, Sequence[UUID]],
+) -> frozenset[UUID]:
+    """Note the access of the hits where others were expected to be; tell which memories are on record."""
+    wrong = {
+        recorded: touched.get(moment, ())
+        for moment, recorded in noted.items()
+        if recorded.number is not None and {*expected[moment]} != {*touched.get(moment, ())}
+    }
+    right = [recorded for recorded in noted.values() if recorded not in wrong]
+    if wrong:
+        try:
+            async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
+                right += await accesses.correct(parts.database, place.scope_id or 0, wrong)
+        except Exception as problem:
+            LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
+    return join_recorded(right)
+
+
+def join_recorded(recorded: Iterable[Recorded]) -> frozenset[UUID]:
+    """Join what several recalls on the log count as accessed."""
+    return frozenset(memory_id for each in recorded for memory_id in each.ids)
 
 
 def conclude(
     ranking: Ranking,
+    winners: Sequence[Winner],
     proposals: Mapping[str, Proposal],
     found: Mapping[UUID, Memory],
     accessed: frozenset[UUID],
@@ -207,9 +262,7 @@ def conclude(
 ) -> Recollection:
     """Put one answer together; a recall is in error only if no channel could look at all."""
     hits = tuple(
-        Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences)
-        for hit, duplicates in ranking.winners
-        if hit.id in found
+        Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences) for hit, duplicates in winners
     )
     reasons = [f"{name}: {proposal.method}" for name, proposal in proposals.items() if not proposal.answered]
     silent = len(reasons) == len(proposals)

@@ -36,7 +36,7 @@ async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
         methods=kept.methods,
         tallies=kept.tallies,
         milliseconds=kept.milliseconds,
-        proposals=kept.inputs.candidates,
+        proposals={channel: tuple(some) for channel, some in kept.inputs.candidates.items()},
         placings=await show(parts, scope, placings),
         same=is_same(kept, placings),
     )

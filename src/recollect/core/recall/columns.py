@@ -1,0 +1,212 @@
+"""What a ranking is made from, in columns: one array for each thing that is known of the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.dates.periods import from_microseconds, to_microseconds
+from recollect.models.memories import Kind
+from recollect.models.recall import Candidate, Facets, Factors, Features
+
+Ids = NDArray[np.bytes_]
+Scores = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+ID = np.dtype("S16")
+"""A memory's id as its sixteen bytes, which sort as ids do."""
+KINDS = tuple(Kind)
+NO_IDS: Ids = np.empty(0, ID)
+
+
+def to_ids(ids: Iterable[UUID]) -> Ids:
+    """Put ids into one column."""
+    return np.frombuffer(b"".join(each.bytes for each in ids), ID)
+
+
+def to_uuid(each: bytes) -> UUID:
+    """Read one id of a column, which numpy gives without the zeros at its end."""
+    return UUID(bytes=each.ljust(16, b"\0"))
+
+
+def to_uuids(ids: Ids) -> list[UUID]:
+    """Read a column of ids."""
+    return [to_uuid(each) for each in ids.tolist()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """What one channel proposes, best first: memories and how strongly, in the channel's own unit."""
+
+    ids: Ids = field(default_factory=lambda: NO_IDS)
+    scores: Scores = field(default_factory=lambda: np.empty(0))
+    factors: Scores | None = None
+    """A row for each: recency, relevance, importance and rank, where the score is made of them."""
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.ids)
+
+    def take(self, places: Numbers | NDArray[np.intp] | Flags) -> Candidates:
+        """Give some of them, in the order of the places."""
+        return Candidates(self.ids[places], self.scores[places], None if self.factors is None else self.factors[places])
+
+    def factors_of(self, place: int) -> Factors | None:
+        """Say what the score of one is made of."""
+        if self.factors is None or np.isnan(self.factors[place, 0]):
+            return None
+        recency, relevance, importance, rank = self.factors[place].tolist()
+        return Factors(recency, relevance, importance, int(rank))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Give them one by one."""
+        for place, (each, score) in enumerate(zip(to_uuids(self.ids), self.scores.tolist(), strict=True)):
+            yield Candidate(each, score, self.factors_of(place))
+
+
+def to_candidates(proposed: Sequence[Candidate]) -> Candidates:
+    """Put candidates into columns."""
+    factors = None
+    if any(each.factors for each in proposed):
+        nothing = (np.nan, np.nan, np.nan, 0)
+        factors = np.array(
+            [
+                (each.factors.recency, each.factors.relevance, each.factors.importance, each.factors.rank)
+                if each.factors
+                else nothing
+                for each in proposed
+            ]
+        )
+    return Candidates(
+        to_ids(each.id for each in proposed), np.array([each.score for each in proposed], dtype=np.float64), factors
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureTable:
+    """What ranking knows of the candidates beside their scores, in ascending order of their ids."""
+
+    ids: Ids
+    occurred_at: Numbers
+    """In microseconds since 1970."""
+    kinds: Numbers
+    """By their places in `KINDS`."""
+    speakers: Numbers
+    """By their places in `speaker_names`."""
+    speaker_names: tuple[str, ...]
+    """In the form names are compared by; empty for what nobody said."""
+    sessions: Numbers
+    """By their places in `session_names`."""
+    session_names: tuple[str, ...]
+    places: Scores
+    cosines: Scores
+    """Not a number where a memory or the cue has no vector."""
+    terms: Flags
+    """A column for each term of the cue: whether a memory has it."""
+    lengths: Numbers
+    assistant: Flags
+    asks: Flags
+    tells_time: Flags
+    tells_number: Flags
+    is_instruction: Flags
+    named: Flags
+
+    def __len__(self) -> int:
+        """Count the candidates."""
+        return len(self.ids)
+
+    def find(self, ids: Ids) -> NDArray[np.intp]:
+        """Find the places of ids that all are in the table."""
+        return np.searchsorted(self.ids, ids)
+
+    def knows(self, ids: Ids) -> Flags:
+        """Tell which ids are in the table."""
+        if not len(self.ids):
+            return np.zeros(len(ids), dtype=np.bool_)
+        known: Flags = self.ids[np.minimum(self.find(ids), len(self.ids) - 1)] == ids
+        return known
+
+    def take(self, places: NDArray[np.intp]) -> FeatureTable:
+        """Give some of them, in the order of the places."""
+        chosen = {name: getattr(self, name)[places] for name in ARRAYS}
+        return FeatureTable(**chosen, speaker_names=self.speaker_names, session_names=self.session_names)
+
+    def describe(self, memory_id: UUID) -> Features | None:
+        """Say what is known of one candidate."""
+        ids = to_ids([memory_id])
+        if not self.knows(ids)[0]:
+            return None
+        place = int(self.find(ids)[0])
+        cosine = float(self.cosines[place])
+        return Features(
+            occurred_at=from_microseconds(int(self.occurred_at[place])),
+            kind=KINDS[self.kinds[place]],
+            speaker=self.speaker_names[self.speakers[place]],
+            session=self.session_names[self.sessions[place]],
+            place=float(self.places[place]),
+            cosine=None if np.isnan(cosine) else cosine,
+            terms=tuple(np.flatnonzero(self.terms[place]).tolist()),
+            length=int(self.lengths[place]),
+            **{name: bool(getattr(self, name)[place]) for name in FLAGS},
+        )
+
+
+FLAGS = ("assistant", "asks", "tells_time", "tells_number", "is_instruction", "named")
+ARRAYS: Mapping[str, np.dtype[np.generic]] = {
+    "ids": ID,
+    **dict.fromkeys(("occurred_at", "kinds", "speakers", "sessions", "lengths"), np.dtype(np.int64)),
+    **dict.fromkeys(("places", "cosines"), np.dtype(np.float64)),
+    **dict.fromkeys(("terms", *FLAGS), np.dtype(np.bool_)),
+}
+"""The columns of a table that are arrays."""
+
+
+def number(names: Iterable[str]) -> tuple[Numbers, tuple[str, ...]]:
+    """Give each name a number, the same for the same; and the names by their numbers."""
+    numbers: dict[str, int] = {}
+    column = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+    return column, tuple(numbers)
+
+
+def to_table(features: Mapping[UUID, Features], width: int) -> FeatureTable:
+    """Put what is known of candidates into columns; the cue has so many terms."""
+    ordered = sorted(features)
+    known = [features[each] for each in ordered]
+    terms = np.zeros((len(known), width), dtype=np.bool_)
+    for place, each in enumerate(known):
+        terms[place, list(each.terms)] = True
+    speakers, speaker_names = number(each.speaker for each in known)
+    sessions, session_names = number(each.session for each in known)
+    return FeatureTable(
+        ids=to_ids(ordered),
+        occurred_at=np.array([to_microseconds(each.occurred_at) for each in known], dtype=np.int64),
+        kinds=np.array([KINDS.index(each.kind) for each in known], dtype=np.int64),
+        speakers=speakers,
+        speaker_names=speaker_names,
+        sessions=sessions,
+        session_names=session_names,
+        places=np.array([each.place for each in known], dtype=np.float64),
+        cosines=np.array([np.nan if each.cosine is None else each.cosine for each in known], dtype=np.float64),
+        terms=terms,
+        lengths=np.array([each.length for each in known], dtype=np.int64),
+        **{name: np.array([getattr(each, name) for each in known], dtype=np.bool_) for name in FLAGS},
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankingInput:
+    """All that a ranking is made from: the same input is always ranked the same."""
+
+    candidates: Mapping[str, Candidates]
+    """What each channel proposes, best first."""
+    features: FeatureTable | None
+    """What the candidates are like; None where a channel that is asked alone ranks by itself."""
+    facets: Facets
+    weights: Mapping[str, float]
+    limit: int
+    rarities: tuple[float, ...] = ()
+    """How telling each term of the cue is."""
