@@ -196,6 +196,16 @@ async def test_several_that_stall_are_each_given_up(mind, lock):
     assert len(found["recent"].candidates) == 3 and len(found["waiter"].candidates) == 1
 
 
+@pytest.mark.parametrize(("large", "method"), [(True, "exact"), (False, LATE)])
+async def test_in_a_large_scope_two_searches_go_side_by_side(mind, monkeypatch, large, method):
+    # Neither asks before the other does; over one connection, each would be given up.
+    monkeypatch.setattr(asking, "SIDE_BY_SIDE", 1 if large else 1_000)
+    both = asyncio.Barrier(2)
+    channels = [Sleeper(at_once, name=name, wait_before_asking=both.wait) for name in ("vector", "text")]
+    [found] = await ask(mind, channels)
+    assert {each.method for each in found.values()} == {method}
+
+
 async def test_channels_that_wait_elsewhere_wait_side_by_side(mind):
     # None is answered before all wait; one by one, each would be given up.
     meeting = asyncio.Barrier(5)

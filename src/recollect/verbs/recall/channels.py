@@ -1,7 +1,8 @@
 """Put cues to their channels: all questions travel together, and none can hold the answers of the others up.
 
-The usual case costs one round trip. Where a statement is ended by its time limit, what was answered before it is
-kept, its channel is given up, and the channels behind it are asked once more, without it.
+The usual case costs one round trip. In a large scope two searches go side by side, over two connections. Where a
+statement is ended by its time limit, what was answered before it is kept, its channel is given up, and the channels
+behind it are asked once more, without it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ LARGEST_BOX = 0.5
 """So much of that time one of several channels may have, whatever is set: one that stalls leaves time for the rest."""
 SHORTEST_SECONDS = 0.01
 """With less time than this left, a channel is not asked any more."""
+SIDE_BY_SIDE = 20_000
+"""In a scope of so many memories, what scans it and what searches words each take many milliseconds."""
+SCANNING = frozenset({"vector", "stream"})
 GRACE_SECONDS = 0.25
 """So much later than the server does, we end a question ourselves: a connection that is let go is lost."""
 
@@ -83,12 +87,27 @@ class Round:
 
 async def ask_channels(parts: Parts, place: Place, step: Sequence[AskedCue]) -> list[dict[str, Proposal]]:
     """Put all questions to their channels; one that does not answer in time is named as skipped, with the reason."""
-    waiting = [Question(number, channel) for number, asked in enumerate(step) for channel in asked.channels]
+    questions = [Question(number, channel) for number, asked in enumerate(step) for channel in asked.channels]
+    # Nobody else waits for a channel that is alone.
+    alone = len({question.channel.name for question in questions}) <= 1
+    # Several cues are answered from one snapshot, which one connection has.
+    apart = len(step) == 1 and not alone and place.memory_count >= SIDE_BY_SIDE
+    lanes: tuple[list[Question], list[Question]] = ([], [])
+    for question in questions:
+        lanes[apart and question.channel.name in SCANNING].append(question)
+    answered = await asyncio.gather(*(ask_in_turn(parts, place, step, lane, alone=alone) for lane in lanes if lane))
+    found = {key: proposal for each in answered for key, proposal in each.items()}
+    return [{each.name: found[number, each.name] for each in asked.channels} for number, asked in enumerate(step)]
+
+
+async def ask_in_turn(
+    parts: Parts, place: Place, step: Sequence[AskedCue], questions: Sequence[Question], *, alone: bool
+) -> dict[tuple[int, str], Proposal]:
+    """Put questions over one connection; those behind one that does not answer in time are asked again, without it."""
     found: dict[tuple[int, str], Proposal] = {}
+    waiting = questions
     started = time.monotonic()
     whole = ASKING_SHARE * parts.database.deadline_seconds
-    # Nobody else waits for a channel that is alone.
-    alone = len({question.channel.name for question in waiting}) <= 1
     box = whole if alone else min(parts.channel_seconds, LARGEST_BOX * whole)
     while waiting:
         seconds = min(box, whole - (time.monotonic() - started))
@@ -99,7 +118,7 @@ async def ask_channels(parts: Parts, place: Place, step: Sequence[AskedCue]) -> 
         proposals = await (keep_answered if sent.broken else read_all)(sent, seconds)
         waiting = [question for question in waiting if question.key not in proposals]
         found |= proposals
-    return [{each.name: found[number, each.name] for each in asked.channels} for number, asked in enumerate(step)]
+    return found
 
 
 async def send(parts: Parts, place: Place, step: Sequence[AskedCue], sent: Round, seconds: float) -> Round:
