@@ -95,7 +95,8 @@ async def ask_channels(parts: Parts, place: Place, step: Sequence[AskedCue]) -> 
     lanes: tuple[list[Question], list[Question]] = ([], [])
     for question in questions:
         lanes[apart and question.channel.name in SCANNING].append(question)
-    answered = await asyncio.gather(*(ask_in_turn(parts, place, step, lane, alone=alone) for lane in lanes if lane))
+    asking = [ask_in_turn(parts, place, step, lane, alone=alone) for lane in lanes if lane]
+    answered = await asyncio.gather(*asking) if len(asking) > 1 else [await each for each in asking]
     found = {key: proposal for each in answered for key, proposal in each.items()}
     return [{each.name: found[number, each.name] for each in asked.channels} for number, asked in enumerate(step)]
 
