@@ -22,6 +22,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right
 from recollect.settings import Settings
+from recollect.store.database.migrate import own_migrations
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from served import serving
@@ -64,6 +65,12 @@ def cluster():
 
 def addresses_of(cluster: Cluster, database: str) -> Addresses:
     return Addresses(cluster.dsn(database, "recollect_service"), cluster.dsn(database))
+
+
+def copy_migrations(folder: Path, last: int | None = None) -> None:
+    """Put our migrations into a folder, for a test that adds one to them; all but the last few if asked."""
+    for step in own_migrations()[:last]:
+        (folder / f"{step.name}.sql").write_text(step.text, encoding="utf-8")
 
 
 def execute(cluster: Cluster, statement: str) -> None:

@@ -6,11 +6,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-import psycopg
 import pytest
 
-from clones import NUMBERS
-from conftest import execute
 from recollect.core.conversations.appends import LONGEST_MESSAGE
 from recollect.core.conversations.block import fold
 from recollect.core.conversations.messages import count_tokens
@@ -20,8 +17,6 @@ from recollect.models.conversations import Message, MessageStatus, NewMessage, O
 from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Factors, Hit
 from recollect.store.conversations.conversations import Read
-from recollect.store.database import migrate as module
-from recollect.store.database.migrate import migrate, own_migrations
 from recollect.verbs.conversations import manage as verb
 from recollect.verbs.conversations import prompt
 
@@ -212,28 +207,3 @@ async def test_a_cut_message_costs_what_it_costs_in_the_upstream_way_too(mind):
     history = await talk.history(Window(20, upstream=True, oversized=Oversized.CUT))
     assert (history.tokens, history.cut) == (sum(message.tokens for message in history.messages), True)
     assert 0 < history.tokens <= 20
-
-
-# What was there before.
-
-
-async def test_a_migration_tells_the_planner_that_what_was_there_takes_part(cluster, monkeypatch):
-    """Of a new column it knew nothing, took it to be hardly ever null, and ranked memories one by one."""
-    name = f"before_{next(NUMBERS)}"
-    execute(cluster, f"create database {name}")
-    steps = own_migrations()
-    with monkeypatch.context() as earlier:
-        earlier.setattr(module, "own_migrations", lambda: steps[:7])
-        await migrate(cluster.dsn(name))
-    with psycopg.connect(cluster.dsn(name), autocommit=True) as connection:
-        connection.execute(
-            "insert into memories (scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at) "
-            "select 1, gen_random_uuid(), 'event', 'words', 5, 'x', 50, now(), now() from generate_series(1, 1000)"
-        )
-        connection.execute("analyze")
-        await migrate(cluster.dsn(name))
-        [(plan,)] = connection.execute("explain (format json) select from memories where withheld is null").fetchall()
-        sampled = connection.execute("select attname from pg_stats where tablename = 'memories'").fetchall()
-    assert plan[0]["Plan"]["Plan Rows"] == 1_000
-    assert ("content",) not in sampled
-    execute(cluster, f"drop database {name} with (force)")

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from clones import NUMBERS
-from conftest import QUICK, execute
+from conftest import QUICK, copy_migrations, execute
 from folders import open_folder
-from recollect.errors import SetupError
+from recollect.errors import SchemaError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
@@ -51,18 +51,42 @@ async def test_many_migrators_at_once_apply_every_step_once(empty):
     assert await migrate(empty) == []
 
 
-async def test_an_edited_migration_stops_the_next_run(empty):
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update schema_migrations set checksum = 'x' where name = '0002_memories'",
+        "update schema_migrations set name = '0002_others' where name = '0002_memories'",
+        "insert into schema_migrations (name, checksum) values ('0001_tenants', 'x')",
+    ],
+)
+async def test_a_database_of_other_files_is_left_alone(empty, change):
     await migrate(empty)
     with psycopg.connect(empty, autocommit=True) as connection:
-        connection.execute("update schema_migrations set checksum = 'x' where name = '0002_memories'")
-    with pytest.raises(SetupError, match="0002_memories was changed"):
+        connection.execute(change)
+        before = connection.execute("select name, checksum from schema_migrations order by name").fetchall()
+        with pytest.raises(SchemaError, match="made by an unreleased version: start with an empty database"):
+            await migrate(empty)
+        assert connection.execute("select name, checksum from schema_migrations order by name").fetchall() == before
+
+
+async def test_an_edited_step_of_the_job_engine_is_named(empty):
+    await migrate(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute("update schema_migrations set checksum = 'x' where name like 'procrastinate/%'")
+    with pytest.raises(SetupError, match=r"procrastinate/.* was changed"):
         await migrate(empty)
+
+
+def test_every_file_is_named_for_a_room():
+    rooms = {path.name for path in module.FOLDER.parents[1].iterdir() if path.is_dir()} | {"compat"}
+    for number, step in enumerate(module.own_migrations(), 1):
+        assert module.number_of(step.name) == number
+        assert step.name.split("_")[1] in rooms, step.name
 
 
 @pytest.mark.promise("A migration that fails leaves nothing behind")
 async def test_a_failing_migration_leaves_nothing_behind(empty, tmp_path, monkeypatch):
-    for step in module.own_migrations():
-        (tmp_path / f"{step.name}.sql").write_text(step.text, encoding="utf-8")
+    copy_migrations(tmp_path)
     (tmp_path / "0099_broken.sql").write_text("create table half_done (); select 1 / 0;", encoding="utf-8")
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     with pytest.raises(psycopg.errors.DivisionByZero):
@@ -76,6 +100,7 @@ async def test_a_failing_migration_leaves_nothing_behind(empty, tmp_path, monkey
 async def test_steps_outside_a_transaction_can_build_indexes_concurrently(empty, tmp_path, monkeypatch):
     await migrate(empty)
     text = "-- no-transaction\ncreate index concurrently extra on memories (scope_id, created_at)"
+    copy_migrations(tmp_path)
     (tmp_path / "0100_index.sql").write_text(text, encoding="utf-8")
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     assert await migrate(empty) == ["0100_index"]
@@ -103,29 +128,6 @@ async def test_an_owner_who_is_no_superuser_can_migrate_and_serve(untouched):
         assert len(await recollect.operator.index_large_scopes(1)) == 1
     with psycopg.connect(addresses.owner, autocommit=True) as connection:
         assert connection.execute("select count(*) from memories").fetchone() == (0,), "the owner is bound too"
-
-
-async def test_old_talk_is_not_enriched_because_an_owner_who_is_no_superuser_upgrades(untouched, tmp_path, monkeypatch):
-    """Forced row-level security hides every row from such an owner: an update would pass over all of them."""
-    execute(untouched, "create role landlord login createrole")
-    execute(untouched, "create database owned owner landlord")
-    with psycopg.connect(untouched.dsn("owned"), autocommit=True) as connection:
-        connection.execute("create extension vector")
-    owner, steps = untouched.dsn("owned", "landlord"), module.own_migrations()
-    for step in steps:
-        if step.name < "0012":
-            (tmp_path / f"{step.name}.sql").write_text(step.text, encoding="utf-8")
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "FOLDER", tmp_path)
-        await migrate(owner)
-    with psycopg.connect(untouched.dsn("owned"), autocommit=True) as connection:
-        connection.execute(
-            "insert into conversations (scope_id, id, last_number, created_at, updated_at, changed_at) "
-            "values (1, 'old', 7, now(), now(), now())"
-        )
-    assert await migrate(owner) == [step.name for step in steps if step.name >= "0012"]
-    with psycopg.connect(untouched.dsn("owned")) as connection:
-        assert connection.execute("select segmented_number, last_number from conversations").fetchall() == [(7, 7)]
 
 
 async def test_a_server_that_does_not_answer_is_named():

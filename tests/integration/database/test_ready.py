@@ -9,7 +9,7 @@ import pytest
 
 import command_line
 from clones import NUMBERS
-from conftest import addresses_of, execute, http_client
+from conftest import addresses_of, copy_migrations, execute, http_client
 from recollect.errors import SchemaError, SetupError
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
@@ -20,6 +20,7 @@ from waiting import until_blocked
 
 NEWEST = module.number_of(module.own_migrations()[-1].name)
 LATER = "insert into schema_migrations (name, checksum, oldest_program) values ('9000_later', 'x', %s)"
+UNRELEASED = "made by an unreleased version: start with an empty database"
 MIGRATE = "run `recollect migrate`"
 
 
@@ -66,8 +67,7 @@ async def test_a_database_that_was_never_migrated_is_refused(bare):
 
 
 async def test_a_schema_that_lacks_the_newest_migration_is_refused(bare, tmp_path, monkeypatch):
-    for step in module.own_migrations()[:-1]:
-        (tmp_path / f"{step.name}.sql").write_text(step.text, encoding="utf-8")
+    copy_migrations(tmp_path, last=-1)
     with monkeypatch.context() as patched:
         patched.setattr(module, "FOLDER", tmp_path)
         await migrate(bare.owner)
@@ -82,8 +82,21 @@ async def test_a_missing_step_of_the_job_engine_counts_as_missing(addresses, own
     assert "procrastinate/" in await refusal(addresses)
 
 
-async def test_a_database_of_a_program_before_the_check_is_to_be_migrated(addresses, owner):
-    owner.execute("alter table schema_migrations drop column oldest_program")
+@pytest.mark.promise("A program does not run on a database that other files than its own have made")
+@pytest.mark.parametrize("change", ["set checksum = 'x'", "set name = '0002_others'"])
+async def test_a_database_of_an_unreleased_version_is_refused(addresses, owner, change):
+    async with opened(addresses) as recollect:
+        owner.execute(f"update schema_migrations {change} where name = '0002_memories'")
+        assert UNRELEASED in await not_ready(recollect)
+    for command in ("migrate", "serve", "worker"):
+        settings = command_line.settings_of(addresses, port="0")
+        ended = await asyncio.to_thread(command_line.call, command, settings=settings)
+        assert ended.code == 1
+        assert len(ended.said.splitlines()) == 1
+        assert UNRELEASED in ended.said
+
+
+async def test_a_schema_that_may_not_be_read_is_to_be_migrated(addresses, owner):
     owner.execute("revoke select on schema_migrations from recollect_service")
     assert MIGRATE in await refusal(addresses)
     assert await migrate(addresses.owner) == []
@@ -92,6 +105,7 @@ async def test_a_database_of_a_program_before_the_check_is_to_be_migrated(addres
 
 
 async def test_what_a_migration_admits_is_stored_beside_its_name(addresses, owner, tmp_path, monkeypatch):
+    copy_migrations(tmp_path)
     (tmp_path / "9000_later.sql").write_text("-- admits programs from: 0024\nselect 1", encoding="utf-8")
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     await migrate(addresses.owner)

@@ -6,11 +6,11 @@ import pytest
 
 from recollect.errors import SchemaError, SetupError, UnavailableError
 from recollect.store.database.migrate import Migration, job_engine_migrations, number_of, own_migrations
-from recollect.store.database.probe import check_schema
+from recollect.store.database.probe import Applied, check_schema
 from recollect.store.database.refusals import find_refusal
 
-KNOWN = ["0023_beside", "0024_bound_keys", "procrastinate/01_first"]
-APPLIED = dict.fromkeys(KNOWN)
+KNOWN = [Migration(name, "select 1") for name in ("0023_beside", "0024_bound_keys", "procrastinate/01_first")]
+APPLIED = {step.name: Applied(step.checksum) for step in KNOWN}
 DSN = "postgresql://clerk:secret@db.example:5433/memory"
 
 
@@ -18,23 +18,50 @@ DSN = "postgresql://clerk:secret@db.example:5433/memory"
     "applied",
     [
         APPLIED,
-        APPLIED | {"0025_items": 24},
-        APPLIED | {"0025_items": 1, "0026_views": 24},
-        APPLIED | {"procrastinate/99_later": None},
+        APPLIED | {"0025_items": Applied("", 24)},
+        APPLIED | {"0025_items": Applied("", 1), "0026_views": Applied("", 24)},
+        APPLIED | {"procrastinate/99_later": Applied("")},
     ],
 )
 def test_a_schema_that_admits_the_program_is_ready(applied):
     check_schema(KNOWN, applied)
 
 
-@pytest.mark.parametrize("lacking", KNOWN)
+@pytest.mark.parametrize("lacking", list(APPLIED))
 def test_a_schema_that_lacks_a_migration_is_to_be_migrated(lacking):
-    applied = {name: None for name in KNOWN if name != lacking} | {"0025_items": 1}
+    applied = {name: each for name, each in APPLIED.items() if name != lacking} | {"0025_items": Applied("", 1)}
     with pytest.raises(SchemaError, match=rf"{lacking} on: run `recollect migrate`"):
         check_schema(KNOWN, applied)
 
 
-@pytest.mark.parametrize("later", [{"0025_items": None}, {"0025_items": 24, "0026_views": 25}, {"unnumbered": None}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"0024_bound_keys": Applied("other")},
+        {"0001_tenants": Applied("")},
+        {"0024_others": Applied("", 1), "0026_views": Applied("")},
+    ],
+)
+def test_a_database_that_other_files_have_made_is_to_be_left(other):
+    with pytest.raises(SchemaError, match="made by an unreleased version: start with an empty database"):
+        check_schema(KNOWN, APPLIED | other)
+    without = {name: each for name, each in APPLIED.items() if name != "0024_bound_keys"}
+    with pytest.raises(SchemaError, match="unreleased"):
+        check_schema(KNOWN, without | other)
+
+
+def test_a_step_of_the_job_engine_that_was_edited_is_not_ours_to_judge():
+    check_schema(KNOWN, APPLIED | {"procrastinate/01_first": Applied("other")})
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"0025_items": Applied("")},
+        {"0025_items": Applied("", 24), "0026_views": Applied("", 25)},
+        {"unnumbered": Applied("")},
+    ],
+)
 def test_a_newer_schema_that_does_not_admit_the_program_says_to_update_it(later):
     with pytest.raises(SchemaError, match="update the program") as caught:
         check_schema(KNOWN, APPLIED | later)

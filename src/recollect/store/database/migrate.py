@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import LiteralString, cast
@@ -13,7 +13,7 @@ from procrastinate.schema import SchemaManager
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 
-from recollect.errors import SetupError
+from recollect.errors import SchemaError, SetupError
 from recollect.store.database.pool import load_queries
 from recollect.store.database.refusals import OWNER_VARIABLE, reach
 
@@ -24,6 +24,7 @@ OUTSIDE_TRANSACTION = "-- no-transaction"
 ADMITS = re.compile(r"^-- admits programs from: (\d{4})$", re.MULTILINE)
 JOB_ENGINE = "procrastinate/"
 LATEST = 1_000_000
+UNRELEASED = "The database was made by an unreleased version: start with an empty database."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> l
         if not (await fetch(connection, "has_job_engine"))[0]["present"]:
             await apply_job_engine(connection)
             applied |= {migration.name: migration.checksum for migration in job_engine_migrations()}
+        check_origin(own_migrations(), applied)
         missing = [step for step in [*job_engine_migrations(), *own_migrations()] if is_missing(step, applied)]
         for migration in missing:
             report(migration.name)
@@ -87,8 +89,20 @@ def number_of(name: str) -> int:
     return int(number) if number.isdigit() else LATEST
 
 
+def check_origin(known: Sequence[Migration], applied: Mapping[str, str]) -> None:
+    """Raise SchemaError if a database has steps of the numbers that a program knows, and they are not the same.
+
+    Until the first release the files are edited in place: what an earlier state of them made is not brought forward.
+    """
+    texts = {step.name: step.checksum for step in known}
+    newest = max((number_of(name) for name in texts), default=0)
+    for name, checksum in applied.items():
+        if not name.startswith(JOB_ENGINE) and number_of(name) <= newest and texts.get(name) != checksum:
+            raise SchemaError(UNRELEASED)
+
+
 def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
-    """Tell whether a step must still run; one that was edited after it ran stops everything."""
+    """Tell whether a step must still run; one of the job engine that was edited after it ran stops everything."""
     known = applied.get(migration.name)
     if known is not None and known != migration.checksum:
         raise SetupError(f"Migration {migration.name} was changed after it had been applied: restore its text.")

@@ -8,10 +8,10 @@ select current_setting('server_version_num')::int / 10000 as major
 create table if not exists schema_migrations (
     name text primary key,
     checksum text not null,
-    applied_at timestamptz not null default clock_timestamp()
-);
--- A program is as old as its newest migration; null admits only programs that know this one.
-alter table schema_migrations add column if not exists oldest_program integer
+    applied_at timestamptz not null default clock_timestamp(),
+    -- A program is as old as its newest migration; null admits only programs that know this one.
+    oldest_program integer
+)
 
 -- name: applied
 select name, checksum from schema_migrations

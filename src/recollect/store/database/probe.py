@@ -5,18 +5,34 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import psycopg
 from psycopg import errors
 
 from recollect.errors import SchemaError, SetupError, UnavailableError
-from recollect.store.database.migrate import JOB_ENGINE, job_engine_migrations, number_of, own_migrations
+from recollect.store.database.migrate import (
+    JOB_ENGINE,
+    Migration,
+    check_origin,
+    job_engine_migrations,
+    number_of,
+    own_migrations,
+)
 from recollect.store.database.pool import Connection, load_queries, translated_errors
 from recollect.store.database.refusals import connect, reach
 
 QUERIES = load_queries(__file__)
 NOT_MIGRATED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 UNREADABLE = "The database has no schema that this program can read: run `recollect migrate`."
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A migration as a database has it: the checksum of its text, and the oldest program that it admits."""
+
+    checksum: str
+    oldest_program: int | None = None
 
 
 class Probe:
@@ -26,7 +42,7 @@ class Probe:
         self._dsn = dsn
         self._connection = connection
         self._turn = asyncio.Lock()
-        self._known = [step.name for step in (*own_migrations(), *job_engine_migrations())]
+        self._known = [*own_migrations(), *job_engine_migrations()]
 
     @classmethod
     async def open(cls, dsn: str, wait_seconds: float = 0) -> Probe:
@@ -51,7 +67,7 @@ class Probe:
                 applied = await self._read_applied()
         check_schema(self._known, applied)
 
-    async def _read_applied(self) -> dict[str, int | None]:
+    async def _read_applied(self) -> dict[str, Applied]:
         """Read which migrations the database has, over a new connection if the old one was lost."""
         with suppress(psycopg.OperationalError):
             return await read_applied(self._connection)
@@ -71,31 +87,33 @@ class Probe:
             )
 
 
-async def read_applied(connection: Connection) -> dict[str, int | None]:
-    """Read which migrations a database has, and which programs each of them admits."""
+async def read_applied(connection: Connection) -> dict[str, Applied]:
+    """Read which migrations a database has."""
     try:
         answer = await connection.execute(QUERIES["applied"])
     except NOT_MIGRATED:
         raise SchemaError(UNREADABLE) from None
-    return {row["name"]: row["oldest_program"] for row in await answer.fetchall()}
+    return {row["name"]: Applied(row["checksum"], row["oldest_program"]) for row in await answer.fetchall()}
 
 
-def check_schema(known: Sequence[str], applied: Mapping[str, int | None]) -> None:
+def check_schema(known: Sequence[Migration], applied: Mapping[str, Applied]) -> None:
     """Compare the migrations that a program knows with those that a database has; raise SchemaError if it must not run.
 
     A program is as old as its newest migration. One that the program does not know says how old a program may be.
     """
-    missing = [name for name in known if name not in applied]
+    own = [step for step in known if not step.name.startswith(JOB_ENGINE)]
+    check_origin(own, {name: each.checksum for name, each in applied.items()})
+    missing = [step.name for step in known if step.name not in applied]
     if missing:
         raise SchemaError(
             f"The schema of the database is older than this program, it lacks {len(missing)} migrations from "
             f"{missing[0]} on: run `recollect migrate`."
         )
-    program = max((number_of(name) for name in known if not name.startswith(JOB_ENGINE)), default=0)
-    for name in sorted(applied.keys() - set(known)):
+    program = max((number_of(step.name) for step in own), default=0)
+    for name in sorted(applied.keys() - {step.name for step in known}):
         if name.startswith(JOB_ENGINE):
             continue
-        oldest = applied[name]
+        oldest = applied[name].oldest_program
         if (number_of(name) if oldest is None else oldest) > program:
             raise SchemaError(
                 f"The schema of the database is newer than this program, which does not fit {name}: update the program."

@@ -6,4 +6,4 @@ select current_user as name, rolsuper or rolbypassrls as passes,
  where rolname = current_user
 
 -- name: applied
-select name, oldest_program from schema_migrations
+select name, checksum, oldest_program from schema_migrations

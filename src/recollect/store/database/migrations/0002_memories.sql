@@ -1,4 +1,5 @@
--- What is remembered: one wide row per memory, read by key for the few that win.
+-- What is remembered: one wide row per memory, read by key for the few that win, and narrow side rows that ranking reads:
+-- terms, keywords, accesses.
 
 create table memories (
     scope_id bigint not null,
@@ -19,11 +20,28 @@ create table memories (
     created_at timestamptz not null,
     embedding_text text not null default '',
     metadata jsonb not null default '{}',
+    -- Why it takes no part in recall: its conversation is archived or deleted; what it was made from is gone, and it waits
+    -- to be made anew; it is a version that is no longer believed, or a fact that is over; it has faded. Null for all that
+    -- do take part.
+    withheld text check (withheld in ('archived', 'deleted', 'stale', 'past', 'faded')),
+    expires_at timestamptz,
+    -- When it was brought back: from then on it may fade anew.
+    revived_at timestamptz,
     primary key (scope_id, id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
+-- The planner's statistics are samples of what columns hold, and they outlive it: nothing that was said goes there.
+alter table memories
+    alter content set statistics 0, alter speaker set statistics 0,
+    alter subject set statistics 0, alter predicate set statistics 0, alter object set statistics 0,
+    alter keywords set statistics 0, alter embedding_text set statistics 0, alter metadata set statistics 0;
 select protect_scoped('memories');
 -- Recency begins here: what was never recalled was last accessed when it happened.
-create index memories_by_time on memories (scope_id, kind, occurred_at desc, id desc) include (idle);
+create index memories_by_time on memories (scope_id, kind, occurred_at desc, id desc) include (idle)
+    where withheld is null;
+create index memories_stale on memories (scope_id, id) where withheld = 'stale';
+create index memories_withheld_in_time on memories (scope_id, withheld, id) where withheld in ('past', 'faded');
+-- Only what is still in the indexes can expire from them.
+create index memories_expiring on memories (scope_id, expires_at) where expires_at is not null and withheld is null;
 
 -- What memories are filtered by, one narrow row for each: looked up before a limit is applied.
 create table memory_features (
@@ -54,8 +72,12 @@ create table idempotency_keys (
     embedded boolean[] not null default '{}',
     created_at timestamptz not null default clock_timestamp(),
     replayed_at timestamptz,
+    -- What a repeated key answers for items: revisions and times, never what they hold.
+    outcome jsonb,
     primary key (scope_id, key)
 );
+alter table idempotency_keys
+    alter key set statistics 0, alter fingerprint set statistics 0, alter outcome set statistics 0;
 select protect_scoped('idempotency_keys');
 
 -- What still waits for its vector in the active embedding space.
@@ -66,16 +88,128 @@ create table pending_embeddings (
 );
 select protect_scoped('pending_embeddings');
 
--- Whatever way a memory goes, its side rows go in the same statement.
+-- Which vectors were made with the words of the message before, by their spaces. A caller's own vector is not among
+-- them, nor one that was made before its conversation was read.
+create table overheard (
+    scope_id bigint not null,
+    id uuid not null,
+    space_id integer not null,
+    primary key (scope_id, id, space_id)
+);
+select protect_scoped('overheard');
+
+-- Search by words: hashed terms in one GIN index, BM25 weights in a sparse vector. A term's hash contains its scope, so
+-- that one index serves all scopes and every posting list is one scope's.
+create table memory_terms (
+    scope_id bigint not null,
+    id uuid not null,
+    kind text not null,
+    trust smallint not null,
+    terms bigint[] not null,
+    weights sparsevec(1000000000) not null,
+    -- By which a sample is drawn: of its content alone, so that the same memories rank the same wherever they are stored.
+    draw integer not null,
+    primary key (scope_id, id)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
+alter table memory_terms alter weights set statistics 0;
+create index memory_terms_by_term on memory_terms using gin (terms) with (gin_pending_list_limit = 256);
+select protect_scoped('memory_terms');
+-- Row-level security keeps operators that are not leakproof away from indexes, and && is one. The matcher may
+-- read this one table whole; its function takes the tenant from the transaction and never leaves the scope.
+create policy of_matcher on memory_terms for select to recollect_matcher using (true);
+grant select on memory_terms to recollect_matcher;
+
+-- Keywords, and how many memories are filed under each.
+create table memory_keywords (
+    scope_id bigint not null,
+    keyword text not null,
+    kind text not null,
+    id uuid not null,
+    counted boolean not null,
+    primary key (scope_id, keyword, kind, id)
+);
+select protect_scoped('memory_keywords');
+
+create table keyword_strengths (
+    scope_id bigint not null,
+    kind text not null,
+    keyword text not null,
+    strength integer not null,
+    primary key (scope_id, kind, keyword)
+);
+select protect_scoped('keyword_strengths');
+
+-- Accesses are appended, one row per recall, and folded into one row per memory by a job: no recall waits for another.
+create table access_log (
+    scope_id bigint not null,
+    number bigint generated by default as identity,
+    accessed_at timestamptz not null,
+    ids uuid[] not null,
+    kinds text[] not null,
+    primary key (scope_id, number)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+select protect_scoped('access_log');
+
+create table accesses (
+    scope_id bigint not null,
+    id uuid not null,
+    kind text not null,
+    last_accessed_at timestamptz not null,
+    access_count integer not null,
+    primary key (scope_id, id)
+) with (fillfactor = 70);
+select protect_scoped('accesses');
+create index accesses_by_time on accesses (scope_id, kind, last_accessed_at desc, id desc);
+
+-- What ranking read of a withheld memory, so that it can come back as it was, without a model.
+create table withheld_memories (
+    scope_id bigint not null,
+    id uuid not null,
+    terms bigint[] not null,
+    weights sparsevec(1000000000) not null,
+    draw integer not null,
+    counted boolean not null,
+    -- Its part of what the scope's counter of terms lost by it.
+    term_count bigint not null,
+    last_accessed_at timestamptz,
+    access_count integer,
+    -- Why it has faded, as long as it is withheld. Where a deleted conversation takes it along and brings it back, it has
+    -- still faded.
+    faded_at timestamptz,
+    fading_score double precision,
+    fading_grounds text,
+    fading_reason text,
+    primary key (scope_id, id)
+);
+alter table withheld_memories alter terms set statistics 0, alter weights set statistics 0;
+select protect_scoped('withheld_memories');
+-- Who matches words matches those of past versions, too.
+create policy of_matcher on withheld_memories for select to recollect_matcher using (true);
+grant select on withheld_memories to recollect_matcher;
+
+create table withheld_vectors (
+    scope_id bigint not null,
+    id uuid not null,
+    space_id integer not null,
+    embedding vector not null,
+    primary key (scope_id, id, space_id)
+);
+alter table withheld_vectors alter embedding set storage external, alter embedding set statistics 0;
+select protect_scoped('withheld_vectors');
+
+-- Whatever way a memory goes, its side rows go in the same statement. By key, because a join with what was forgotten
+-- would read all of the tenant's rows as soon as more than a few go at once.
 create function erase_with_memory() returns trigger
     language plpgsql as $$
+declare
+    each record;
 begin
-    execute format(
-        'delete from %I side using forgotten where side.scope_id = forgotten.scope_id and side.%I = forgotten.id',
-        tg_argv[0], tg_argv[1]);
+    for each in select scope_id, array_agg(id) as ids from forgotten group by scope_id loop
+        execute format('delete from %I where scope_id = $1 and %I = any ($2)', tg_argv[0], tg_argv[1])
+            using each.scope_id, each.ids;
+    end loop;
     return null;
 end $$;
-
 create trigger erase_memory_features after delete on memories
     referencing old table as forgotten
     for each statement execute function erase_with_memory('memory_features', 'id');
@@ -85,3 +219,72 @@ create trigger erase_evidence after delete on memories
 create trigger erase_pending_embeddings after delete on memories
     referencing old table as forgotten
     for each statement execute function erase_with_memory('pending_embeddings', 'id');
+create trigger erase_memory_terms after delete on memories
+    referencing old table as forgotten
+    for each statement execute function erase_with_memory('memory_terms', 'id');
+create trigger erase_accesses after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('accesses', 'id');
+create trigger erase_withheld_memories after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('withheld_memories', 'id');
+create trigger erase_withheld_vectors after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('withheld_vectors', 'id');
+create trigger erase_overheard after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('overheard', 'id');
+
+-- Take keywords back from memories, and from the strengths that they added to.
+create function unfile(asked_scope bigint, filed_keywords text[], filed_kinds text[], filed_ids uuid[]) returns void
+    language plpgsql as $$
+begin
+    with unfiled as (
+        delete from memory_keywords side
+        using unnest(filed_keywords, filed_kinds, filed_ids) as filed (keyword, kind, id)
+        where side.scope_id = asked_scope and side.keyword = filed.keyword
+          and side.kind = filed.kind and side.id = filed.id
+        returning side.kind, side.keyword, side.counted
+    ), gone as (
+        select kind, keyword, count(*) as times from unfiled where counted group by 1, 2
+    ), weakened as (
+        update keyword_strengths side set strength = side.strength - gone.times
+        from gone
+        where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
+          and side.strength > gone.times
+        returning side.kind, side.keyword
+    )
+    delete from keyword_strengths side using gone
+    where side.scope_id = asked_scope and side.kind = gone.kind and side.keyword = gone.keyword
+      and not exists (select from weakened where weakened.kind = side.kind and weakened.keyword = side.keyword);
+end $$;
+
+-- A forgotten memory's keywords go with it: whoever counts them later must not learn of it.
+create function erase_keywords() returns trigger
+    language plpgsql as $$
+begin
+    perform unfile(scope_id, array_agg(filed.keyword), array_agg(kind), array_agg(id))
+    from forgotten, unnest(forgotten.keywords) as filed (keyword)
+    group by scope_id;
+    return null;
+end $$;
+create trigger erase_keywords after delete on memories
+    referencing old table as forgotten for each statement execute function erase_keywords();
+
+-- One fold of a scope at a time, memories in one order, and no time ever moves backwards.
+create function fold_accesses(folded_scope bigint) returns void
+    language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(hashint8extended(folded_scope, 6));
+    with taken as (
+        delete from access_log where scope_id = folded_scope returning accessed_at, ids
+    ), latest as (
+        select touched.id, max(accessed_at) as accessed_at, count(*) as times
+        from taken, unnest(taken.ids) as touched (id)
+        group by touched.id
+    )
+    insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
+    select memories.scope_id, memories.id, memories.kind, latest.accessed_at, latest.times
+    from latest join memories on memories.scope_id = folded_scope and memories.id = latest.id
+    where memories.withheld is null
+    order by memories.id
+    on conflict (scope_id, id) do update
+    set last_accessed_at = greatest(accesses.last_accessed_at, excluded.last_accessed_at),
+        access_count = accesses.access_count + excluded.access_count;
+end $$;

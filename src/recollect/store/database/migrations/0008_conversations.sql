@@ -1,4 +1,4 @@
--- Conversations: messages in the order they were said, and their branches.
+-- Conversations: messages in the order they were said, their branches, and what becomes of them in the end.
 
 create table conversations (
     scope_id bigint not null,
@@ -16,12 +16,18 @@ create table conversations (
     changed_at timestamptz not null,
     -- When somebody last appended to it or brought it back, by the clock: what was said long ago may have come today.
     idle_since timestamptz not null default clock_timestamp(),
+    -- The last message that lies in a closed segment; what comes after it is still running.
+    segmented_number bigint not null default 0,
     primary key (scope_id, id)
 ) with (fillfactor = 70);
+alter table conversations alter name set statistics 0, alter metadata set statistics 0;
 select protect_scoped('conversations');
 create index conversations_by_time on conversations (scope_id, updated_at desc, id);
 create index conversations_by_idleness on conversations (scope_id, state, idle_since);
 create index conversations_unsettled on conversations (scope_id) where not settled;
+create index conversations_running on conversations (scope_id, idle_since) where segmented_number < last_number;
+-- The running summary of a conversation does not fade.
+create index conversations_by_summary on conversations (scope_id, summary_id) where summary_id is not null;
 
 -- What only a message has. A parent's number is smaller than its child's, so no walk can run in circles.
 create table messages (
@@ -44,6 +50,8 @@ create table messages (
     primary key (scope_id, id),
     unique (scope_id, conversation_id, number)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
+alter table messages alter parts set statistics 0, alter attachments set statistics 0,
+    alter external_id set statistics 0;
 select protect_scoped('messages');
 create index messages_by_parent on messages (scope_id, parent_id) where parent_id is not null;
 create unique index messages_by_external_id on messages (scope_id, conversation_id, external_id) where external_id <> '';
@@ -92,3 +100,128 @@ begin
 end $$;
 create trigger erase_messages after delete on memories
     referencing old table as forgotten for each statement execute function erase_messages();
+
+-- What a purge removed, in numbers: it outlives what it is about, and says nothing of what was said.
+create table purge_receipts (
+    scope_id bigint not null,
+    id uuid not null default gen_random_uuid(),
+    conversation_id text not null,
+    asked_by text not null,
+    removed jsonb not null default '{}',
+    begun_at timestamptz not null default clock_timestamp(),
+    finished_at timestamptz,
+    primary key (scope_id, id)
+);
+select protect_scoped('purge_receipts');
+create index purge_receipts_of_conversation on purge_receipts (scope_id, conversation_id, begun_at desc);
+
+-- Whether a memory was said in a conversation that is deleted, or made from anything that was: true at once, also for
+-- what still lies in the indexes.
+create function rests_on_deleted(asked_scope bigint, asked_id uuid) returns boolean
+    language sql stable as $$
+    with recursive source (id) as (
+        values (asked_id)
+        union
+        select next.source_id
+        from source cross join lateral (
+            select source_id from evidence where scope_id = asked_scope and memory_id = source.id offset 0
+        ) next
+    )
+    select exists (
+        select from source
+        join messages on messages.scope_id = asked_scope and messages.id = source.id
+        join conversations on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
+        where conversations.state in ('deleted', 'purging')
+    )
+$$;
+
+create table showings (
+    scope_id bigint not null,
+    -- The caller's name for it: blocks may be asked for before its first message.
+    conversation_id text not null,
+    memory_id uuid not null,
+    short_id text not null,
+    score double precision not null,
+    reckoned_at timestamptz not null,
+    primary key (scope_id, conversation_id, memory_id)
+);
+select protect_scoped('showings');
+create index showings_by_memory on showings (scope_id, memory_id);
+create index showings_by_time on showings (scope_id, reckoned_at);
+create trigger erase_showings after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('showings', 'memory_id');
+
+create function erase_showings_of() returns trigger
+    language plpgsql as $$
+begin
+    delete from showings using gone
+    where showings.scope_id = gone.scope_id and showings.conversation_id = gone.id;
+    return null;
+end $$;
+create trigger erase_showings after delete on conversations
+    referencing old table as gone for each statement execute function erase_showings_of();
+
+-- What the message said that another one follows: its last characters, up to a number.
+create function said_before(asked_scope bigint, asked_id uuid, most integer)
+    returns table (parent_id uuid, speaker text, content text)
+    language sql stable as $$
+    select parent.id, parent.speaker, right(parent.content, most)
+    from (
+        select messages.parent_id from messages
+        where messages.scope_id = asked_scope and messages.id between asked_id and asked_id
+        order by messages.id limit 1
+    ) message
+    cross join lateral (
+        select memories.id, memories.speaker, memories.content from memories
+        where memories.scope_id = asked_scope and memories.id between message.parent_id and message.parent_id
+        order by memories.id limit 1
+    ) parent
+$$;
+
+-- Of what followed forgotten messages, vectors that hold their words go in the same statement, withheld ones too, and
+-- wait to be made anew. What is purged goes as a whole: there is nothing to make anew.
+create function erase_heard_vectors() returns trigger
+    language plpgsql as $$
+declare
+    each record;
+    space integer;
+    followers uuid[];
+    hearers uuid[];
+begin
+    for each in select scope_id, array_agg(id) as ids from forgotten where kind = 'message' group by scope_id loop
+        followers := array(
+            select follower.id from unnest(each.ids) as gone (id)
+            cross join lateral (
+                select messages.id, messages.conversation_id from messages
+                where messages.scope_id = each.scope_id and messages.parent_id between gone.id and gone.id
+                order by messages.parent_id
+            ) follower
+            cross join lateral (
+                select conversations.state from conversations
+                where conversations.scope_id = each.scope_id
+                  and conversations.id between follower.conversation_id and follower.conversation_id
+                order by conversations.id limit 1
+            ) talk
+            where talk.state <> 'purging');
+        continue when cardinality(followers) = 0;
+        for space in select id from embedding_spaces loop
+            hearers := array(select id from overheard
+                             where scope_id = each.scope_id and id = any (followers) and space_id = space);
+            continue when cardinality(hearers) = 0;
+            execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
+                using each.scope_id, hearers;
+            delete from withheld_vectors
+            where scope_id = each.scope_id and id = any (hearers) and space_id = space;
+            insert into pending_embeddings (scope_id, id)
+            select each.scope_id, memories.id from memories
+            where memories.scope_id = each.scope_id and memories.id = any (hearers) and memories.withheld is null
+              and exists (select from embedding_spaces active where active.id = space and active.state = 'active')
+            on conflict do nothing;
+        end loop;
+        delete from overheard where scope_id = each.scope_id and id = any (followers);
+    end loop;
+    return null;
+end $$;
+-- Triggers run in the order of their names: this one before `erase_messages`, which gives the followers another parent.
+create trigger erase_heard_vectors after delete on memories
+    referencing old table as forgotten for each statement execute function erase_heard_vectors();

@@ -1,21 +1,5 @@
--- Facts in two times: how names find entities, how versions take over from each other, and what goes with its sources.
-
--- Samples of what columns hold outlive it: nothing that was said goes there.
-alter table entities alter name set statistics 0, alter normalised set statistics 0;
-alter table mentions alter name set statistics 0, alter normalised set statistics 0, alter description set statistics 0;
-alter table beliefs alter predicate set statistics 0;
-
--- With the source, so that a name is looked up in the index alone: else the planner would rather read all of a scope's.
-drop index mentions_by_name;
-create index mentions_by_name on mentions (scope_id, normalised, entity_id) include (source_id);
-create index beliefs_believed on beliefs (scope_id, subject_id, object_id)
-    where superseded_at is null and subject_id is not null;
-
--- Row-level security keeps similarity away from indexes, because it is not leakproof. The matcher may read this one
--- table whole; its function takes the tenant from the transaction and never leaves the scope.
-create index entities_by_trigram on entities using gist (scope_id, normalised gist_trgm_ops);
-create policy of_matcher on entities for select to recollect_matcher using (true);
-grant select on entities to recollect_matcher;
+-- Facts in two times: how names find entities, how versions take over from each other, what goes with its sources, and
+-- how the past is read.
 
 -- Find for each name the few entities that are called most alike, as far as it is at least so alike.
 create function match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer)
@@ -61,41 +45,6 @@ create function source_in_sight(asked_scope bigint, asked_source uuid) returns b
           and not rests_on_deleted(asked_scope, asked_source)
     )
 $$;
-
--- Give versions the vectors of those whose place they take, in all spaces: they say the same. Return the heirs that
--- lack one in the active space.
-create function inherit_vectors(asked_scope bigint, heirs uuid[], elders uuid[]) returns uuid[]
-    language plpgsql as $$
-declare
-    space record;
-    waiting uuid[] := '{}';
-begin
-    for space in select id, state from embedding_spaces loop
-        execute format(
-            'insert into %1$I (scope_id, id, kind, trust, idle, importance, embedding) '
-            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, '
-            'coalesce(hot.embedding, side.embedding::%2$s) '
-            'from unnest($2, $3) as given (heir, elder) '
-            'join (select id, kind, trust, idle, importance from memories '
-            'where scope_id = $1 and id = any ($2) offset 0) memories on memories.id = given.heir '
-            'left join %1$I hot on hot.scope_id = $1 and hot.id = given.elder '
-            'left join withheld_vectors side on side.scope_id = $1 and side.id = given.elder and side.space_id = $4 '
-            'where hot.id is not null or side.id is not null '
-            'on conflict (scope_id, id) do nothing',
-            'vectors_' || space.id,
-            (select format_type(atttypid, atttypmod) from pg_attribute
-             where attrelid = ('vectors_' || space.id)::regclass and attname = 'embedding'))
-            using asked_scope, heirs, elders, space.id;
-        if space.state = 'active' then
-            execute format(
-                'select array(select heir from unnest($2) as given (heir) where not exists ('
-                'select from %I vectors where vectors.scope_id = $1 and vectors.id = given.heir))',
-                'vectors_' || space.id)
-                into waiting using asked_scope, heirs;
-        end if;
-    end loop;
-    return waiting;
-end $$;
 
 -- Bring back what is believed again and is not over: it was withheld only because another version took its place.
 create function bring_back(asked_scope bigint, asked_ids uuid[]) returns void
@@ -217,69 +166,11 @@ begin
 end $$;
 create trigger forget_names after delete on mentions
     referencing old table as forgotten for each statement execute function forget_names();
-
 -- What a source says of entities goes with it.
 create trigger erase_mentions after delete on memories
     referencing old table as forgotten for each statement execute function erase_with_memory('mentions', 'source_id');
 create trigger erase_mentions after delete on segments
     referencing old table as forgotten for each statement execute function erase_with_memory('mentions', 'source_id');
--- A segment that lost a message loses what was made of it, and is read again; a run that never took over said nothing.
-create function erase_digested() returns trigger
-    language plpgsql as $$
-declare
-    each record;
-begin
-    for each in
-        select scope_id, array_agg(segment_id) as ids from forgotten
-        where run_id = '00000000-0000-0000-0000-000000000000' group by scope_id
-    loop
-        delete from mentions where scope_id = each.scope_id and source_id = any (each.ids);
-    end loop;
-    return null;
-end $$;
-create trigger erase_digested after delete on digests
-    referencing old table as forgotten for each statement execute function erase_digested();
-
--- Let the segments that facts rest on be applied once more, from the digest that stands: what they say by themselves is
--- learned again without a model, and a fact that stands already is recognised. One that no digest is kept of is left
--- alone. No job is put off here: `close_silent` finds what waits within five minutes.
-create function learn_again(asked_scope bigint, asked_facts uuid[]) returns void
-    language plpgsql as $$
-declare
-    reopened uuid[];
-begin
-    with closed as (
-        update segments set state = 'closed', attempts = 0, enriched_at = null
-        where scope_id = asked_scope and state = 'enriched'
-          and id = any (array(
-              select segment.id
-              from (select distinct source_id from evidence
-                    where scope_id = asked_scope and memory_id = any (asked_facts)) source
-              join messages on messages.scope_id = asked_scope and messages.id = source.source_id
-              cross join lateral (
-                  select id, last_number from segments
-                  where segments.scope_id = asked_scope and segments.conversation_id = messages.conversation_id
-                    and first_number <= messages.number
-                  order by first_number desc limit 1
-              ) segment
-              where segment.last_number >= messages.number))
-          and (
-              select content ? 'said' from digests
-              where digests.scope_id = asked_scope and segment_id = segments.id and applied_at is not null
-              order by applied_at desc limit 1
-          )
-        returning id
-    )
-    select array_agg(id) into reopened from closed;
-    -- Where a run has taken over, what it said is what is said again.
-    insert into digests (scope_id, segment_id, model, prompt_version, content, made_at)
-    select distinct on (segment_id) scope_id, segment_id, model, prompt_version, content, made_at from digests
-    where scope_id = asked_scope and segment_id = any (reopened) and applied_at is not null
-    order by segment_id, applied_at desc
-    on conflict (scope_id, segment_id, run_id) do update
-    set model = excluded.model, prompt_version = excluded.prompt_version, content = excluded.content,
-        made_at = excluded.made_at;
-end $$;
 
 -- A fact that lost any of what it was made from is not made anew, because its ends and predicate stand beside its words,
 -- and all of it may come from what is gone: it goes, with what was made from it alone, and the rest of its evidence is
@@ -312,7 +203,95 @@ begin
     end loop;
     return null;
 end $$;
+
 create constraint trigger drop_stale_facts after update of withheld on memories
     deferrable initially deferred for each row
     when (new.withheld = 'stale' and old.withheld is distinct from 'stale' and new.kind = 'fact')
     execute function drop_stale_facts();
+
+create function follow_memory() returns trigger
+    language plpgsql as $$
+begin
+    new.withheld_for := (
+        select memories.withheld from memories
+        where memories.scope_id = new.scope_id and memories.id between new.id and new.id order by memories.id limit 1
+    );
+    return new;
+end $$;
+create trigger follow_memory before insert on beliefs for each row execute function follow_memory();
+
+create function follow_withholding() returns trigger
+    language plpgsql as $$
+begin
+    update beliefs set withheld_for = new.withheld where scope_id = new.scope_id and id between new.id and new.id;
+    return null;
+end $$;
+create trigger follow_withholding after update of withheld on memories for each row
+    when (new.kind = 'fact' and new.withheld is distinct from old.withheld) execute function follow_withholding();
+
+-- Of versions and facts, those that the indexes of recall do not hold: superseded, or over by now.
+create function past_among(asked_scope bigint, asked_ids uuid[]) returns setof uuid
+    language sql stable as $$
+    select id from beliefs
+    where scope_id = asked_scope and id = any (asked_ids)
+      and (superseded_at is not null or invalid_at <= clock_timestamp())
+$$;
+
+-- Since when and until when a version is true, and until when it was believed; null for what is no version. Two functions
+-- whose plans are kept, because to plan one more join would cost every recall more than these looks do.
+create function belief_of(asked_scope bigint, asked_id uuid) returns timestamptz[]
+    language plpgsql stable as $$
+begin
+    return (select array[valid_at, invalid_at, superseded_at] from beliefs
+            where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1);
+end $$;
+
+-- Whether a fact or a summary is believed and not over: now, or as of a moment, or was true at one. What has no span in
+-- the world goes by when it happened.
+create function stands(asked_scope bigint, asked_id uuid, occurred_at timestamptz, as_of timestamptz, at timestamptz)
+    returns boolean
+    language plpgsql stable as $$
+declare
+    version record;
+begin
+    select valid_at, invalid_at, superseded_at, subject_id is not null or valid_at is not null as bounded into version
+    from beliefs where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1;
+    return coalesce(version.superseded_at > as_of, version.superseded_at is null)
+        and (version.invalid_at is null or version.invalid_at > coalesce(at, as_of, now()))
+        and (at is null or case when version.bounded then coalesce(version.valid_at <= at, true)
+                                else occurred_at <= at end);
+end $$;
+
+-- Of what the indexes hold, that which was true at a moment, or had happened by then.
+create function true_at(asked_scope bigint, moment timestamptz) returns setof uuid
+    language sql stable as $$
+    select id from memories
+    where scope_id = asked_scope and kind = any ('{message,event,chat,thought,summary}') and occurred_at <= moment
+      and withheld is null
+    union all
+    select memories.id from memories
+    left join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
+    where memories.scope_id = asked_scope and memories.kind = 'fact' and memories.withheld is null
+      and case when beliefs.id is null then memories.occurred_at <= moment
+               else (beliefs.valid_at is null or beliefs.valid_at <= moment)
+                   and (beliefs.invalid_at is null or beliefs.invalid_at > moment) end
+$$;
+
+-- Versions that have left the indexes, as they were believed as of a moment (now if null), and true: at a moment, or
+-- not over by then.
+-- What was believed then does not change afterwards, so one that has faded since is among them.
+create function past_versions(
+    asked_scope bigint, as_of timestamptz, at timestamptz, kinds text[], min_trust smallint, allowed uuid[]
+) returns setof uuid
+    language sql stable as $$
+    select memories.id from memories
+    join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
+    where memories.scope_id = asked_scope and memories.withheld in ('past', 'faded')
+      and (kinds is null or memories.kind = any (kinds)) and memories.trust >= min_trust
+      and (allowed is null or memories.id = any (allowed))
+      and (as_of is null or beliefs.created_at <= as_of)
+      and (beliefs.superseded_at is null or beliefs.superseded_at > as_of)
+      and (beliefs.invalid_at is null or beliefs.invalid_at > coalesce(at, as_of, now()))
+      and (at is null or case when memories.kind = 'fact' then coalesce(beliefs.valid_at <= at, true)
+                              else memories.occurred_at <= at end)
+$$;

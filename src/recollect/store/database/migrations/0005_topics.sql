@@ -11,6 +11,8 @@ create table topics (
     primary key (scope_id, id),
     unique (scope_id, path)
 );
+-- Samples of what columns hold outlive it: nothing that was said goes there.
+alter table topics alter path set statistics 0, alter name set statistics 0;
 select protect_scoped('topics');
 
 -- A memory's tie to a topic, with all that a recall by topic reads of the memory: it would have to look each of them up
@@ -46,10 +48,6 @@ create table related_topics (
 );
 select protect_scoped('related_topics');
 create index related_topics_by_related on related_topics (scope_id, related_id);
-
--- Samples of what columns hold outlive it: nothing that was said goes there.
-alter table topics alter path set statistics 0, alter name set statistics 0;
-
 -- Row-level security keeps the operators of paths away from indexes, because they are not leakproof. The matcher may
 -- read this one table whole; its functions take the tenant from the transaction and never leave the scope.
 create policy of_matcher on topics for select to recollect_matcher using (true);
@@ -103,7 +101,6 @@ begin
         where topics.scope_id = asked_scope and path > asked_path::ltree and path < (asked_path || '-')::ltree
         order by scope_id, path limit 1);
 end $$;
-
 revoke execute on function topics_at(bigint, text[]) from public;
 revoke execute on function topics_below(bigint, text) from public;
 revoke execute on function is_topic_above(bigint, text) from public;
@@ -140,7 +137,6 @@ begin
         asked_ids := array(select id from topics_at(asked_scope, parents));
     end loop;
 end $$;
-
 -- Whatever way a memory goes, its links go with it; with a link what it is related to, and with both their topics.
 create trigger erase_topic_links after delete on memories
     referencing old table as forgotten
@@ -154,6 +150,7 @@ as $$
     delete from related_topics related using unnest(topic_ids, memory_ids) as link (topic_id, memory_id)
     where related.scope_id = asked_scope and related.topic_id = link.topic_id and related.memory_id = link.memory_id
 $$;
+
 create function erase_related_topics() returns trigger
     language plpgsql as $$
 declare
@@ -276,8 +273,11 @@ begin
 end $$;
 
 -- A path's topics with those above it, or all; of each how many memories take part in recall, and whether anything that
--- is in sight is filed under it or names it as related; of memories that are `allowed`, or all if null. The planner takes a scope for a few rows, and would compare each
--- with each.
+-- is in sight is filed under it or names it as related; of memories that are `allowed`, or all if null. The planner takes
+-- a scope for a few rows, and would compare each with each. What is out of sight is told by conversations, which a later
+-- file makes: the body is not checked here.
+set local check_function_bodies = off;
+
 create function list_topics(asked_scope bigint, asked_paths text[], allowed uuid[])
     returns table (path text, name text, memories bigint, seen boolean)
     language sql stable
@@ -315,3 +315,4 @@ as $$
     left join named on named.related_id = listed.id
     order by listed.path
 $$;
+set local check_function_bodies = on;

@@ -1,8 +1,10 @@
--- Who may ask: roles, tenants, keys, scopes, and the one rule that keeps tenants apart.
+-- Who may ask, and what is done for whom: roles, tenants, keys, scopes, the one rule that keeps tenants apart, jobs, and
+-- what calls of models cost.
 
 create extension if not exists vector;
 create extension if not exists ltree;
 create extension if not exists btree_gist;
+create extension if not exists pg_trgm;
 
 do $$
 begin
@@ -29,7 +31,7 @@ exception when insufficient_privilege then
     raise notice 'Set statement_timeout and lock_timeout of recollect_service yourself: see the deployment page.';
 end $$;
 
--- The matcher owns one function and reads one table: see 0003.
+-- The matcher owns the few functions that row-level security would keep from an index, and reads their tables alone.
 do $$
 begin
     if not exists (select from pg_roles where rolname = 'recollect_matcher') then
@@ -51,10 +53,12 @@ grant usage on schema public to recollect_service, recollect_matcher;
 create table tenants (
     id integer generated always as identity primary key check (id between 1 and 8388607),
     name text not null unique,
-    created_at timestamptz not null default clock_timestamp()
+    created_at timestamptz not null default clock_timestamp(),
+    -- How many tokens enrichment may spend a day; null means as configured.
+    tokens_per_day bigint check (tokens_per_day >= 0)
 );
 -- The worker walks the tenants by number; their names are the operator's alone.
-grant select (id) on tenants to recollect_service;
+grant select (id, tokens_per_day) on tenants to recollect_service;
 
 -- Set per transaction, never per session. Unset or empty means nobody, and nobody sees nothing.
 create function current_tenant() returns bigint
@@ -84,7 +88,11 @@ create table api_keys (
     trust smallint not null check (trust between 0 and 100),
     created_at timestamptz not null default clock_timestamp(),
     revoked_at timestamptz,
-    primary key (tenant_id, id)
+    -- Whom it may name; null means any. The service may not change them: a key is bound for as long as it lives.
+    agent text,
+    "user" text,
+    primary key (tenant_id, id),
+    constraint bound_from_the_agent_on check (agent is not null or "user" is null)
 );
 alter table api_keys enable row level security;
 alter table api_keys force row level security;
@@ -115,6 +123,8 @@ create table scopes (
     unique (tenant_id, agent, "user"),
     check (id >> 40 = tenant_id)
 ) with (fillfactor = 70);
+-- What the planner knows of the names of scopes would tell a reader those of other tenants, by its estimates.
+alter table scopes alter agent set statistics 0, alter "user" set statistics 0;
 alter table scopes enable row level security;
 alter table scopes force row level security;
 create policy of_tenant on scopes
@@ -139,7 +149,7 @@ create policy of_tenant on agents
     using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
 grant select, insert, update on agents to recollect_service;
 
--- Put the policy of scoped tables on one of them; used by every migration that adds such a table.
+-- Put the policy of scoped tables on one of them; used by every file that makes such a table.
 create function protect_scoped(protected regclass) returns void
     language plpgsql as $$
 begin
@@ -152,3 +162,68 @@ begin
     execute format('grant select, insert, update, delete on %s to recollect_service', protected);
 end $$;
 revoke execute on function protect_scoped(regclass) from public;
+
+-- Jobs: the engine's own tables, used by the service's role; jobs carry ids, never content.
+grant select, insert, update, delete
+    on procrastinate_jobs, procrastinate_events, procrastinate_periodic_defers, procrastinate_workers
+    to recollect_service;
+grant usage on sequence procrastinate_jobs_id_seq, procrastinate_events_id_seq, procrastinate_periodic_defers_id_seq
+    to recollect_service;
+-- A write asks whether its scope has a job waiting already; the engine indexes locks of running jobs only.
+create index waiting_jobs_by_lock on procrastinate_jobs (lock) where status = 'todo';
+-- The engine's tables know no tenants: whoever asks for a tenant's jobs says so in the query, and finds them by this.
+create index unfinished_jobs_by_tenant on procrastinate_jobs (((args ->> 'scope_id')::bigint >> 40), id)
+    where status in ('todo', 'doing', 'failed');
+
+-- Why a job failed the last time: the engine keeps when, not why. Our own errors' words, which never quote content.
+create table job_failures (
+    job_id bigint primary key references procrastinate_jobs on delete cascade,
+    reason text not null,
+    failed_at timestamptz not null default clock_timestamp()
+);
+grant select, insert, update on job_failures to recollect_service;
+
+-- What was done for a job, written in the transaction that does it. A row outlives its job, until it is swept: as long
+-- as there is a job that could be run again, there is the note that it was done.
+create table job_effects (
+    scope_id bigint not null,
+    key text not null check (length(key) between 1 and 255),
+    job_id bigint not null,
+    done_at timestamptz not null default clock_timestamp(),
+    primary key (scope_id, key)
+);
+select protect_scoped('job_effects');
+
+-- How far a job is that takes more than a moment; `total` is null where nobody knows.
+create table job_progress (
+    job_id bigint primary key references procrastinate_jobs on delete cascade,
+    done bigint not null,
+    total bigint,
+    updated_at timestamptz not null default clock_timestamp()
+);
+grant select, insert, update on job_progress to recollect_service;
+
+-- Every step that was taken and every call of a model: who, for what, at which cost, and how it went.
+create table ledger (
+    scope_id bigint not null,
+    tenant_id bigint not null generated always as (scope_id >> 40) stored,
+    number bigint generated always as identity,
+    at timestamptz not null default clock_timestamp(),
+    step text not null,
+    -- Empty where no model was asked.
+    model text not null default '',
+    prompt_version text not null default '',
+    prompt_tokens bigint not null default 0,
+    completion_tokens bigint not null default 0,
+    -- In the currency of the configured prices; null where none is configured.
+    price double precision,
+    milliseconds double precision not null,
+    outcome text not null,
+    -- More than one where a day was added up.
+    calls bigint not null default 1,
+    -- What it was done for: a segment, or nothing named.
+    source_id uuid,
+    primary key (scope_id, number)
+);
+select protect_scoped('ledger');
+create index ledger_by_time on ledger (tenant_id, at) include (prompt_tokens, completion_tokens);

@@ -1,8 +1,26 @@
--- Ranking the memory stream by recency, relevance and importance, inside the database: no embedding leaves it.
--- Every embedding space has functions of its own, because a plan can only be kept for a table that is known by name.
--- core/agents/scoring.py is their twin.
+-- The memory stream of an agent: what callers said of hits, and ranking by recency, relevance and importance, inside the
+-- database: no embedding leaves it. core/agents/scoring.py is the twin of the ranking functions.
 
--- What a memory's recency is measured by: when it happened, was last accessed, or is on the log as accessed.
+-- What callers said of hits: the factors they were ranked by, from which an agent's weights can be learned.
+create table feedback (
+    scope_id bigint not null,
+    recall_id uuid not null,
+    memory_id uuid not null,
+    useful boolean not null,
+    rank integer not null check (rank >= 0),
+    relevance real not null check (relevance between 0 and 1),
+    importance real not null check (importance between 0 and 1),
+    candidates integer not null check (candidates > 0),
+    marked_at timestamptz not null default clock_timestamp(),
+    primary key (scope_id, recall_id, memory_id)
+);
+select protect_scoped('feedback');
+create index feedback_of_memory on feedback (scope_id, memory_id);
+create trigger erase_feedback after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('feedback', 'memory_id');
+
+-- What a memory's recency is measured by: when it happened, was last accessed, or is on the log as accessed. Recency is a
+-- matter among those that take part.
 create function latest_accesses(asked_scope bigint, asked_kinds text[], before uuid, most integer)
     returns table (id uuid, accessed_at timestamptz, thought boolean)
     language sql stable
@@ -23,7 +41,7 @@ create function latest_accesses(asked_scope bigint, asked_kinds text[], before u
     from unnest(asked_kinds) as asked (kind), lateral (
         select memories.id, memories.occurred_at from memories
         where memories.scope_id = asked_scope and memories.kind = asked.kind and not memories.idle
-          and (before is null or memories.id < before)
+          and memories.withheld is null and (before is null or memories.id < before)
         order by memories.occurred_at desc, memories.id desc
         limit most
     ) newest;
@@ -35,7 +53,8 @@ create type ranked_memory as (
     candidates bigint, lowest double precision
 );
 
--- Make the ranking functions of one space; whoever ranks calls them as itself, so that its policies hold.
+-- Make the ranking functions of one space, its own because a plan can only be kept for a table that is known by name;
+-- whoever ranks calls them as itself, so that its policies hold.
 create function equip_space(space integer) returns void
     language plpgsql as $equip$
 declare

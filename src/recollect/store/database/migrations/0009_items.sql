@@ -14,13 +14,12 @@ create table items (
     updated_at timestamptz not null,
     primary key (scope_id, path, key)
 );
-select protect_scoped('items');
-create unique index items_by_memory on items (scope_id, memory_id) where memory_id is not null;
 -- What callers keep is nothing for the planner's samples.
 alter table items
     alter path set statistics 0, alter key set statistics 0, alter value set statistics 0,
     alter text set statistics 0, alter embedding set statistics 0;
-
+select protect_scoped('items');
+create unique index items_by_memory on items (scope_id, memory_id) where memory_id is not null;
 create trigger erase_items after delete on memories
     referencing old table as forgotten for each statement execute function erase_with_memory('items', 'memory_id');
 
@@ -32,10 +31,6 @@ begin
         delete from items where scope_id = asked_scope and path = paths[place] and key = keys[place];
     end loop;
 end $$;
-
--- What a repeated key answers for items: revisions and times, never what they hold.
-alter table idempotency_keys add column outcome jsonb;
-alter table idempotency_keys alter outcome set statistics 0;
 
 -- Whether a field stands before, at or after another value: numbers by size, all else by its text. Null if one is null.
 create function compare_field(field jsonb, operand jsonb) returns integer

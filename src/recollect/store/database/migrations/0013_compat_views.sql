@@ -8,6 +8,7 @@ begin
     end if;
 exception when duplicate_object or unique_violation then null;
 end $$;
+
 do $$
 begin
     if not exists (select from pg_roles where rolname = 'recollect_readers') then
@@ -28,9 +29,6 @@ exception when insufficient_privilege then
 end $$;
 
 grant usage on schema public to recollect_compat, recollect_readers;
-
--- What the planner knows of the names of scopes would tell a reader those of other tenants, by its estimates.
-alter table scopes alter agent set statistics 0, alter "user" set statistics 0;
 
 -- Which tenant a role may read. Roles belong to the whole server, what they may read to one database.
 create table readers (
@@ -58,7 +56,6 @@ begin
     execute format('grant select on %s to recollect_compat', opened);
 end $$;
 revoke execute on function open_to_readers(regclass) from public;
-
 -- The policy of tenants holds for every role and follows a setting: this one bars whatever else that would show a
 -- reader. It holds for the owner too, as a member, who is no reader and is barred from nothing.
 create policy of_reader on scopes for select to recollect_compat using (tenant_id = (select reading_tenant()));
@@ -163,23 +160,9 @@ from scopes cross join lateral (
 where scopes.tenant_id = (select reading_tenant())
 group by scopes.agent, filed.keyword, filed.kind
 having sum(filed.strength) > 0;
-
 grant create on schema public to recollect_compat;
 alter view memory_nodes owner to recollect_compat;
 alter view kw_strength owner to recollect_compat;
 alter function reading_tenant() owner to recollect_compat;
 revoke create on schema public from recollect_compat;
 grant select on memory_nodes, kw_strength to recollect_readers;
-
--- From one model to the next in one transaction, and the view with it.
-create or replace function switch_embedding_space(new_space integer) returns void
-    language plpgsql as $$
-begin
-    update embedding_spaces set state = 'retired' where state = 'active';
-    update embedding_spaces set state = 'active', filled_scope = 0,
-        filled_id = '00000000-0000-0000-0000-000000000000' where id = new_space and state <> 'active';
-    if not found then
-        raise exception 'There is no embedding space % to switch to.', new_space;
-    end if;
-    perform follow_active_space();
-end $$;
