@@ -59,7 +59,7 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
     """Ask the questions of a set's first half, and keep what each ranking was made from."""
     lessons: list[Lesson] = []
     conversations = load(name, questions)
-    task = bar.add_task(f"{name}: asking", total=sum(len(talk.questions) for talk in conversations))
+    task = bar.add_task(f"{name}: asking", total=sum(len(conversation.questions) for conversation in conversations))
     async with serving(embedder) as recollect:
         number = 0
         async for stored in store(recollect, name, conversations, embedder, bar):

@@ -94,7 +94,7 @@ async def measure(name: str, questions: int, embedder: Embedder | None, bar: Pro
     """Store a set and ask all its questions."""
     conversations = load(name, questions)
     rows: list[Asked] = []
-    task = bar.add_task(f"{name}: questions", total=sum(len(talk.questions) for talk in conversations))
+    task = bar.add_task(f"{name}: questions", total=sum(len(conversation.questions) for conversation in conversations))
     async with serving(embedder) as recollect:
         number = 0
         async for stored in store(recollect, name, conversations, embedder, bar):

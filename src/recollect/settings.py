@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     )
     chat_url: str = Field(
         default="",
-        description="Base URL of a chat endpoint, ending in /v1; it learns facts from talk, reflects and converses.",
+        description="Base URL of a chat endpoint, ending in /v1; for facts from conversations, reflection and answers.",
     )
     chat_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the chat endpoint.")
     chat_model: str = Field(default="", description="Chat model to ask for.")
@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     )
     steps: str = Field(
         default="label segment summarise extract resolve link",
-        description="By which steps talk becomes knowledge; a step that is not named is not taken.",
+        description="The steps of enrichment, in order; a step that is not named is not taken.",
     )
     tokenizers: str = Field(
         default="o200k_base cl100k_base",

@@ -82,7 +82,7 @@ def test_conversations():
 
 
 def test_imports():
-    figures = measure("imports", "--talks", "6", "--messages", "10")
+    figures = measure("imports", "--conversations", "6", "--messages", "10")
     assert [figures[way]["written"] for way in ("import", "again", "append conversations")] == [60, 0, 60]
     assert all(row["ms"] > 0 for way, row in figures.items() if way != "file")
 
@@ -164,7 +164,7 @@ def test_learn(shared):
 @pytest.mark.real_model
 @pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
 def test_blocks(shared):
-    figures = measure("blocks", "--talks", "1", "--questions", "200")
+    figures = measure("blocks", "--conversations", "1", "--questions", "200")
     assert figures["questions"]["all"] > 10
     budgets = [row for name, row in figures.items() if name != "questions"]
     assert [row["lines"] for row in budgets] == sorted(row["lines"] for row in budgets)

@@ -31,7 +31,7 @@ async def recollect(addresses, embedder):
         yield running
 
 
-async def talk(recollect, number):
+async def converse(recollect, number):
     """Give a session's scope a conversation to read."""
     conversation = (await recollect.mind("ada", f"user-{number}")).conversation("talk")
     said = f"user {number} asks about lot {number}"
@@ -80,7 +80,7 @@ def check(tally, transport, count):
 @pytest.mark.promise("MCP sessions of 32 users at once over HTTP get no error and nothing of each other", ROUNDS)
 async def test_32_sessions_over_http(recollect):
     keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(SESSIONS)]
-    await asyncio.gather(*(talk(recollect, number) for number in range(SESSIONS)))
+    await asyncio.gather(*(converse(recollect, number) for number in range(SESSIONS)))
     async with listening(recollect) as url, asyncio.TaskGroup() as group:
         results, opened = Counter({"errors": 0, "mixed up": 0}), asyncio.Barrier(SESSIONS)
 
@@ -98,7 +98,7 @@ async def test_32_sessions_over_http(recollect):
 @pytest.mark.promise("MCP sessions at once, each a process, get no error and nothing of each other", PROCESSES, ROUNDS)
 async def test_sessions_over_processes(recollect, addresses):
     count = PROCESSES.now
-    await asyncio.gather(*(talk(recollect, number) for number in range(count)))
+    await asyncio.gather(*(converse(recollect, number) for number in range(count)))
     keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(count)]
     patience = {f"RECOLLECT_{name.upper()}": str(value) for name, value in PATIENT.items()}
     results, starting = Counter({"errors": 0, "mixed up": 0}), asyncio.Semaphore(STARTING)

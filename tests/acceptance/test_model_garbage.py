@@ -121,7 +121,7 @@ async def make_neighbours(recollect):
 
 
 def garble(prompt, shape, foreign):
-    """Say what was drawn for the number that the talk mentions; of names, whatever comes."""
+    """Say what was drawn for the number that the conversation mentions; of names, whatever comes."""
     numbered = NUMBERED.search(prompt)
     garbage = draw(int(numbered[1]) if numbered else len(prompt), foreign)
     if shape == "AnyMatches" and len(prompt) % 2:

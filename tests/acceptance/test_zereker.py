@@ -138,14 +138,14 @@ class EnglishOnly(FakeEmbedder):
         return [1.0] * self.dimensions
 
 
-async def test_talk_that_the_embedder_cannot_read_is_cut_by_its_words(addresses):
+async def test_messages_that_the_embedder_cannot_read_are_cut_by_their_words(addresses):
     boats = ["我们周末去西湖划船吧", "西湖划船需要租一条小船", "租船在西湖划船一小时多少钱"]
     taxes = ["今年的个人所得税怎么申报", "个人所得税申报需要发票吗", "发票和个人所得税申报表放在一起"]
     async with connected(Settings(embedder="fake"), addresses, EnglishOnly()) as recollect:
-        talk = (await recollect.mind("jarvis", "axin")).conversation("c")
-        await talk.append([NewMessage(Role.USER, text) for text in (*boats, *taxes)])
+        conversation = (await recollect.mind("jarvis", "axin")).conversation("c")
+        await conversation.append([NewMessage(Role.USER, text) for text in (*boats, *taxes)])
         await recollect.work(until_empty=True)
-        assert [(each.first_number, each.last_number) for each in await talk.segments()] == [(1, 3)]
+        assert [(each.first_number, each.last_number) for each in await conversation.segments()] == [(1, 3)]
 
 
 @pytest.mark.slow

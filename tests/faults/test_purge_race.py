@@ -40,8 +40,8 @@ async def derive(mind, sources, taken):
 
 async def race(mind, number, kept):
     """Let derived memories race with a purge that begins before, between or after them, by turns."""
-    talk = mind.conversation(f"c{number}")
-    said = await talk.append([NewMessage(Role.USER, f"{WORD} {part}") for part in range(2)])
+    conversation = mind.conversation(f"c{number}")
+    said = await conversation.append([NewMessage(Role.USER, f"{WORD} {part}") for part in range(2)])
     sources = [*(each.id for each in said), kept]
 
     taken = asyncio.Semaphore(0)
@@ -50,7 +50,7 @@ async def race(mind, number, kept):
         for _ in range(number % (DERIVERS * STEPS + 1)):
             await taken.acquire()
         with suppress(NotFoundError, UnavailableError):
-            await talk.purge()
+            await conversation.purge()
 
     await asyncio.gather(purge(), *(derive(mind, sources, taken) for _ in range(DERIVERS)))
 

@@ -1,4 +1,4 @@
-"""What a sensible model would say of the talk in data/zereker_memory, by rules: the same however the talk is cut.
+"""What a sensible model would say of data/zereker_memory, by rules: the same however it is cut.
 
 Each rule is a phrase that the user says, the fact it teaches, and which known facts are over because of it.
 """
@@ -87,9 +87,9 @@ def answer(shape: str, prompt: str) -> object:
 
 def digest(prompt: str) -> object:
     """Apply every rule whose phrase the user says, in the order of what was said."""
-    talk = _between(prompt, "conversation")
+    conversation = _between(prompt, "conversation")
     known = KNOWN.findall(_between(prompt, "facts"))
-    said = [found for line in talk.splitlines() if (found := LINE.fullmatch(line))]
+    said = [found for line in conversation.splitlines() if (found := LINE.fullmatch(line))]
     learned = [(line[1], rule) for line in said for rule in RULES if rule.phrase in line[2]]
     facts: list[dict[str, object]] = []
     for day, rule in learned:

@@ -116,7 +116,7 @@ class Tasks:
             await embed_pending(self.database, self._embedder(), self.batch, scope_id, counter.reach)
 
     async def enrich(self, context: JobContext, scope_id: int) -> None:
-        """Cut a scope's talk into segments, and learn from those that have closed."""
+        """Cut a scope's conversations into segments, and learn from those that have closed."""
         if self.duties.enriching is None:
             return
         await embed_first(self.database, self.embedder, self.batch, scope_id)

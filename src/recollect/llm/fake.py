@@ -100,7 +100,7 @@ class FakeChatModel:
         try:
             return read_value(said, answer)
         except UnusableError:
-            raise ChatModelError("the fake chat model talks nonsense", answered=True) from None
+            raise ChatModelError("the fake chat model answers nonsense", answered=True) from None
 
     async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
         """Return the script's line as it stands, and count its tokens by an estimate."""

@@ -1,4 +1,4 @@
-"""The nouns of talk: messages, the conversation they are said in, and what of it goes into a prompt."""
+"""Values of conversations: messages, the conversation they belong to, and what of it goes into a prompt."""
 
 from __future__ import annotations
 

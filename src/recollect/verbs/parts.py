@@ -24,7 +24,7 @@ NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLE
 
 
 class LearningStep(Protocol):
-    """One step by which talk becomes knowledge; what it is given and gives back is the business of the steps."""
+    """One step of enrichment; what it is given and gives back is the business of the steps."""
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class Parts:
     judge_seconds: float = 4.0
     """How long a recall waits for the chat model to judge its hits, and to read its cue."""
     steps: Mapping[str, LearningStep] = field(default_factory=dict[str, LearningStep])
-    """By which talk becomes knowledge, each by its name and in their order."""
+    """The steps of enrichment, each by its name and in order."""
     keep_share: float = 0.0
     """How many of the recalls are kept whose cues do not say it themselves: from 0 for none to 1 for all."""
 

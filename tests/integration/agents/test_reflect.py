@@ -367,7 +367,7 @@ async def test_two_runs_of_one_job_at_once_write_the_thoughts_of_one(ann, thinki
     assert [thought.id for thought in await thoughts_of(ann)] == [receipt.id for receipt in one.thoughts]
 
 
-async def test_a_model_that_talks_nonsense_fails_the_job_for_all_to_see(ann, thinking, chat, owner):
+async def test_a_model_that_answers_nonsense_fails_the_job_for_all_to_see(ann, thinking, chat, owner):
     job = await ann.reflect_later()
     chat.garble(100)
     await work_off(thinking, owner)

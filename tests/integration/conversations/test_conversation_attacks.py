@@ -37,8 +37,8 @@ def assistant(content="", **more):
 @pytest.fixture
 async def deleted(mind, monkeypatch):
     """A conversation that was deleted a moment ago, with what was made from it: nothing of it has moved yet."""
-    talk = mind.conversation("c")
-    said = await talk.append([user("secretword one"), assistant("secretword two")])
+    conversation = mind.conversation("c")
+    said = await conversation.append([user("secretword one"), assistant("secretword two")])
     kept = NewMemory("old chat", Kind.CHAT, triple=Triple("ada", "chat with", "bob"), keywords=("bob",))
     plain = NewMemory("plain", keywords=("plain",))
     receipts = await mind.remember([kept, plain])
@@ -53,7 +53,7 @@ async def deleted(mind, monkeypatch):
         ]
     )
     monkeypatch.setattr(verb, "SETTLE_SECONDS", 0.0)
-    await talk.delete()
+    await conversation.delete()
     return [each.id for each in [*said, *made]], [each.id for each in receipts]
 
 
@@ -202,8 +202,8 @@ def test_a_text_of_brackets_is_folded_in_no_time(said):
 
 async def test_a_cut_message_costs_what_it_costs_in_the_upstream_way_too(mind):
     """Without its question an answer was no turn, and came for nothing."""
-    talk = mind.conversation("c")
-    await talk.append([user("one " * 50), assistant("two " * 50)])
-    history = await talk.history(Window(20, upstream=True, oversized=Oversized.CUT))
+    conversation = mind.conversation("c")
+    await conversation.append([user("one " * 50), assistant("two " * 50)])
+    history = await conversation.history(Window(20, upstream=True, oversized=Oversized.CUT))
     assert (history.tokens, history.cut) == (sum(message.tokens for message in history.messages), True)
     assert 0 < history.tokens <= 20

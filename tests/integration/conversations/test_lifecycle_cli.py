@@ -20,14 +20,14 @@ def run(addresses):
 
 
 @pytest.fixture
-async def talks(mind):
+async def conversations(mind):
     for name in ("cats", "dogs"):
-        talk = mind.conversation(name)
-        await talk.append([NewMessage(Role.USER, f"my {name}"), NewMessage(Role.ASSISTANT, "I see")])
-        await talk.describe(f"All about {name}")
+        conversation = mind.conversation(name)
+        await conversation.append([NewMessage(Role.USER, f"my {name}"), NewMessage(Role.ASSISTANT, "I see")])
+        await conversation.describe(f"All about {name}")
 
 
-def test_a_life_on_the_command_line(run, talks, owner):
+def test_a_life_on_the_command_line(run, conversations, owner):
     listed = run("conversations", "list", *SCOPE)
     assert "All about cats" in listed
     assert "active" in listed
@@ -45,7 +45,7 @@ def test_a_life_on_the_command_line(run, talks, owner):
     assert "2 messages" in run("conversations", "receipts", *SCOPE)
 
 
-def test_topics_on_the_command_line(run, talks):
+def test_topics_on_the_command_line(run, conversations):
     assert "No topic has ended yet" in run("conversations", "segments", "cats", *SCOPE)
     closed = run("conversations", "segments", "cats", *SCOPE, "--close")
     assert "1-2" in closed
@@ -54,7 +54,7 @@ def test_topics_on_the_command_line(run, talks):
     assert "0.4" in run("profile", "--agent", "ada", "--topic-threshold", "0.4")
 
 
-def test_retention_and_scrubbing(run, talks, owner):
+def test_retention_and_scrubbing(run, conversations, owner):
     assert "Nothing is due" in run("conversations", "retain", "--dry-run")
     owner.execute("update conversations set idle_since = idle_since - interval '11 days' where id = 'dogs'")
     assert "archived" in run("conversations", "retain", "--dry-run")
@@ -69,7 +69,7 @@ def test_retention_and_scrubbing(run, talks, owner):
     assert owner.execute(filenode).fetchone() != before
 
 
-def test_an_agent_keeps_its_own_days(run, talks, owner):
+def test_an_agent_keeps_its_own_days(run, conversations, owner):
     shown = run("profile", "--agent", "ada", "--archive-after-days", "0", "--purge-after-days", "2.5")
     assert "2.5" in shown
     owner.execute("update conversations set idle_since = idle_since - interval '11 days'")

@@ -33,9 +33,9 @@ SCOPED = "select table_name from information_schema.columns where column_name = 
 
 
 async def say(mind, name, *contents, **more):
-    talk = mind.conversation(name)
-    said = await talk.append([NewMessage(Role.USER, content, **more) for content in contents])
-    return talk, [each.id for each in said]
+    conversation = mind.conversation(name)
+    said = await conversation.append([NewMessage(Role.USER, content, **more) for content in contents])
+    return conversation, [each.id for each in said]
 
 
 async def derive(mind, content, evidence, kind=Kind.THOUGHT, **more):
@@ -59,7 +59,7 @@ def mentions(owner, identity):
 
 @pytest.mark.promise("A purge takes all that was made from the conversation alone")
 async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind, owner):
-    talk, ids = await say(mind, "cats", "one", "two", "three")
+    conversation, ids = await say(mind, "cats", "one", "two", "three")
     other, theirs = await say(mind, "dogs", "four")
     alone = await derive(mind, "made of cats", ids[:2], keywords=("cats",))
     deeper = await derive(mind, "made of what was made", [alone])
@@ -69,11 +69,11 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     found = await mind.recall(Cue("one", limit=1))
     await mind.recall(Cue("one", channels=("stream",), kinds=(Kind.MESSAGE,)))
     await mind.feedback(await mind.recall(Cue("made", channels=("stream",), limit=9)), [alone])
-    await talk.append(NewMessage(Role.USER, "again"), idempotency_key="k")
+    await conversation.append(NewMessage(Role.USER, "again"), idempotency_key="k")
     assert found.hits
 
-    await talk.delete()
-    receipt = await talk.purge()
+    await conversation.delete()
+    receipt = await conversation.purge()
     assert receipt.finished_at is not None
     assert (receipt.conversation, receipt.asked_by) == ("cats", "library")
     went = {name: receipt.removed[name] for name in ("messages", "derived", "stale", "idempotency_keys", "evidence")}
@@ -84,7 +84,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     assert receipt.removed["feedback"] >= 1
 
     with pytest.raises(NotFoundError):
-        await talk.read()
+        await conversation.read()
     assert set(await known(mind)) == {theirs[0], spared}
     for identity in (*ids, alone, deeper):
         assert mentions(owner, identity) == set()
@@ -101,7 +101,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     assert (overview.stale, overview.memories) == (2, 2)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 2
     assert owner.execute("select keyword from keyword_strengths").fetchall() == []
-    assert await talk.receipts() == [receipt]
+    assert await conversation.receipts() == [receipt]
 
     # Then the other one goes too, and with it all that waited.
     second = await other.purge()
@@ -112,28 +112,39 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
 
 async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkeypatch):
     monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
-    talk, ids = await say(mind, "cats", "one", "two")
-    await talk.describe("A name", {"tag": "x"})
-    await talk.archive()
-    receipt = await talk.purge()
+    conversation, ids = await say(mind, "cats", "one", "two")
+    await conversation.describe("A name", {"tag": "x"})
+    await conversation.archive()
+    receipt = await conversation.purge()
     assert receipt.finished_at is None
-    assert await talk.purge() == receipt
-    assert ((await talk.read()).state, (await talk.read()).name, (await talk.read()).metadata) == (PURGING, "", {})
+    assert await conversation.purge() == receipt
+    assert (
+        (await conversation.read()).state,
+        (await conversation.read()).name,
+        (await conversation.read()).metadata,
+    ) == (PURGING, "", {})
     assert not set(ids) & set(await known(mind))
-    for question in (talk.restore(), talk.archive(), talk.delete(), talk.append(NewMessage(Role.USER, "late"))):
+    for question in (
+        conversation.restore(),
+        conversation.archive(),
+        conversation.delete(),
+        conversation.append(NewMessage(Role.USER, "late")),
+    ):
         with pytest.raises(ConflictError):
             await question
     monkeypatch.setattr(verb, "SETTLE_SECONDS", 600)
-    assert (await talk.purge()).finished_at is not None
+    assert (await conversation.purge()).finished_at is not None
     # The name is free again, and a conversation of that name is another one.
-    await talk.append(NewMessage(Role.USER, "anew"))
-    assert [message.number for message in (await talk.history(50)).messages] == []
-    assert len(await talk.receipts()) == 1
+    await conversation.append(NewMessage(Role.USER, "anew"))
+    assert [message.number for message in (await conversation.history(50)).messages] == []
+    assert len(await conversation.receipts()) == 1
 
 
 async def purge_in_pieces(mind, monkeypatch, name, crash):
     """Purge with small steps, dying in some of them; return the receipt."""
-    talk, ids = await say(mind, name, *[f"{name} {number}" for number in range(9)], attachments=(Attachment("image"),))
+    conversation, ids = await say(
+        mind, name, *[f"{name} {number}" for number in range(9)], attachments=(Attachment("image"),)
+    )
     other, theirs = await say(mind, f"{name}-other", "kept")
     both = await derive(mind, "both ends", [ids[0], ids[8]])
     await derive(mind, "more", [ids[1], ids[7], theirs[0], both])
@@ -150,7 +161,7 @@ async def purge_in_pieces(mind, monkeypatch, name, crash):
     deaths = 0
     while True:
         try:
-            receipt = await talk.purge()
+            receipt = await conversation.purge()
             assert receipt.finished_at is not None
             break
         except RuntimeError:
@@ -179,12 +190,12 @@ async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embe
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
-        talk, ids = await say(mind, "cats", "the secret")
+        conversation, ids = await say(mind, "cats", "the secret")
         _, theirs = await say(mind, "dogs", "dogs bark")
         shared = await derive(mind, "both", [ids[0], theirs[0]], keywords=("old",), importance=7)
         upon = await derive(mind, "upon both", [shared], Kind.SUMMARY)
         owner.execute("update memories set trust = 40 where id = %s", [theirs[0]])
-        await talk.purge()
+        await conversation.purge()
         assert not {shared, upon} & set(await known(mind))
         chat.fail()
         owner.execute("delete from procrastinate_jobs")
@@ -213,11 +224,11 @@ async def test_nothing_is_made_anew_from_what_is_hidden(addresses, embedder):
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
-        talk, ids = await say(mind, "cats", "one")
+        conversation, ids = await say(mind, "cats", "one")
         other, theirs = await say(mind, "dogs", "two")
         shared = await derive(mind, "both", [ids[0], theirs[0]])
         await other.delete()
-        await talk.purge()
+        await conversation.purge()
         await running.work(until_empty=True)
         assert chat.calls == 0
         await other.restore()
@@ -229,11 +240,11 @@ async def test_what_the_model_cannot_word_keeps_nothing_else_waiting(addresses, 
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
-        talk, ids = await say(mind, "cats", "one")
+        conversation, ids = await say(mind, "cats", "one")
         _, theirs = await say(mind, "dogs", "two")
         first = await derive(mind, "first", [ids[0], theirs[0]])
         second = await derive(mind, "second", [ids[0], theirs[0]])
-        await talk.purge()
+        await conversation.purge()
         chat.garble()
         scope_id = (mind.access.scope.tenant_id << 40) + 1
         with pytest.raises(ChatModelError):
@@ -248,7 +259,7 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addr
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
         embedder.fail()
-        talk, ids = await say(mind, "cats", "one")
+        conversation, ids = await say(mind, "cats", "one")
         _, theirs = await say(mind, "dogs", "two")
         shared = await derive(mind, "old words", [ids[0], theirs[0]])
         embedder.recover()
@@ -256,7 +267,7 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addr
         space = (await running.operator.list_spaces())[0][0]
         waiting = await embeddings.list_pending(running.parts.database, scope_id, BEGINNING, 10)
         late = np.stack([await embedder.embed([each.content]) for each in waiting])[:, 0]
-        await talk.purge()
+        await conversation.purge()
         embedder.fail()
         await rederive(running.parts, scope_id)
         embedder.recover()
@@ -310,10 +321,10 @@ def plant(names):
 
 async def plant_all(mind, planted, owner):
     """Put a secret wherever one can stand; return the conversation and the vectors that must go too."""
-    talk = mind.conversation("secretive")
+    conversation = mind.conversation("secretive")
     # Larger than a page holds in line, and of a kind that no compression can hide.
     filler = "".join(secrets.token_urlsafe(60) + "\n" for _ in range(400))
-    await talk.append(
+    await conversation.append(
         [
             NewMessage(
                 Role.USER, f"{planted['content']} said", name=planted["name"], metadata={"m": planted["metadata"]}
@@ -327,15 +338,15 @@ async def plant_all(mind, planted, owner):
             NewMessage(Role.USER, f"{planted['large']}\n{filler}"),
         ]
     )
-    said = await talk.append(NewMessage(Role.USER, planted["keyed"]), idempotency_key=planted["key"])
-    await talk.describe(planted["title"], {"note": planted["note"]})
+    said = await conversation.append(NewMessage(Role.USER, planted["keyed"]), idempotency_key=planted["key"])
+    await conversation.describe(planted["title"], {"note": planted["note"]})
     _, kept = await say(mind, "kept", "something else entirely")
     await derive(mind, planted["thought"], [said[0].id], keywords=(planted["keyword"],))
     await derive(mind, planted["shared"], [said[0].id, kept[0]], metadata={"x": planted["shared_metadata"]})
     for _ in range(3):
         recollection = await mind.recall(Cue(planted["content"], channels=("stream",), kinds=(Kind.MESSAGE,), limit=5))
         await mind.feedback(recollection, [recollection.hits[0].memory.id])
-    return talk, said[0].id
+    return conversation, said[0].id
 
 
 def vector_bytes(owner, identity):
@@ -358,7 +369,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 mind = await running.mind("ada", "li")
                 # Others lie around it, so that tables and pages do not vanish with it.
                 await say(mind, "others", *[f"words of others, number {number}" for number in range(200)])
-                talk, identity = await plant_all(mind, planted, owner)
+                conversation, identity = await plant_all(mind, planted, owner)
                 vector = vector_bytes(owner, identity)
                 archived, _ = await say(mind, "archived", planted["archived"])
                 embedder.fail()
@@ -371,9 +382,9 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert haystack.files(vector), "also vectors"
                 assert haystack.dump(needles) == set(planted)
 
-                await talk.delete()
+                await conversation.delete()
                 assert {"half", "single"} & set(haystack.files(vector))
-                for each in (talk, archived, pending):
+                for each in (conversation, archived, pending):
                     assert (await each.purge()).finished_at is not None
                 await running.work(until_empty=True)
                 assert haystack.dump(needles) - {"keyword"} == set(), "no table holds it"
@@ -393,13 +404,13 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
 async def test_scrub_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
     monkeypatch.setattr(rewrite, "PATIENCE", 2)
     monkeypatch.setattr(rewrite, "PAUSE_SECONDS", 0.01)
-    talk, _ = await say(mind, "cats", "one")
+    conversation, _ = await say(mind, "cats", "one")
     listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
     assert listed.left == ()
     with psycopg.connect(recollect.addresses.owner) as reader:
         reader.execute("set transaction isolation level repeatable read")
         reader.execute("select count(*) from procrastinate_periodic_defers")
-        await talk.purge()
+        await conversation.purge()
         left = dict((await recollect.operator.scrub(lambda _: None)).left)
     assert "open transaction" in left["memories"]
     assert (await recollect.operator.scrub(lambda _: None)).left == ()

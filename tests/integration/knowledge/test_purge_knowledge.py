@@ -1,4 +1,4 @@
-"""What was learned from talk goes with it: names, descriptions, facts and their versions, down to the last byte."""
+"""What was learned from a conversation goes with it: names, descriptions, facts, versions, to the last byte."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def day(number):
 async def learn(mind, script, conversation, entities, facts=(), text="", days=0):
     script.digest(entities, facts)
     text = text or "We speak of " + " and ".join(each["name"] for each in entities)
-    talk = mind.conversation(conversation)
+    view = mind.conversation(conversation)
     at = NOON + timedelta(days=days)
-    [said] = await talk.append([NewMessage(Role.USER, text, occurred_at=at)])
-    await talk.close_segment()
+    [said] = await view.append([NewMessage(Role.USER, text, occurred_at=at)])
+    await view.close_segment()
     await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
-    return talk, said.id
+    return view, said.id
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ async def test_a_purge_takes_what_was_learned_from_the_conversation_alone(mind, 
 
 
 async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(mind, script):
-    talk, _ = await learn(mind, script, "a", [entity("Ann"), entity("Oslo")], [fact("Ann", "lives in", "Oslo")])
+    conversation, _ = await learn(mind, script, "a", [entity("Ann"), entity("Oslo")], [fact("Ann", "lives in", "Oslo")])
     await learn(mind, script, "b", [entity("Ann", "person", "Annie")], days=1)
     [oslo] = (await mind.knowledge.entities("oslo")).entities
-    await talk.delete()
+    await conversation.delete()
     assert await names(mind) == {"Ann"}
     assert await texts(mind) == set()
     with pytest.raises(NotFoundError):
@@ -101,16 +101,16 @@ async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(m
     # Said again meanwhile, it is a fact of its own, and the one that comes back is not believed any more.
     [again] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     assert again.version == 1
-    await talk.restore()
+    await conversation.restore()
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [again.id]
     assert await names(mind) == {"Ann", "Oslo"}
 
 
 async def test_a_name_goes_with_the_mention_that_it_came_from(mind, script, owner):
-    talk, _ = await learn(mind, script, "a", [entity("Secretive Sam", "person", "Sam")])
+    conversation, _ = await learn(mind, script, "a", [entity("Secretive Sam", "person", "Sam")])
     await learn(mind, script, "b", [entity("Sam"), entity("Rome", "place")], [fact("Sam", "visits", "Rome")], days=1)
     assert await names(mind) == {"Secretive Sam", "Rome"}
-    await talk.purge()
+    await conversation.purge()
     assert await names(mind) == {"Sam", "Rome"}
     [sam] = (await mind.knowledge.entities("sam")).entities
     assert sam.aliases == ()
@@ -283,7 +283,7 @@ async def test_no_byte_of_a_secret_name_is_left():
                 await mind.knowledge.state(NewFact(f"Person {number}", "knows", f"Person {number + 1}"))
             told = fact(planted["name"], predicate, planted["object"]) | {"text": planted["text"]}
             entities = [entity(planted["name"], "person", planted["alias"], description=planted["description"])]
-            talk, _ = await learn(mind, script, "secretive", entities, [told], text=json.dumps(planted))
+            conversation, _ = await learn(mind, script, "secretive", entities, [told], text=json.dumps(planted))
             [stored] = (await mind.knowledge.facts(predicate=predicate)).facts
             await mind.knowledge.end(stored.id, NOON + timedelta(days=3))
             with psycopg.connect(addresses.owner, autocommit=True) as owner:
@@ -291,7 +291,7 @@ async def test_no_byte_of_a_secret_name_is_left():
             assert haystack.dump(needles) == set(needles)
             assert set(haystack.files(needles)) == set(needles), "the search finds what is there"
 
-            assert (await talk.purge()).finished_at is not None
+            assert (await conversation.purge()).finished_at is not None
             await running.work(until_empty=True)
             with psycopg.connect(addresses.owner, autocommit=True) as owner:
                 for (table,) in owner.execute(SCOPED).fetchall():

@@ -159,9 +159,9 @@ async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, o
 
 async def test_showings_go_with_their_memory_and_with_their_conversation(mind, owner):
     ids = await remember_trains(mind, 4)
-    for talk in ("one", "two"):
-        await mind.conversation(talk).append([NewMessage(Role.USER, "Hello there")])
-        assert len((await mind.blocks.recall(CUE, conversation=talk, carry=True)).lines) >= 4
+    for conversation in ("one", "two"):
+        await mind.conversation(conversation).append([NewMessage(Role.USER, "Hello there")])
+        assert len((await mind.blocks.recall(CUE, conversation=conversation, carry=True)).lines) >= 4
     count = "select count(*) from showings where conversation_id = %s"
     before = owner.execute(count, ("two",)).fetchone()[0]
     await mind.forget(ids[:1])

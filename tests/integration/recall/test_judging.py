@@ -91,7 +91,7 @@ async def test_questions_are_asked_at_the_same_time_and_late_answers_keep_their_
     assert sorted(outcomes) == ["answered"] * 5 + ["failed: CancelledError"] * 5
 
 
-async def test_a_model_that_fails_or_talks_nonsense_drops_nothing(addresses, embedder):
+async def test_a_model_that_fails_or_answers_nonsense_drops_nothing(addresses, embedder):
     chat = FakeChatModel(drop_cats)
     async with judging(addresses, embedder, chat) as (parts, scope_id, hits):
         chat.fail()

@@ -52,7 +52,7 @@ async def tenants(recollect, embedder, owner):
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
         [source] = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
-        await talk(mind)
+        await converse(mind)
         filed = {"topic": "vaults->doors", "related_topics": ("codes",)}
         await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed))
         await mind.knowledge.state(NewFact("Ann", "knows", "Bob"))
@@ -90,7 +90,7 @@ def learn(owner):
     )
 
 
-async def talk(mind):
+async def converse(mind):
     """Fill the tables of conversations: one in sight, one whose memories take no part in recall, one purged."""
     for name in ("seen", "kept", "gone"):
         said = [NewMessage(Role.USER, f"a question in {name}"), NewMessage(Role.ASSISTANT, "an answer")]

@@ -170,12 +170,12 @@ async def test_converse_is_entered_in_the_scope_that_it_makes(asking, chat):
 
 async def test_what_is_made_anew_is_entered(asking, chat):
     mind = await asking.mind("ada")
-    talk = mind.conversation("c")
-    [said] = await talk.append(NewMessage(Role.USER, "the secret"))
+    conversation = mind.conversation("c")
+    [said] = await conversation.append(NewMessage(Role.USER, "the secret"))
     [known] = await mind.remember("dogs bark")
     await mind.remember(NewMemory("both", Kind.THOUGHT, evidence=(said.id, known.id)))
     chat.script = {Restatement: Restatement(text="dogs", subject="dogs", predicate="do", object="bark")}
-    await talk.purge()
+    await conversation.purge()
     await asking.work(until_empty=True)
     sums = (await asking.ledger("ada")).sums
     assert [(each.calls, each.failed) for each in sums if each.step == "rederive"] == [(1, 0)]

@@ -1,4 +1,4 @@
-"""Talk files itself: a segment's summary lies under the topic that a model named, or under the segment's own label."""
+"""Enrichment files a segment's summary under the topic that a model named, or under the segment's own label."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_without_a_summary_the_messages_themselves_are_filed(plain, owner)
 
 
 @pytest.mark.parametrize("verb", ["forget", "purge"])
-async def test_the_topic_goes_with_the_talk_that_named_it(plain, owner, verb):
+async def test_the_topic_goes_with_the_conversation_that_named_it(plain, owner, verb):
     mind = await plain.mind("ada", "li")
     appended = await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))
     await run(plain, mind, owner)

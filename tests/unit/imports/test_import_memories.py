@@ -44,7 +44,7 @@ def contents(harvest):
 
 
 def said(harvest):
-    return [(each.message.role.value, each.message.content) for each in harvest.talks[0].messages]
+    return [(each.message.role.value, each.message.content) for each in harvest.conversations[0].messages]
 
 
 def test_a_memory_of_mem0_keeps_its_time_its_owners_and_its_categories():
@@ -159,10 +159,10 @@ def test_a_letta_agent_is_read_as_it_spoke():
     assert said(harvest) == [
         ("user", "我叫李"), ("assistant", "你好，李"), ("assistant", ""), ("tool", ""), ("assistant", "Plain answer"),
     ]  # fmt: skip
-    call, result = (harvest.talks[0].messages[place].message.parts[0] for place in (2, 3))
+    call, result = (harvest.conversations[0].messages[place].message.parts[0] for place in (2, 3))
     assert call == Part(PartType.TOOL_CALL, '{"query": "tea"}', "archival_memory_search", call_id="call-2")
     assert result == Part(PartType.TOOL_RESULT, "nothing", call_id="call-2")
-    assert (harvest.talks[0].id, contents(harvest)) == ("letta:ada", ["Li likes tea"])
+    assert (harvest.conversations[0].id, contents(harvest)) == ("letta:ada", ["Li likes tea"])
     assert harvest.memories[0].memory.metadata["letta"]["label"] == "human"
     assert remarks(harvest) == {
         letta.PROMPTS: 1, letta.REASONING: 2, letta.RECEIPTS: 1, letta.EVENTS: 1, letta.BLANK: 1,
@@ -172,8 +172,8 @@ def test_a_letta_agent_is_read_as_it_spoke():
 
 def test_letta_messages_are_known_whatever_their_number_in_the_file():
     spoken = [letta_user("one", 1), letta_user("two", 2), letta_user("two", 2)]
-    whole = letta.read(letta_file(spoken, [])).talks[0].messages
-    later = letta.read(letta_file(spoken[1:], [])).talks[0].messages
+    whole = letta.read(letta_file(spoken, [])).conversations[0].messages
+    later = letta.read(letta_file(spoken[1:], [])).conversations[0].messages
     assert [each.key for each in whole[1:]] == [each.key for each in later]
     assert len({each.key for each in whole}) == 3
 
@@ -186,11 +186,11 @@ def test_letta_agents_of_one_name_are_told_apart():
     second["agents"][0]["id"] = "agent-1"
     file = first | {"agents": first["agents"] + second["agents"], "blocks": first["blocks"] + second["blocks"]}
     harvest = letta.read(file)
-    assert [talk.id for talk in harvest.talks] == ["letta:ada", "letta:ada:agent-1"]
+    assert [conversation.id for conversation in harvest.conversations] == ["letta:ada", "letta:ada:agent-1"]
     assert [each.key for each in harvest.memories] == ["block:ada:human", "block:ada:agent-1:human"]
     for agent in file["agents"]:
         del agent["id"]
-    assert [talk.id for talk in letta.read(file).talks] == ["letta:ada", "letta:ada:1"]
+    assert [conversation.id for conversation in letta.read(file).conversations] == ["letta:ada", "letta:ada:1"]
 
 
 def test_older_letta_files_and_lists_of_passages():
@@ -198,7 +198,7 @@ def test_older_letta_files_and_lists_of_passages():
     old = {"agent_type": "memgpt_agent", "core_memory": [block], "messages": [letta_user("hi")], "name": "阿达"}
     harvest = letta.read(old | {"version": "0.6.54"})
     assert (contents(harvest), said(harvest)) == (["喜欢茶"], [("user", "hi")])
-    assert harvest.talks[0].id == to_identifier("letta:阿达")
+    assert harvest.conversations[0].id == to_identifier("letta:阿达")
     passages = letta.read([letta_passage("Ada keeps bees", "bees", "学校"), {"id": "x"}])
     assert (contents(passages), passages.memories[0].memory.keywords) == (["Ada keeps bees"], ("bees", "学校"))
     assert passages.memories[0].memory.kind is Kind.EVENT
@@ -276,10 +276,10 @@ def test_threads_of_zep_with_a_graph_and_its_episodes():
         "episodes": episodes, "edges": [edge], "nodes": [],
     }  # fmt: skip
     harvest = zep.read(document)
-    talk = harvest.talks[0]
+    conversation = harvest.conversations[0]
     assert said(harvest) == [("user", "hi"), ("assistant", "你好")]
-    assert (talk.messages[0].message.name, talk.owner) == ("Li", {UserField.USER_ID: "li"})
-    assert (talk.id, talk.metadata) == (to_identifier("晚上"), {"zep": {"id": "晚上"}})
+    assert (conversation.messages[0].message.name, conversation.owner) == ("Li", {UserField.USER_ID: "li"})
+    assert (conversation.id, conversation.metadata) == (to_identifier("晚上"), {"zep": {"id": "晚上"}})
     assert (contents(harvest), harvest.memories[0].memory.speaker) == (["a document"], "Li")
     fact = harvest.facts[0]
     assert (fact.fact.subject, fact.fact.object, fact.fact.object_type) == ("Li", "tea", EntityType.THING)
@@ -292,10 +292,10 @@ def test_a_thread_of_zep_in_several_entries_is_one():
     pages = [zep_thread("t", [three]), zep_thread("t", [one, two]), zep_thread("t", [two, three]), zep_thread("u", [])]
     pages.append(zep_thread("t", [one], user="mo"))
     harvest = zep.read({"threads": pages})
-    assert [(each.message.content, each.parent) for each in harvest.talks[0].messages] == [
+    assert [(each.message.content, each.parent) for each in harvest.conversations[0].messages] == [
         ("one", None), ("two", name("one")), ("three", name("two")),
     ]  # fmt: skip
-    assert [talk.owner[UserField.USER_ID] for talk in harvest.talks] == ["li", "mo"]
+    assert [conversation.owner[UserField.USER_ID] for conversation in harvest.conversations] == ["li", "mo"]
     assert (harvest.seen["messages"], remarks(harvest)) == (6, {TWICE: 2, SILENT: 1})
 
 
@@ -326,7 +326,7 @@ def test_sessions_of_older_zep_have_facts_as_sentences():
         {"messages": [message]},
     ]
     harvest = zep.read({"sessions": sessions, "facts": [{"fact": ""}]})
-    assert (said(harvest), harvest.talks[0].messages[0].message.name) == ([("user", "hi")], "Li")
+    assert (said(harvest), harvest.conversations[0].messages[0].message.name) == ([("user", "hi")], "Li")
     assert [(each.key, each.memory.content) for each in harvest.memories] == [
         (f"s1:{digest('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
     ]  # fmt: skip

@@ -20,7 +20,7 @@ DAY = datetime(2024, 5, 7, tzinfo=UTC)
 
 
 def trait(place=1, **given):
-    said = {"kind": Kind.MESSAGE, "session": "talk a", "place": float(place), "length": 20, "occurred_at": DAY}
+    said = {"kind": Kind.MESSAGE, "session": "conversation a", "place": float(place), "length": 20, "occurred_at": DAY}
     return Features(**{**said, **given})
 
 
@@ -54,12 +54,12 @@ def test_coverage_is_the_part_of_the_cue_that_is_there():
 
 
 def test_neighbours_up_to_two_places_away_share_what_they_have():
-    talk = [trait(1, terms=(0,)), trait(2), trait(3), trait(4), trait(5, terms=(1,))]
-    assert preferred("surroundings", *talk) == [0.25, 0.25, 1.0, 0.75, 0.75]
+    conversation = [trait(1, terms=(0,)), trait(2), trait(3), trait(4), trait(5, terms=(1,))]
+    assert preferred("surroundings", *conversation) == [0.25, 0.25, 1.0, 0.75, 0.75]
 
 
 def test_nobody_is_a_neighbour_across_sessions():
-    assert preferred("surroundings", trait(1, terms=(1,)), trait(2, session="talk b")) == [1.0, 0.0]
+    assert preferred("surroundings", trait(1, terms=(1,)), trait(2, session="conversation b")) == [1.0, 0.0]
 
 
 def test_events_of_one_hour_stand_side_by_side():
@@ -70,9 +70,9 @@ def test_events_of_one_hour_stand_side_by_side():
 
 
 def test_a_session_counts_for_all_that_its_members_have_together():
-    talk = [trait(1, terms=(0,)), trait(50, terms=(1,)), trait(1, session="talk b", terms=(1,))]
-    assert preferred("session", *talk) == [1.0, 1.0, 0.75]
-    assert preferred("session_best", *talk, text=[4.0, 1.0, 2.0]) == [1.0, 1.0, 0.0]
+    conversation = [trait(1, terms=(0,)), trait(50, terms=(1,)), trait(1, session="conversation b", terms=(1,))]
+    assert preferred("session", *conversation) == [1.0, 1.0, 0.75]
+    assert preferred("session_best", *conversation, text=[4.0, 1.0, 2.0]) == [1.0, 1.0, 0.0]
 
 
 def test_one_session_alone_tells_nothing():
@@ -85,8 +85,8 @@ def test_who_is_named_is_preferred():
 
 
 def test_an_answer_is_worth_what_its_question_shares():
-    talk = [trait(1, asks=True), trait(2), trait(3)]
-    assert preferred("answer", *talk, text=[4.0, 1.0, 1.0]) == [0.0, 1.0, 0.0]
+    conversation = [trait(1, asks=True), trait(2), trait(3)]
+    assert preferred("answer", *conversation, text=[4.0, 1.0, 1.0]) == [0.0, 1.0, 0.0]
     assert preferred("answer", trait(1, asks=True), trait(2, assistant=True), text=[4.0, 1.0]) == [0.0, 0.0]
     assert preferred("answer", trait(1, asks=True), trait(3), text=[4.0, 1.0]) == [0.0, 0.0]
 
@@ -120,11 +120,11 @@ def test_the_days_around_a_day_are_near_it():
 
 
 def test_the_overall_picture_is_taken_from_many_sessions():
-    talk = [trait(place, session=f"talk {'a' if place < 4 else 'b'}") for place in range(1, 6)]
+    conversation = [trait(place, session=f"conversation {'a' if place < 4 else 'b'}") for place in range(1, 6)]
     texts = [9.0, 8.9, 8.8, 8.7, 8.0]
     asked = Facets(asks=frozenset({Asks.OVERVIEW}))
-    plain = fuse(lineup(*talk, text=texts, weights={"diversity": 0.5}))
-    spread = fuse(lineup(*talk, text=texts, weights={"diversity": 0.5}, facets=asked))
+    plain = fuse(lineup(*conversation, text=texts, weights={"diversity": 0.5}))
+    spread = fuse(lineup(*conversation, text=texts, weights={"diversity": 0.5}, facets=asked))
     assert [hit.id.int for hit in plain] == [1, 2, 3, 4, 5]
     assert [hit.id.int for hit in spread] == [1, 4, 2, 5, 3]
     assert spread[2].preferences["diversity"] == pytest.approx(-0.5)
@@ -133,7 +133,7 @@ def test_the_overall_picture_is_taken_from_many_sessions():
 traits = st.builds(
     trait,
     st.integers(1, 6),
-    session=st.sampled_from(["talk a", "talk b", "2024-05-07"]),
+    session=st.sampled_from(["conversation a", "conversation b", "2024-05-07"]),
     named=st.booleans(),
     terms=st.sampled_from([(), (0,), (1,), (0, 1)]),
     length=st.integers(0, 2000),

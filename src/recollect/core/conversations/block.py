@@ -316,7 +316,7 @@ def _quote(remembered: BlockMemory, level: Level) -> Iterable[str]:
 
 
 def _excerpt_lines(content: str) -> str:
-    """Show a talk of many lines by its beginning, middle and end."""
+    """Show a content of many lines by its beginning, middle and end."""
     spoken = [folded for line in content.splitlines() if (folded := fold(line))]
     return " ".join(
         f"({each} left out)" if isinstance(each, int) else shorten(each, LONGEST_QUOTE) for each in excerpt(spoken)

@@ -52,22 +52,24 @@ class Spot:
 def read(document: JSON) -> ImportedData:
     """Read one conversation."""
     data = ImportedData()
-    talk = to_fields(document)
-    mapping = talk.get("mapping")
-    identity = to_text(talk.get("conversation_id")) or to_text(talk.get("id"))
+    conversation = to_fields(document)
+    mapping = conversation.get("mapping")
+    identity = to_text(conversation.get("conversation_id")) or to_text(conversation.get("id"))
     if not isinstance(mapping, dict) or not identity:
         data.leave(CONVERSATIONS, MALFORMED)
         return data
     remarks = data.remarks
-    created_at = to_moment(talk.get("create_time"), remarks)
-    messages = arrange(place_all(mapping, created_at, data), data, to_text(talk.get("current_node")))
+    created_at = to_moment(conversation.get("create_time"), remarks)
+    messages = arrange(place_all(mapping, created_at, data), data, to_text(conversation.get("current_node")))
     followed = Counter(each.parent for each in messages)
     remarks[BRANCHED] += max(followed.values(), default=0) > 1
-    kept: dict[str, JSON] = {field: talk.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")}
+    kept: dict[str, JSON] = {
+        field: conversation.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")
+    }
     take_conversation(
         FoundConversation(
             to_identifier(identity),
-            to_line(to_text(talk.get("title")), remarks),
+            to_line(to_text(conversation.get("title")), remarks),
             created_at,
             note(OURS, {"id": to_line(identity, remarks)}, kept, remarks),
             messages,

@@ -48,12 +48,12 @@ def read(document: JSON) -> ImportedData:
     return data
 
 
-def read_conversation(talk: Mapping[str, JSON], data: ImportedData) -> None:
+def read_conversation(conversation: Mapping[str, JSON], data: ImportedData) -> None:
     """Read a conversation; where messages name no parent, each follows the one before it."""
     remarks = data.remarks
     placed: list[Placed] = []
     before: str | None = None
-    entries = [to_fields(entry) for entry in to_list(talk.get("chat_messages"))]
+    entries = [to_fields(entry) for entry in to_list(conversation.get("chat_messages"))]
     branched = any("parent_message_uuid" in entry for entry in entries)
     for entry in entries:
         key = to_line(to_text(entry.get("uuid")), remarks)
@@ -63,16 +63,18 @@ def read_conversation(talk: Mapping[str, JSON], data: ImportedData) -> None:
         parent = to_line(to_text(entry.get("parent_message_uuid")), remarks) or None if branched else before
         placed.append(Placed(key, parent, to_message(entry, data)))
         before = key
-    more: dict[str, JSON] = {field: talk.get(field) for field in ("summary", "model", "project_uuid", "is_starred")}
-    identity = to_text(talk.get("uuid"))
+    more: dict[str, JSON] = {
+        field: conversation.get(field) for field in ("summary", "model", "project_uuid", "is_starred")
+    }
+    identity = to_text(conversation.get("uuid"))
     take_conversation(
         FoundConversation(
             to_identifier(identity),
-            to_line(to_text(talk.get("name")), remarks),
-            to_moment(talk.get("created_at"), remarks),
+            to_line(to_text(conversation.get("name")), remarks),
+            to_moment(conversation.get("created_at"), remarks),
             note(OURS, {"id": to_line(identity, remarks)}, more, remarks),
             arrange(placed, data),
-            own(to_text(to_fields(talk.get("account")).get("uuid"))),
+            own(to_text(to_fields(conversation.get("account")).get("uuid"))),
         ),
         data,
     )

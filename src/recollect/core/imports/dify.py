@@ -126,30 +126,34 @@ class DifyMessages:
     remarks: Counter[str]
 
 
-def find_user(talk: DifyConversation, by: UserBy) -> tuple[str | None, bool]:
+def find_user(conversation: DifyConversation, by: UserBy) -> tuple[str | None, bool]:
     """Say whose a conversation is, None if nobody's that was asked for; and whether a name had to give way to an id."""
-    named = [name for which in NAMED_BY[by] if (name := getattr(talk, which))]
+    named = [name for which in NAMED_BY[by] if (name := getattr(conversation, which))]
     fitting = next((name for name in named if IDENTIFIER.fullmatch(name)), None)
     if fitting is None:
         return ("" if by in {UserBy.AUTO, UserBy.NOBODY} else None), False
     return fitting, fitting != named[0]
 
 
-def describe_talk(talk: DifyConversation, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
+def describe_conversation(conversation: DifyConversation, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
     """Give a conversation's name and metadata, within what can be kept."""
-    kept: dict[str, JSON] = {"app": talk.app, "mode": talk.mode, "source": talk.source}
-    told = {"invoked_from": talk.invoked_from, "end_user": talk.end_user, "account": talk.account}
+    kept: dict[str, JSON] = {"app": conversation.app, "mode": conversation.mode, "source": conversation.source}
+    told = {
+        "invoked_from": conversation.invoked_from,
+        "end_user": conversation.end_user,
+        "account": conversation.account,
+    }
     kept |= {field: value for field, value in told.items() if value}
-    if talk.session:
-        kept["session"] = clean(talk.session, remarks)
-    if talk.inputs:
+    if conversation.session:
+        kept["session"] = clean(conversation.session, remarks)
+    if conversation.inputs:
         try:
-            inputs = clean_json(talk.inputs, remarks)
+            inputs = clean_json(conversation.inputs, remarks)
             check_metadata({OURS: {**kept, "inputs": inputs}})
             kept["inputs"] = inputs
         except (InvalidInputError, RecursionError):
             remarks[LARGE] += 1
-    return to_line(talk.name, remarks), {OURS: kept}
+    return to_line(conversation.name, remarks), {OURS: kept}
 
 
 def arrange(outlines: Sequence[Outline]) -> tuple[list[DifyTurn], int]:

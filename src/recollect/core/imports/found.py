@@ -77,7 +77,7 @@ class ImportedData:
     """What was found in one document, with all that was seen and left out."""
 
     memories: list[FoundMemory] = field(default_factory=list[FoundMemory])
-    talks: list[FoundConversation] = field(default_factory=list[FoundConversation])
+    conversations: list[FoundConversation] = field(default_factory=list[FoundConversation])
     facts: list[FoundFact] = field(default_factory=list[FoundFact])
     seen: Counter[str] = field(default_factory=Counter[str])
     """How many of each thing the document holds, also of what is left out."""
@@ -164,11 +164,11 @@ def _keep(message: NewMessage | None, data: ImportedData) -> NewMessage | None:
     return message
 
 
-def take_conversation(talk: FoundConversation, data: ImportedData) -> None:
+def take_conversation(conversation: FoundConversation, data: ImportedData) -> None:
     """Take a conversation, or leave it where nothing is said in it."""
     data.seen[CONVERSATIONS] += 1
-    if talk.messages:
-        data.talks.append(talk)
+    if conversation.messages:
+        data.conversations.append(conversation)
     else:
         data.remarks[SILENT] += 1
 

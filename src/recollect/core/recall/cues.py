@@ -134,7 +134,7 @@ def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
 
 
 def find_question(text: str) -> str:
-    """Take the end of the last line: in a piece of talk, the times named before it are a part of the talk."""
+    """Take the end of the last line: times named before it belong to what was said, not to what is asked."""
     line = text.rstrip().rsplit("\n", 1)[-1]
     if len(line) <= LONGEST_QUESTION:
         return line

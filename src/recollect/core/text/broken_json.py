@@ -1,4 +1,4 @@
-"""Read as much as can be relied on of a JSON text that is cut off, wrapped in talk, or broken in places."""
+"""Read as much as can be relied on of a JSON text that is cut off, wrapped in prose, or broken in places."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _clamp(value: float | None, usual: float) -> float:
 
 
 def steady(reach: Reach, related: int, messages: int) -> Reach:
-    """Keep a link that leads nowhere from spreading far, and one that rests on hardly any talk from being strong."""
+    """Lower the diffusion of a link without related topics, and the activation of one that rests on few messages."""
     diffusion = reach.diffusion if related else min(reach.diffusion, ALONE_DIFFUSION)
     activation = reach.activation if messages > 1 else max(0.0, reach.activation - SHORT_LOSS)
     return replace(reach, activation=activation, diffusion=diffusion)

@@ -1,4 +1,4 @@
-"""Commands for conversations: list them, move them on, and talk with the memory."""
+"""Commands for conversations: list them, change their state, and chat with the memory."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def segments(
     """Show where a conversation's topics ended, and what became of each."""
 
     async def work(mind: Mind) -> list[StoredSegment]:
-        talk = mind.conversation(conversation)
-        return await (talk.close_segment() if close else talk.segments())
+        view = mind.conversation(conversation)
+        return await (view.close_segment() if close else view.segments())
 
     table = Table("messages", "label", "ended by", "state", "closed")
     for each in with_mind(agent, user, tenant, work):
@@ -127,9 +127,9 @@ def purge(
     if not yes:
         typer.confirm(f"Erase {conversation} for good?", abort=True, err=True)
 
-    async def finish(talk: ConversationView) -> Conversation:
-        before = await talk.read()
-        await talk.purge()
+    async def finish(view: ConversationView) -> Conversation:
+        before = await view.read()
+        await view.purge()
         return before
 
     move(agent, user, tenant, conversation, finish)
@@ -237,7 +237,7 @@ def chat(
     budget: Annotated[int, typer.Option(help="Most tokens in a prompt.")] = 4_000,
     tenant: Tenant = "default",
 ) -> None:
-    """Talk, and see how each prompt is assembled: what is recalled, how much history, and what each costs."""
+    """Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs."""
     settings = Settings()
     # Lines are awaited outside of the event loop, where Ctrl-C ends the program at once.
     with asyncio.Runner() as runner:
@@ -276,7 +276,7 @@ def hear(who: str) -> str | None:
 
 
 def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
-    """Do what a line asks for; an error of ours does not end the talk, unless nobody sits there to read it."""
+    """Do what a line asks for; an error of ours does not end the chat, unless the input is not a terminal."""
     try:
         obey(run, view, line, budget, answering=answering)
     except NotFoundError:

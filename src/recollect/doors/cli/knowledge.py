@@ -1,4 +1,4 @@
-"""Commands for facts, entities and their graph, and for learning them from talk."""
+"""Commands for facts, entities and their graph, and for learning them from conversations."""
 
 from __future__ import annotations
 

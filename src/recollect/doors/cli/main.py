@@ -42,7 +42,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "replay": "Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment.",
     },
     "conversations": {
-        "chat": "Talk, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
+        "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
         "conversations": "Look after conversations, from the first word to the last.",
         "scrub": "Rewrite every table that can hold content, so that no erased byte is left in the data files.",
     },

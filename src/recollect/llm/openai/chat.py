@@ -146,7 +146,7 @@ class OpenAIChatModel:
     async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
         """Return a valid value, after one repair if need be, or raise ChatModelError."""
         messages = _pose(prompt, answer)
-        said = await self._talk(messages, answer)
+        said = await self._converse(messages, answer)
         spent(said.usage)
         try:
             return read_value(said, answer)
@@ -156,7 +156,7 @@ class OpenAIChatModel:
             {"role": "assistant", "content": said.text[:MOST_REPEATED]},
             {"role": "user", "content": again},
         ]
-        said = await self._talk(messages, answer)
+        said = await self._converse(messages, answer)
         spent(said.usage)
         try:
             return read_value(said, answer)
@@ -166,13 +166,13 @@ class OpenAIChatModel:
 
     async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
         """Return what is said to one question as it stands, or raise ChatModelError where nothing comes back."""
-        return await self._talk(_pose(prompt, answer), answer)
+        return await self._converse(_pose(prompt, answer), answer)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._line.close()
 
-    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> ModelAnswer:
+    async def _converse(self, messages: list[Message], answer: type[BaseModel]) -> ModelAnswer:
         """Ask in the way that worked last, and in the next one where that is refused."""
         rung, limit = self._rung, self._limit
         while True:

@@ -63,8 +63,8 @@ class DifyDatabase:
         """Read conversations, the oldest first, some at a time."""
         ends = {"id", "session_id"} <= self.columns["end_users"]
         query = sql.SQL(QUERIES["conversations"]).format(
-            is_deleted=self._column("conversations", "talk", "is_deleted"),
-            invoke_from=self._column("conversations", "talk", "invoke_from"),
+            is_deleted=self._column("conversations", "conversations", "is_deleted"),
+            invoke_from=self._column("conversations", "conversations", "invoke_from"),
             session=sql.SQL(QUERIES["session"]) if ends else NOTHING,
         )
         async with self.snapshot.cursor(name="conversations") as cursor:

@@ -76,11 +76,11 @@ async def list_unsegmented(database: Database, scope_id: int, since: datetime | 
 
 
 async def cut(
-    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
+    database: Database, scope_id: int, conversation: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
 ) -> bool:
-    """Cut old talk into segments that only runs know, from behind a message on; False if it has changed meanwhile."""
-    place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
-    stretch = segments.describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
+    """Cut old messages, after a number, into segments that only runs know; False if they have changed meanwhile."""
+    place = {"scope_id": scope_id, "conversation": conversation.id, "segmented_number": conversation.segmented_number}
+    stretch = segments.describe(scope_id, conversation.id, conversation.segmented_number + 1, spoken.last_number)
     async with database.transaction(tenant_of(scope_id)) as connection:
         await segments.hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_conversation"], place)).fetchone()

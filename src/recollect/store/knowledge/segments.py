@@ -159,19 +159,19 @@ async def read_vectors(
 
 
 async def close(
-    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
+    database: Database, scope_id: int, conversation: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
 ) -> bool:
     """Close segments one after the other and move on behind them; False if the conversation has changed meanwhile.
 
     What is closed up to the end must be the end still: else whatever was said meanwhile would be cut off. And what
     was read must all be there: else a label could say what was forgotten meanwhile.
     """
-    stretch = describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
-    place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
+    stretch = describe(scope_id, conversation.id, conversation.segmented_number + 1, spoken.last_number)
+    place = {"scope_id": scope_id, "conversation": conversation.id, "segmented_number": conversation.segmented_number}
     async with database.transaction(tenant_of(scope_id)) as connection:
         await hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_running"], place)).fetchone()
-        if held is None or (closings[-1].last_number == talk.last_number != held["last_number"]):
+        if held is None or (closings[-1].last_number == conversation.last_number != held["last_number"]):
             return False
         if not await is_same(connection, stretch, spoken.messages):
             return False
@@ -197,10 +197,14 @@ async def write_segments(
         after = closing.last_number
 
 
-async def pass_by(database: Database, scope_id: int, talk: Unsegmented, number: int) -> None:
+async def pass_by(database: Database, scope_id: int, conversation: Unsegmented, number: int) -> None:
     """Move on behind messages that are no longer there, unless they came back meanwhile."""
-    stretch = describe(scope_id, talk.id, talk.segmented_number + 1, number)
-    parameters = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
+    stretch = describe(scope_id, conversation.id, conversation.segmented_number + 1, number)
+    parameters = {
+        "scope_id": scope_id,
+        "conversation": conversation.id,
+        "segmented_number": conversation.segmented_number,
+    }
     async with database.transaction(tenant_of(scope_id)) as connection:
         await hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_running"], parameters)).fetchone()

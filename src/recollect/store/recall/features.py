@@ -75,7 +75,7 @@ def to_features(row: DictRow, asked: frozenset[Asks]) -> Features:
         occurred_at=moment,
         kind=Kind(row["kind"]),
         speaker=_name(row["speaker"]),
-        session=f"talk {conversation}" if said else f"{moment.astimezone(UTC):%F}",
+        session=f"conversation {conversation}" if said else f"{moment.astimezone(UTC):%F}",
         place=float(row["number"]) if said else moment.timestamp() / SIDE_BY_SIDE.total_seconds(),
         cosine=row["cosine"],
         terms=tuple(row["places"] or ()),

@@ -148,5 +148,5 @@ async def nothing_ready(database: Database) -> bool:
 
 
 async def defer_enrichment(connection: Connection, scope_id: int) -> None:
-    """Put what can be learned from a scope's talk off to a job, unless one waits already."""
+    """Queue the enrichment of a scope, unless a job for it waits already."""
     await defer(connection, "enrich", f"enrich:{scope_id}", {"scope_id": scope_id})

@@ -58,9 +58,12 @@ async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progre
         totals = await source.count(wanted)
         run = DifyRun(replace(parts, embedder=None), caller, wanted, source, totals, report)
         show(run)
-        async for talks in source.conversations(wanted):
-            for first in range(0, len(talks), SIDE_BY_SIDE):
-                await side_by_side(bring_conversation(run, talk) for talk in talks[first : first + SIDE_BY_SIDE])
+        async for conversations in source.conversations(wanted):
+            for first in range(0, len(conversations), SIDE_BY_SIDE):
+                await side_by_side(
+                    bring_conversation(run, conversation)
+                    for conversation in conversations[first : first + SIDE_BY_SIDE]
+                )
                 show(run)
         return conclude(run)
 
@@ -93,21 +96,21 @@ def found_in(totals: Totals) -> tuple[tuple[str, int], ...]:
     return ("conversations", totals.conversations), ("messages", totals.turns), ("files", totals.files)
 
 
-async def bring_conversation(run: DifyRun, talk: DifyConversation) -> None:
+async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> None:
     """Bring over one conversation, or remark why not."""
     ledger = run.ledger
-    user, renamed = dify.find_user(talk, run.wanted.user_by)
-    if talk.deleted or user is None:
-        skip(ledger, dify.DELETED if talk.deleted else dify.OWNERLESS)
+    user, renamed = dify.find_user(conversation, run.wanted.user_by)
+    if conversation.deleted or user is None:
+        skip(ledger, dify.DELETED if conversation.deleted else dify.OWNERLESS)
         return
     scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
-    standing = await read_standing(run.parts.database, scope, talk.id, dify.OURS)
-    outlines = await run.source.outlines(talk.id)
+    standing = await read_standing(run.parts.database, scope, conversation.id, dify.OURS)
+    outlines = await run.source.outlines(conversation.id)
     if standing.state in CLOSED or not outlines:
         skip(ledger, dify.CLOSED_HERE if outlines else dify.SILENT)
         return
     turns, adrift = dify.arrange(outlines)
-    place = ConversationPlace(scope, talk.id, standing.known, {})
+    place = ConversationPlace(scope, conversation.id, standing.known, {})
     for turn in turns:
         if end := place.known.get(answer_of(turn.id)) or place.known.get(question_of(turn.id)):
             place.ends[turn.id] = end
@@ -116,11 +119,11 @@ async def bring_conversation(run: DifyRun, talk: DifyConversation) -> None:
     ledger.remarks[dify.ADRIFT] += adrift if standing.state is None else 0
     (ledger.imported if said else ledger.known)["conversations"] += 1
     if not standing.kept:
-        name, metadata = dify.describe_talk(talk, ledger.remarks)
+        name, metadata = dify.describe_conversation(conversation, ledger.remarks)
         if not run.wanted.dry_run:
             # Dify's times have no zone and mean UTC.
-            label = Label(dify.OURS, name, metadata, talk.created_at.replace(tzinfo=UTC))
-            await keep(run.parts.database, scope, talk.id, label)
+            label = Label(dify.OURS, name, metadata, conversation.created_at.replace(tzinfo=UTC))
+            await keep(run.parts.database, scope, conversation.id, label)
 
 
 def skip(ledger: ImportCounts, why: str) -> None:

@@ -48,11 +48,11 @@ async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
     for data in pieces:
         run.seen.update(data.seen)
         run.ledger.remarks.update(data.remarks)
-    talks = [talk for data in pieces for talk in data.talks]
-    for start in range(0, len(talks), SIDE_BY_SIDE):
+    conversations = [conversation for data in pieces for conversation in data.conversations]
+    for start in range(0, len(conversations), SIDE_BY_SIDE):
         together: dict[tuple[Scope, str], list[FoundConversation]] = {}
-        for talk in talks[start : start + SIDE_BY_SIDE]:
-            together.setdefault((run.find_scope(talk.owner), talk.id), []).append(talk)
+        for conversation in conversations[start : start + SIDE_BY_SIDE]:
+            together.setdefault((run.find_scope(conversation.owner), conversation.id), []).append(conversation)
         await side_by_side(bring_in_turn(run, same) for same in together.values())
         run.show()
     for data in pieces:
@@ -62,8 +62,8 @@ async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
 
 async def bring_in_turn(run: ImportRun, same: Sequence[FoundConversation]) -> None:
     """Bring over what a file has of one conversation, each after the other, so that it sees what came before."""
-    for talk in same:
-        await bring_conversation(run, talk)
+    for conversation in same:
+        await bring_conversation(run, conversation)
 
 
 def is_foreign(run: ImportRun) -> bool:

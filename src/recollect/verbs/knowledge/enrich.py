@@ -1,4 +1,4 @@
-"""Enrich: cut a scope's talk into segments, and turn each that has closed into what is learned from it, in order."""
+"""Enrich: cut a scope's conversations into segments, and learn from each that has closed, in order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Times: TypeAlias = list[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Whose talk is enriched, and for which run of a job."""
+    """Which scope is enriched, and for which run of a job."""
 
     parts: Parts
     scope: Scope
@@ -79,8 +79,8 @@ async def enrich(
     if scope is None or CUTTING not in parts.steps:
         return 0
     work = Work(parts, scope, scope_id, lease)
-    for talk in await segments.list_running(parts.database, scope_id):
-        await cut_alone(work, talk)
+    for conversation in await segments.list_running(parts.database, scope_id):
+        await cut_alone(work, conversation)
     began, done = monotonic(), 0
     while closed := await segments.find_next(parts.database, scope_id):
         if done >= MOST_AT_ONCE or monotonic() - began >= LONGEST_SECONDS:
@@ -92,51 +92,55 @@ async def enrich(
     return done
 
 
-async def cut_alone(work: Work, talk: Unsegmented) -> None:
+async def cut_alone(work: Work, conversation: Unsegmented) -> None:
     """Cut a conversation; one that cannot be keeps no other waiting, and is tried again when it falls silent."""
     try:
-        await cut(work, talk)
+        await cut(work, conversation)
     except Exception as problem:
         if is_elsewhere(problem):
             raise
         LOG.warning("A conversation could not be cut into segments: %s", type(problem).__name__)
 
 
-async def cut(work: Work, talk: Unsegmented, asked: Ending | None = None) -> int:
+async def cut(work: Work, conversation: Unsegmented, asked: Ending | None = None) -> int:
     """Close the segments of a conversation that have come to their end; return how many.
 
     A longer stretch is read piece by piece, and ends where a piece does if no topic does before. `asked` is why what
     is left closes, too.
     """
     closed = 0
-    while talk.segmented_number < talk.last_number:
-        first = talk.segmented_number + 1
-        spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
+    while conversation.segmented_number < conversation.last_number:
+        first = conversation.segmented_number + 1
+        spoken = await segments.read_messages(
+            work.parts.database, work.scope_id, conversation.id, first, conversation.last_number
+        )
         if not spoken.messages:
-            await segments.pass_by(work.parts.database, work.scope_id, talk, spoken.last_number)
-            talk = replace(talk, segmented_number=spoken.last_number)
+            await segments.pass_by(work.parts.database, work.scope_id, conversation, spoken.last_number)
+            conversation = replace(conversation, segmented_number=spoken.last_number)
             continue
-        closings, times = await find_closings(work, talk, spoken, asked)
+        closings, times = await find_closings(work, conversation, spoken, asked)
         if not closings:
             break
-        if not await segments.close(work.parts.database, work.scope_id, talk, spoken, closings):
+        if not await segments.close(work.parts.database, work.scope_id, conversation, spoken, closings):
             # What has changed is read anew.
             await segments.put_off(work.parts.database, work.scope_id)
             break
         await note_steps(work, times, None)
         closed += len(closings)
-        talk = replace(talk, segmented_number=closings[-1].last_number)
+        conversation = replace(conversation, segmented_number=closings[-1].last_number)
         if spoken.whole:
             break
     return closed
 
 
 async def find_closings(
-    work: Work, talk: Unsegmented, spoken: Spoken, asked: Ending | None
+    work: Work, conversation: Unsegmented, spoken: Spoken, asked: Ending | None
 ) -> tuple[list[ClosingSegment], Times]:
     """Let the steps say where segments end, and see that a piece of a longer stretch ends in any case."""
-    context = replace(await work.open_context(), now=talk.now, since=talk.idle_since if spoken.whole else None)
-    stretch = Stretch(RUNNING, talk.id, talk.segmented_number + 1, spoken.last_number)
+    context = replace(
+        await work.open_context(), now=conversation.now, since=conversation.idle_since if spoken.whole else None
+    )
+    stretch = Stretch(RUNNING, conversation.id, conversation.segmented_number + 1, spoken.last_number)
     draft = Draft(stretch, spoken.messages)
     space = context.place.space
     if space is not None:
@@ -212,7 +216,7 @@ async def give_up(work: Work, closed: Closed, reason: str) -> None:
 
 
 def is_elsewhere(problem: Exception) -> bool:
-    """Tell whether a failure says nothing of the talk; a database that gives up over it may do so because of it."""
+    """Tell whether a failure has nothing to do with the messages; a database error may be caused by them."""
     return is_everywhere(problem) and not isinstance(problem, UnavailableError)
 
 
@@ -336,9 +340,9 @@ async def close_segment(parts: Parts, scope: Scope, conversation: str) -> list[S
     place = await scopes.locate(parts.database, scope)
     scope_id = place.scope_id or 0
     for _ in range(MOST_ATTEMPTS):
-        talk = await segments.find_running(parts.database, scope_id, conversation)
+        running = await segments.find_running(parts.database, scope_id, conversation)
         # Whoever appends meanwhile makes another end of it.
-        if talk is None or await cut(Work(parts, scope, scope_id), talk, Ending.ASKED):
+        if running is None or await cut(Work(parts, scope, scope_id), running, Ending.ASKED):
             break
     if CUTTING in parts.steps:
         await segments.put_off(parts.database, scope_id)

@@ -128,8 +128,8 @@ async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
     run_id = await reruns.find(work.parts.database, work.scope_id, terms)
     listed = await reruns.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
     stretches = [(to_stretch(each.closed), each.kept) for each in listed]
-    for talk in await reruns.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
-        stretches += [(stretch, False) for stretch in await cut_early(work, talk, wanted.since, keep=False)]
+    for conversation in await reruns.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
+        stretches += [(stretch, False) for stretch in await cut_early(work, conversation, wanted.since, keep=False)]
     prompts: list[int] = []
     counted = messages = 0
     for stretch, kept in stretches:
@@ -178,33 +178,37 @@ def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
     return next((each.count for each in parts.tokenizers if each.name == name), estimate)
 
 
-async def cut_early(work: Work, talk: Unsegmented, since: datetime | None, *, keep: bool) -> list[Stretch]:
+async def cut_early(work: Work, conversation: Unsegmented, since: datetime | None, *, keep: bool) -> list[Stretch]:
     """Cut what was said before there were segments, by the usual steps; list what lies after a moment."""
     found: list[Stretch] = []
-    while talk.segmented_number < talk.last_number:
-        first = talk.segmented_number + 1
-        spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
-        closings, times = await find_closings(work, talk, spoken, Ending.ASKED) if spoken.messages else ([], [])
+    while conversation.segmented_number < conversation.last_number:
+        first = conversation.segmented_number + 1
+        spoken = await segments.read_messages(
+            work.parts.database, work.scope_id, conversation.id, first, conversation.last_number
+        )
+        closings, times = await find_closings(work, conversation, spoken, Ending.ASKED) if spoken.messages else ([], [])
         if keep and closings:
-            if not await reruns.cut(work.parts.database, work.scope_id, talk, spoken, closings):
+            if not await reruns.cut(work.parts.database, work.scope_id, conversation, spoken, closings):
                 break
             await note_steps(work, times, None)
         for closing in closings:
             said = [each for each in spoken.messages if first <= each.number <= closing.last_number]
             if since is None or any(each.occurred_at >= since for each in said):
-                found.append(Stretch(RUNNING, talk.id, first, closing.last_number))
+                found.append(Stretch(RUNNING, conversation.id, first, closing.last_number))
             first = closing.last_number + 1
         if spoken.messages and not closings:
             break
-        talk = replace(talk, segmented_number=closings[-1].last_number if closings else spoken.last_number)
+        conversation = replace(
+            conversation, segmented_number=closings[-1].last_number if closings else spoken.last_number
+        )
     return found
 
 
 async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | None:
     """Read one scope's history anew and switch to it; None where there is none."""
     database, scope_id, begun = work.parts.database, work.scope_id, await reruns.read_clock(work.parts.database)
-    for talk in await reruns.list_unsegmented(database, scope_id, wanted.since):
-        await cut_early(work, talk, wanted.since, keep=True)
+    for conversation in await reruns.list_unsegmented(database, scope_id, wanted.since):
+        await cut_early(work, conversation, wanted.since, keep=True)
     terms = find_terms(work, wanted)
     run_id = await reruns.find(database, scope_id, terms)
     listed = await reruns.list_segments(database, scope_id, wanted.since, run_id)

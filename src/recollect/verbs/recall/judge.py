@@ -105,7 +105,7 @@ async def quote(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict
 
 
 def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
-    """List the sources that are shown with summaries: not all of a long talk, and none of other kinds."""
+    """List the sources that are shown with summaries: not all of a long one, and none of other kinds."""
     return [
         source
         for memory in memories

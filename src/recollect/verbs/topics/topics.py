@@ -170,5 +170,5 @@ async def changing(parts: Parts, scope: Scope) -> AsyncIterator[tuple[Connection
 async def read_one(parts: Parts, scope_id: int, path: Names) -> Topic:
     """Read a topic as it is now."""
     found = grow(await topics.read_tree(parts.database, scope_id, path), len(path))
-    # Of what only deleted talk is filed under nothing is told.
+    # A topic under which only deleted messages are filed is not shown.
     return found[0] if found else Topic(show_topic(path), path[-1], 0, 0)

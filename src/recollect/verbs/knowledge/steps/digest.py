@@ -74,7 +74,7 @@ async def say(chat: ChatModel, prompt: str) -> str:
     except ChatModelError as problem:
         if not problem.lasting:
             raise
-        # Refused by a model that takes another: it is the talk that it cannot take, and trying again will not help.
+        # A model that accepts another prompt refused this one: its messages are the cause, and a retry will not help.
         await chat.say(PLAIN_PROMPT, AnyDigest)
         raise ChatModelError("the chat model refuses this segment, and no other", answered=True) from None
 
@@ -125,11 +125,11 @@ def is_over(fact: Fact, context: StepContext) -> bool:
 
 
 def write_prompt(context: StepContext, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
-    """Write the question: the talk, what is known already, and what is wanted."""
+    """Write the prompt: the messages, what is known already, and what is wanted."""
     names = (context.scope.user or USER, context.scope.agent)
     known = write_facts(shown)
-    talk = write_transcript(draft.messages, names, characters - len(known))
-    return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=talk, facts=known)
+    conversation = write_transcript(draft.messages, names, characters - len(known))
+    return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=conversation, facts=known)
 
 
 def is_usable(parsed: ParsedDigest) -> bool:

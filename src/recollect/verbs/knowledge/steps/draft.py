@@ -47,7 +47,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known of a stretch of talk so far; each step fills in its part and leaves the rest as it is."""
+    """What is known of a run of messages so far; each step fills in its part and leaves the rest as it is."""
 
     segment: Stretch
     messages: tuple[Message, ...]
