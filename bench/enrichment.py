@@ -183,7 +183,7 @@ def read_figures(recollect: Recollect, user: str) -> dict[str, float]:
         ).fetchone()
         entities = connection.execute("select count(*) from entities where scope_id = %s", scope).fetchone()
     return {
-        "digests": rows.get("summarise", (0,))[0],
+        "extractions": rows.get("summarise", (0,))[0],
         "resolutions": rows.get("resolve", (0,))[0],
         "tokens": float(sum(row[1] + row[2] for row in rows.values())),
         "facts": facts[0] if facts else 0,
@@ -310,12 +310,13 @@ def print_calls(figures: Figures) -> None:
     """Print who asks how often, for a hundred messages."""
     table = Table("", *figures)
     plain = ("messages", "sessions", "segments", "by_topic", "messages_per_segment", "longest_segment", "facts")
-    for key in (*plain, "digests", "resolutions"):
+    for key in (*plain, "extractions", "resolutions"):
         table.add_row(key.replace("_", " "), *(f"{row[key]:.0f}" for row in figures.values()))
     table.add_row("tokens a message", *(f"{row['tokens'] / row['messages']:.0f}" for row in figures.values()))
     table.add_section()
     named = {
-        "Recollect": ("digests", "resolutions"), "Hindsight": ("hindsight",), "mem0, a turn an add": ("mem0_turns",),
+        "Recollect": ("extractions", "resolutions"), "Hindsight": ("hindsight",),
+        "mem0, a turn an add": ("mem0_turns",),
         "mem0, a message an add": ("mem0_messages",), "Graphiti, at least": ("graphiti_least",),
         "Graphiti, at most": ("graphiti_most",),
     }  # fmt: skip
@@ -324,7 +325,7 @@ def print_calls(figures: Figures) -> None:
         table.add_row(f"calls for 100 messages: {name}", *(f"{each:.0f}" for each in calls))
     console.print(table)
     for name, row in figures.items():
-        asked, resolved = row["digests"] / row["segments"], row["resolutions"] / row["segments"]
+        asked, resolved = row["extractions"] / row["segments"], row["resolutions"] / row["segments"]
         goal = f"goal {GOAL_PER_SEGMENT:g} + {GOAL_RESOLVING:g}"
         console.print(f"{name}: {asked:.2f} questions a segment + {resolved:.2f} to tell who is who; {goal}")
 

@@ -128,9 +128,9 @@ def test_dates(shared):
 def test_enrichment(shared):
     figures = measure("enrichment", "--messages", "40", "--text-only")
     for row in figures["calls"].values():
-        assert (row["messages"], row["digests"]) == (40, row["segments"])
+        assert (row["messages"], row["extractions"]) == (40, row["segments"])
         assert row["resolutions"] <= max(1, 0.2 * row["segments"])
-        assert row["digests"] + row["resolutions"] < row["mem0_turns"] < row["graphiti_least"]
+        assert row["extractions"] + row["resolutions"] < row["mem0_turns"] < row["graphiti_least"]
         assert row["tokens"] > 0 and row["facts"] > 0
     assert set(figures["calls"]) == set(figures["cuts"]) == {"zereker_memory", "LoCoMo conv-26"}
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from garbage import Garbage, draw
-from recollect.core.knowledge import digests
-from recollect.core.knowledge.digests import parse_digest
+from recollect.core.knowledge import extractions
 from recollect.core.knowledge.entities import Doubt, EntityCandidate, Way, choose, read_matches
+from recollect.core.knowledge.extractions import parse_extraction
 from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ModelAnswer, Usage
@@ -42,7 +42,7 @@ def test_what_is_salvaged_is_within_bounds_and_loses_nothing_true(figure):
     planted = 0
     for number in range(READ.now):
         garbage = draw(number, FOREIGN)
-        salvaged = parse_digest(garbage.text, SHOWN)
+        salvaged = parse_extraction(garbage.text, SHOWN)
         check_bounds(salvaged)
         if garbage.planted:
             planted += 1
@@ -53,11 +53,11 @@ def test_what_is_salvaged_is_within_bounds_and_loses_nothing_true(figure):
 
 
 def check_bounds(salvaged):
-    assert len(salvaged.summary) <= digests.LONGEST_SUMMARY and len(salvaged.label) <= digests.LONGEST_LABEL
+    assert len(salvaged.summary) <= extractions.LONGEST_SUMMARY and len(salvaged.label) <= extractions.LONGEST_LABEL
     assert salvaged.importance is None or 1 <= salvaged.importance <= 10
-    assert len(salvaged.mentions) <= digests.MOST_MENTIONS
-    assert len(salvaged.statements) <= digests.MOST_STATEMENTS
-    assert len(salvaged.keywords) <= digests.MOST_KEYWORDS and len(salvaged.paths) <= digests.MOST_PATHS
+    assert len(salvaged.mentions) <= extractions.MOST_MENTIONS
+    assert len(salvaged.statements) <= extractions.MOST_STATEMENTS
+    assert len(salvaged.keywords) <= extractions.MOST_KEYWORDS and len(salvaged.paths) <= extractions.MOST_PATHS
     names = {mention.name for mention in salvaged.mentions}
     texts = [
         salvaged.summary,

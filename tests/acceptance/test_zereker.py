@@ -215,7 +215,7 @@ async def check_cost(replay):
     segments = answer.json()["segments"]
     assert {segment["state"] for segment in segments} == {"enriched"}
     assert segments[-1]["last_number"] == 66
-    digests, resolutions = replay.asked.count("AnyDigest"), replay.asked.count("AnyMatches")
-    print(f"66 messages, {len(segments)} segments, {digests} digests, {resolutions} resolutions")
-    assert digests == len(segments)
+    extractions, resolutions = replay.asked.count("AnyExtraction"), replay.asked.count("AnyMatches")
+    print(f"66 messages, {len(segments)} segments, {extractions} extractions, {resolutions} resolutions")
+    assert extractions == len(segments)
     assert resolutions <= 0.2 * len(segments)

@@ -81,11 +81,11 @@ def answer(shape: str, prompt: str) -> object:
     """Say what a model would that was asked in this shape."""
     if shape == "AnyMatches":
         return {"matches": []}
-    assert shape == "AnyDigest", shape
-    return digest(prompt)
+    assert shape == "AnyExtraction", shape
+    return extraction(prompt)
 
 
-def digest(prompt: str) -> object:
+def extraction(prompt: str) -> object:
     """Apply every rule whose phrase the user says, in the order of what was said."""
     conversation = _between(prompt, "conversation")
     known = KNOWN.findall(_between(prompt, "facts"))
@@ -113,7 +113,7 @@ def digest(prompt: str) -> object:
 
 
 def describe(name: str) -> dict[str, object]:
-    """Give an entity as a digest lists it."""
+    """Give an entity as an extraction lists it."""
     usual = "activity" if name in SPORTS else "thing"
     return {"name": name, "type": TYPES.get(name, usual), "aliases": [], "description": ""}
 

@@ -177,7 +177,7 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as a digest names it, before it is known whether the scope has it already."""
+    """An entity as an extraction names it, before it is known whether the scope has it already."""
 
     name: str
     type: EntityType = EntityType.OTHER
@@ -187,7 +187,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A fact as a digest states it; both ends are names of the digest's mentions."""
+    """A fact as an extraction states it; both ends are names of the extraction's mentions."""
 
     subject: str
     predicate: str
@@ -199,8 +199,8 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedDigest:
-    """What of a model's digest of a segment can be used; every value is within the bounds of core.digests."""
+class ParsedExtraction:
+    """What of a model's extraction of a segment can be used; every value is within the bounds of core.extractions."""
 
     summary: str = ""
     label: str = ""

@@ -10,7 +10,7 @@ import pytest
 from integration.knowledge.test_enrich import (
     ROWING,
     TAXES,
-    digest,
+    extraction,
     fall_silent,
     plain,
     run,
@@ -105,18 +105,18 @@ async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_anew(plai
     assert [each.state for each in await segments_of(mind)] == [SegmentState.CLOSED]
 
 
-async def test_a_digest_of_what_is_being_forgotten_is_not_kept(recollect, owner):
+async def test_an_extraction_of_what_is_being_forgotten_is_not_kept(recollect, owner):
     doomed = []
 
     def answer(prompt, _):
         if SECRET not in prompt:
-            return digest("They row.", "Rowing")
+            return extraction("They row.", "Rowing")
         # Somebody forgets it just now, and is done a moment later.
         owner.execute("begin")
         owner.execute("select id from scopes for no key update")
         owner.execute("delete from memories where id = %s", doomed)
         asyncio.get_running_loop().call_later(0.5, owner.execute, "commit")
-        return digest(f"{SECRET}.", "Marigold")
+        return extraction(f"{SECRET}.", "Marigold")
 
     running, chat = scripted(recollect, answer)
     mind = await running.mind("ada", "li")
@@ -264,7 +264,7 @@ async def test_a_segment_that_the_database_gives_up_on_is_left_with_nothing(plai
 
 
 async def test_an_attempt_that_cannot_be_taken_back_hides_no_error(recollect, owner, monkeypatch):
-    running, chat = scripted(recollect, digest())
+    running, chat = scripted(recollect, extraction())
     mind = await running.mind("ada", "li")
     await close_all(mind, "c")
     chat.fail()

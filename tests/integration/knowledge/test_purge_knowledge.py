@@ -22,7 +22,7 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected, prepare
-from scripted_digests import Script, entity, fact
+from scripted_extractions import Script, entity, fact
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ def day(number):
 
 
 async def learn(mind, script, conversation, entities, facts=(), text="", days=0):
-    script.digest(entities, facts)
+    script.extraction(entities, facts)
     text = text or "We speak of " + " and ".join(each["name"] for each in entities)
     view = mind.conversation(conversation)
     at = NOON + timedelta(days=days)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.core.knowledge.digests import AnyDigest
 from recollect.core.knowledge.entities import AnyNameMatches
+from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
@@ -20,7 +20,7 @@ from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
-from scripted_digests import entity, fact
+from scripted_extractions import entity, fact
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 OLD, NEW = "old@1", "new@1"
@@ -31,7 +31,7 @@ TEXTS = (
 )
 
 
-def digest(summary, entities=(), facts=(), label="Talk"):
+def extraction(summary, entities=(), facts=(), label="Talk"):
     parts = {"summary": summary, "label": label, "paths": [], "importance": 6, "keywords": ["talk"]}
     return json.dumps(parts | {"entities": list(entities), "facts": list(facts)})
 
@@ -61,7 +61,7 @@ class Model(FakeChatModel):
         raise AssertionError("nobody scripted an answer")
 
     def count(self):
-        return sum(asked is AnyDigest for asked in self.asked)
+        return sum(asked is AnyExtraction for asked in self.asked)
 
 
 def number_of(prompt, text):
@@ -74,9 +74,9 @@ def number_of(prompt, text):
 def old_answers():
     """The old model takes Bob for a friend of Ann's, and does not notice that she has moved."""
     return {
-        "likes tea": digest("Old: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
-        "has a boat": digest("Old: Bob.", [BOB, ANN], [fact("Bob", "is a friend of", "Ann")]),
-        "has moved": digest("Old: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "visits", "Bergen")]),
+        "likes tea": extraction("Old: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
+        "has a boat": extraction("Old: Bob.", [BOB, ANN], [fact("Bob", "is a friend of", "Ann")]),
+        "has moved": extraction("Old: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "visits", "Bergen")]),
     }
 
 
@@ -85,11 +85,11 @@ def new_answers():
 
     def moved(prompt):
         replaced = [number_of(prompt, "Ann lives in Oslo.")]
-        return digest("New: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "lives in", "Bergen", replaces=replaced)])
+        return extraction("New: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "lives in", "Bergen", replaces=replaced)])
 
     return {
-        "likes tea": digest("New: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
-        "has a boat": digest("New: Bob.", [BOB, BOAT], [fact("Bob", "owns", "boat")], label="Boats"),
+        "likes tea": extraction("New: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
+        "has a boat": extraction("New: Bob.", [BOB, BOAT], [fact("Bob", "owns", "boat")], label="Boats"),
         "has moved": moved,
     }
 
@@ -326,10 +326,10 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
 
     def ending(prompt):
         replaced = [number_of(prompt, "Ann lives in Rome")]
-        return digest("Old.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo", replaces=replaced)])
+        return extraction("Old.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo", replaces=replaced)])
 
     old.answers["likes tea"] = ending
-    new.answers["likes tea"] = digest("New.", [ANN, OSLO], [fact("Ann", "visits", "Oslo")])
+    new.answers["likes tea"] = extraction("New.", [ANN, OSLO], [fact("Ann", "visits", "Oslo")])
     await say(mind, TEXTS[0])
     await learn(mind, owner)
     assert (await mind.knowledge.fact_versions(home.id))[-1].span.invalid_at == NOON
@@ -486,7 +486,7 @@ async def test_a_segment_of_which_nothing_can_be_made_stays_as_it_was(enriched, 
 
 
 async def test_what_was_said_meanwhile_is_believed_beside_the_run(enriched, running, old, new, owner):
-    old.answers = {"two cats": digest("Old: cats.", [ANN, entity("cats", "thing")], [fact("Ann", "has", "cats")])}
+    old.answers = {"two cats": extraction("Old: cats.", [ANN, entity("cats", "thing")], [fact("Ann", "has", "cats")])}
     switching = verb.switch
 
     async def learn_and_switch(*given):
@@ -502,13 +502,13 @@ async def test_what_was_said_meanwhile_is_believed_beside_the_run(enriched, runn
 
 async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_not(mind, running, old, new, owner):
     old.answers = {
-        "likes tea": digest("Old.", [entity("Ann", "person", "Bob", description="A sailor."), OSLO], []),
-        "has a boat": digest("Old.", [BOAT], []),
+        "likes tea": extraction("Old.", [entity("Ann", "person", "Bob", description="A sailor."), OSLO], []),
+        "has a boat": extraction("Old.", [BOAT], []),
     }
     new.answers = {
-        "likes tea": digest("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "lives in", "Oslo")]),
-        "has a boat": digest("New.", [entity("Bob"), BOAT], [fact("Bob", "owns", "boat")]),
-        "has moved": digest("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
+        "likes tea": extraction("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "lives in", "Oslo")]),
+        "has a boat": extraction("New.", [entity("Bob"), BOAT], [fact("Bob", "owns", "boat")]),
+        "has moved": extraction("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
     }
     await say(mind, *TEXTS[:2])
     await learn(mind, owner)
@@ -524,8 +524,8 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
 
 async def test_names_that_only_the_run_met_are_one_entity(mind, running, new, owner):
     new.answers = {
-        "likes tea": digest("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "likes", "Oslo")]),
-        "has moved": digest("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
+        "likes tea": extraction("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "likes", "Oslo")]),
+        "has moved": extraction("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
     }
     await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
     later = NOON + timedelta(days=1)
@@ -537,10 +537,10 @@ async def test_names_that_only_the_run_met_are_one_entity(mind, running, new, ow
 
 
 async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind, running, old, new, owner):
-    old.answers = {"likes tea": digest("Old.", [entity("Jonathan Smith"), OSLO], [])}
+    old.answers = {"likes tea": extraction("Old.", [entity("Jonathan Smith"), OSLO], [])}
     new.answers = {
-        "likes tea": digest("New.", [entity("Jonathan Smith"), OSLO], []),
-        "has a boat": digest("New.", [entity("Jonathon Smith"), BOAT], [fact("Jonathon Smith", "owns", "boat")]),
+        "likes tea": extraction("New.", [entity("Jonathan Smith"), OSLO], []),
+        "has a boat": extraction("New.", [entity("Jonathon Smith"), BOAT], [fact("Jonathon Smith", "owns", "boat")]),
     }
     new.matches = {"matches": [{"name": 1, "known": 1}]}
     await say(mind, *TEXTS[:1])

@@ -15,8 +15,8 @@ from integration.knowledge.test_rerun import (
     OSLO,
     TEXTS,
     desk,
-    digest,
     entity,
+    extraction,
     fact,
     learn,
     mind,
@@ -61,7 +61,7 @@ def traces(owner, *words):
 
 
 async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_goes(mind, running, old, new, owner):
-    old.answers["likes tea"] = digest(
+    old.answers["likes tea"] = extraction(
         "Old.",
         [ANN, entity("Paris", "place", "the City of Light", description="A town."), entity("Rex", "other")],
         [fact("Ann", "lives in", "Paris")],
@@ -80,8 +80,8 @@ async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_g
 
 
 async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, owner):
-    old.answers["has a boat"] = digest("Old: Zorro.", [entity("Zorro"), ANN], [fact("Zorro", "knows", "Ann")])
-    new.answers["has a boat"] = digest("New: Zelda.", [entity("Zelda"), ANN], [fact("Zelda", "knows", "Ann")])
+    old.answers["has a boat"] = extraction("Old: Zorro.", [entity("Zorro"), ANN], [fact("Zorro", "knows", "Ann")])
+    new.answers["has a boat"] = extraction("New: Zelda.", [entity("Zelda"), ANN], [fact("Zelda", "knows", "Ann")])
     await say(mind, TEXTS[0])
     other = await say(mind, TEXTS[1], conversation="d", begin=1)
     await learn(mind, owner)
@@ -94,7 +94,7 @@ async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, 
 
 
 async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(mind, running, new, owner):
-    new.answers["has a boat"] = digest("New: Zelda.", [entity("Zelda", "person", "Zee"), ANN], [])
+    new.answers["has a boat"] = extraction("New: Zelda.", [entity("Zelda", "person", "Zee"), ANN], [])
     [kept] = await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
     [gone, _] = await mind.conversation("d").append(
         [
@@ -111,8 +111,8 @@ async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(
 
 
 async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_by_it(mind, running, new, owner):
-    new.answers["likes tea"] = digest("New: Zelda.", [entity("Zelda", "person", "Zee"), OSLO], [])
-    new.answers["has a boat"] = digest("New.", [entity("Zee"), BERGEN], [fact("Zee", "visits", "Bergen")])
+    new.answers["likes tea"] = extraction("New: Zelda.", [entity("Zelda", "person", "Zee"), OSLO], [])
+    new.answers["has a boat"] = extraction("New.", [entity("Zee"), BERGEN], [fact("Zee", "visits", "Bergen")])
     conversation = mind.conversation("c")
     [gone, *_] = await conversation.append(
         [
@@ -138,7 +138,7 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
     states = owner.execute("select state, count(*) from segments group by 1 order by 1").fetchall()
     assert states == [("closed", 1), ("cut", 2)]
     new.before = lambda: None
-    new.answers |= {"has moved": digest("New: moved.", [ANN], []), "Noted.": digest("New: noted.")}
+    new.answers |= {"has moved": extraction("New: moved.", [ANN], []), "Noted.": extraction("New: noted.")}
     await desk(running, new).run(Rerun(model=NEW))
     assert traces(owner, "Zelda") == []
     assert await texts_of(mind) == ["Zee visits Bergen."] and "New: noted." in await read(mind)
@@ -156,7 +156,7 @@ async def test_what_a_run_ended_is_open_again_when_the_end_is_forgotten(mind, ru
 
 
 async def test_what_the_caller_corrected_meanwhile_stays_corrected(mind, running, old, new, owner):
-    old.answers["likes tea"] = digest("Old.", [ANN, OSLO, BOB], [fact("Ann", "lives in", "Oslo")])
+    old.answers["likes tea"] = extraction("Old.", [ANN, OSLO, BOB], [fact("Ann", "lives in", "Oslo")])
     await say(mind, TEXTS[0])
     await learn(mind, owner)
     [home] = (await mind.knowledge.facts()).facts

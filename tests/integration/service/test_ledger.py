@@ -138,7 +138,7 @@ async def test_a_call_that_is_called_off_is_entered(asking, owner, chat):
 
 async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, chat):
     scope_id, source = number_of(owner, await begin(asking)), uuid4()
-    model = metered(asking.parts, scope_id, "extract", prompt_version="digest@1", source_id=source)
+    model = metered(asking.parts, scope_id, "extract", prompt_version="extraction@1", source_id=source)
     whole = ASKED.model_dump_json()
     for text, ended in ((whole, True), (whole[:9], False), ("no JSON", True), ("", True)):
         chat.script = {Questions: ModelAnswer(text, whole=ended, usage=Usage(6, 4))}
@@ -149,7 +149,7 @@ async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, ch
     outcomes = ["answered", "salvaged", "salvaged", "failed: UnusableError", "failed: ChatModelError"]
     assert [row[-1] for row in owner.execute(ROWS)] == outcomes
     rows = owner.execute("select distinct prompt_version, source_id from ledger").fetchall()
-    assert rows == [("digest@1", source)]
+    assert rows == [("extraction@1", source)]
     price = owner.execute("select price from ledger order by number limit 1").fetchone()[0]
     assert price == pytest.approx(14 / 1_000_000)
     assert (model.model, model.characters) == (chat.model, chat.characters)

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from integration.knowledge.test_enrich import NOON, ROWING, TAXES, dialogue, digest, plain, run, scripted, segments_of
+from integration.knowledge.test_enrich import (
+    NOON,
+    ROWING,
+    TAXES,
+    dialogue,
+    extraction,
+    plain,
+    run,
+    scripted,
+    segments_of,
+)
 from recollect.core.topics.rating import steady
 from recollect.models.agents import Profile
 from recollect.models.topics import Reach
@@ -17,7 +27,7 @@ __all__ = ["plain"]
 
 
 async def test_a_summary_lies_under_the_topic_that_the_model_named(recollect, owner):
-    answer = digest("They row on the lake.", "Rowing").replace('"Leisure -> Water"', '"Leisure -> Water", "Boats"')
+    answer = extraction("They row on the lake.", "Rowing").replace('"Leisure -> Water"', '"Leisure -> Water", "Boats"')
     running, _ = scripted(recollect, answer)
     mind = await running.mind("ada", "li")
     await mind.set_profile(Profile(topic_threshold=0.3))
@@ -66,7 +76,7 @@ async def test_the_topic_goes_with_the_conversation_that_named_it(plain, owner, 
 
 
 async def test_a_segment_that_is_told_anew_is_filed_anew(recollect, owner):
-    running, chat = scripted(recollect, digest("They row.", "Rowing"))
+    running, chat = scripted(recollect, extraction("They row.", "Rowing"))
     mind = await running.mind("ada", "li")
     await mind.set_profile(Profile(topic_threshold=0.3))
     appended = await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))

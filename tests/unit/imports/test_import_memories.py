@@ -27,7 +27,7 @@ from foreign_exports import (
 )
 from recollect.core.imports import chatgpt, formats, graphiti, letta, mem0, zep
 from recollect.core.imports.found import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.imports.text import LARGE, TIMELESS, digest, to_identifier, to_moment
+from recollect.core.imports.text import LARGE, TIMELESS, hash_parts, to_identifier, to_moment
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Part, PartType
 from recollect.models.imports import FileImport, Format, UserField
@@ -313,7 +313,7 @@ def test_facts_of_zep_without_an_id_are_named_by_what_they_say():
     harvest = zep.read({"sessions": [{"session_id": "s", "messages": [], "facts": facts}], "facts": facts})
     texts = ("A is b", "C is d", "E is f")
     assert [each.key for each in harvest.memories] == [
-        f"{place}:{digest(text)}" for place in ("s", "facts") for text in texts
+        f"{place}:{hash_parts(text)}" for place in ("s", "facts") for text in texts
     ]
 
 
@@ -328,7 +328,7 @@ def test_sessions_of_older_zep_have_facts_as_sentences():
     harvest = zep.read({"sessions": sessions, "facts": [{"fact": ""}]})
     assert (said(harvest), harvest.conversations[0].messages[0].message.name) == ([("user", "hi")], "Li")
     assert [(each.key, each.memory.content) for each in harvest.memories] == [
-        (f"s1:{digest('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
+        (f"s1:{hash_parts('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
     ]  # fmt: skip
     assert harvest.memories[1].memory.metadata == {"zep": {"rating": 0.5}}
     assert remarks(harvest) == {MALFORMED: 2, SILENT: 1}

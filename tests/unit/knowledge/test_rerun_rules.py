@@ -14,14 +14,14 @@ from recollect.core.knowledge.rerun import (
     name_statement,
     tell,
 )
-from recollect.models.knowledge import Cost, Fact, Mention, ParsedDigest, Span, Statement
+from recollect.models.knowledge import Cost, Fact, Mention, ParsedExtraction, Span, Statement
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)
 
 
 def salvaged(*statements, mentions=("Ann", "Oslo", "Rome")):
-    return ParsedDigest(mentions=tuple(Mention(name) for name in mentions), statements=statements)
+    return ParsedExtraction(mentions=tuple(Mention(name) for name in mentions), statements=statements)
 
 
 def lives(place, *replaces):
@@ -35,7 +35,7 @@ def test_an_estimate_goes_by_the_ledger_or_by_a_typical_answer():
     assert expect(past, [100, 300]) == Cost(2, 410, 200)
 
 
-def test_a_statement_has_the_same_name_whenever_its_digest_is_read():
+def test_a_statement_has_the_same_name_whenever_its_extraction_is_read():
     assert name_statement(ONE, 0) == name_statement(ONE, 0)
     assert len({name_statement(segment, place) for segment in (ONE, TWO) for place in range(3)}) == 6
 
@@ -49,7 +49,7 @@ def test_what_is_told_begins_when_it_was_said_unless_a_date_is_given():
 
 def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first():
     telling = StatedSoFar()
-    told = ParsedDigest(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
+    told = ParsedExtraction(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
     telling.add(tell(ONE, told, (), NOON))
     telling.add(tell(TWO, salvaged(lives("Rome")), (), NOON))
     assert [fact.text for fact in telling.about(["annie"])] == ["Ann lives in Oslo."]

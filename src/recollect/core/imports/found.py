@@ -9,7 +9,7 @@ from datetime import datetime
 
 from recollect.core.conversations.appends import check_message
 from recollect.core.conversations.threads import NIL, ThreadNode, settle
-from recollect.core.imports.text import clean, digest
+from recollect.core.imports.text import clean, hash_parts
 from recollect.core.knowledge.new_facts import check_new_fact
 from recollect.core.knowledge.new_facts import to_memory as word_fact
 from recollect.core.memories.checks import LONGEST_CONTENT, check_new_memory
@@ -149,8 +149,8 @@ def arrange(placed: Sequence[Placed], data: ImportedData, current: str = "") -> 
 
 
 def to_key(text: str) -> str:
-    """Give what a source calls something as it is if it can be kept, else a digest of it."""
-    return digest(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
+    """Give what a source calls something as it is if it can be kept, else a hash of it."""
+    return hash_parts(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
 
 
 def _keep(message: NewMessage | None, data: ImportedData) -> NewMessage | None:
@@ -173,11 +173,11 @@ def take_conversation(conversation: FoundConversation, data: ImportedData) -> No
         data.remarks[SILENT] += 1
 
 
-def digest_memory(memory: NewMemory) -> str:
+def hash_memory(memory: NewMemory) -> str:
     """Name what a memory says, so that it is noticed when its source says something else."""
-    return digest(memory.content)
+    return hash_parts(memory.content)
 
 
-def digest_fact(fact: NewFact) -> str:
+def hash_fact(fact: NewFact) -> str:
     """Name what a fact says, and when it is true."""
-    return digest(fact.subject, fact.predicate, fact.object, fact.text, fact.valid_at, fact.invalid_at)
+    return hash_parts(fact.subject, fact.predicate, fact.object, fact.text, fact.valid_at, fact.invalid_at)

@@ -21,7 +21,7 @@ from recollect.core.imports.found import (
 from recollect.core.imports.mem0 import to_keywords
 from recollect.core.imports.text import (
     cut,
-    digest,
+    hash_parts,
     note,
     to_fields,
     to_identifier,
@@ -116,7 +116,7 @@ def read_passage(passage: Mapping[str, JSON], data: ImportedData) -> None:
     if not text.strip():
         data.leave(MEMORIES, MALFORMED)
         return
-    key = to_text(passage.get("id")) or f"passage:{digest(text)}"
+    key = to_text(passage.get("id")) or f"passage:{hash_parts(text)}"
     memory = NewMemory(
         text,
         Kind.EVENT,
@@ -137,7 +137,7 @@ def read_conversation(agent: Mapping[str, JSON], name: str, data: ImportedData) 
         told = json.dumps([entry.get(field) for field in ("role", "content", "tool_calls", "created_at")])
         times[told] = times.get(told, 0) + 1
         # The ids in the file say only how far down a message stands, and the same may be said twice at a time.
-        placed.append(Placed(digest(told, times[told]), placed[-1].key if placed else None, message))
+        placed.append(Placed(hash_parts(told, times[told]), placed[-1].key if placed else None, message))
     if not placed:
         return
     made = to_moment(agent.get("created_at"), data.remarks)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from recollect.core.imports.found import MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, ImportedData, Owner
-from recollect.core.imports.text import digest, note, to_fields, to_line, to_list, to_moment, to_text
+from recollect.core.imports.text import hash_parts, note, to_fields, to_line, to_list, to_moment, to_text
 from recollect.core.memories.checks import LONGEST_PART, MOST_KEYWORDS
 from recollect.errors import InvalidInputError
 from recollect.models.imports import UserField
@@ -72,13 +72,13 @@ def read_memory(entry: Mapping[str, JSON], known: set[str], data: ImportedData) 
     remarks = data.remarks
     text = to_text(entry.get("memory")) or to_text(entry.get("text"))
     identity = entry.get("id")
-    key = to_line(str(identity) if isinstance(identity, str | int) else digest(text), remarks)
+    key = to_line(str(identity) if isinstance(identity, str | int) else hash_parts(text), remarks)
     if not text.strip():
         data.leave(MEMORIES, MALFORMED)
         return
     owner = own(entry)
     # Without an id, the same words of two users are two memories.
-    name = key if isinstance(identity, str | int) else digest(key, *(owner.get(field, "") for field in OWNERS))
+    name = key if isinstance(identity, str | int) else hash_parts(key, *(owner.get(field, "") for field in OWNERS))
     if name in known:
         data.leave(MEMORIES, TWICE)
         return
@@ -128,6 +128,6 @@ def read_relation(relation: Mapping[str, JSON], data: ImportedData) -> None:
     parts = (relation.get("source"), relation.get("relationship"), target)
     subject, predicate, object_ = (to_line(to_text(part), remarks) for part in parts)
     fact = NewFact(subject, predicate, object_, text=f"{subject} {predicate.replace('_', ' ')} {object_}".strip())
-    key = f"relation:{digest(subject, predicate, object_)}"
+    key = f"relation:{hash_parts(subject, predicate, object_)}"
     spare = NewMemory(fact.text, Kind.THOUGHT, triple=Triple(subject, predicate, object_))
     data.take_fact(FoundFact(key, fact, (), spare, own(relation)))

@@ -18,14 +18,14 @@ UNREADABLE = "\ufffd"
 MILLISECONDS = 100_000_000_000
 """Numbers beyond this are times in milliseconds: in seconds they would lie beyond the year 5138."""
 KEPT = 110
-"""How much of a name stays readable where its digest has to follow."""
+"""How much of a name stays readable where its hash has to follow."""
 FOREIGN = re.compile(r"[^A-Za-z0-9._:@-]+")
 
 CLEANED = f"texts with NUL or lone surrogates: {UNREADABLE} stands for each"
 LONG = "texts longer than can be kept: cut"
 LARGE = "entries whose metadata is too large or too deep: without it"
 TIMELESS = "times that cannot be read: left out"
-RENAMED = "entries whose user's id does not fit: a readable part of it and a digest are the user"
+RENAMED = "entries whose user's id does not fit: a readable part of it and a hash are the user"
 
 
 def clean(text: str, remarks: Counter[str]) -> str:
@@ -96,14 +96,14 @@ def _read(value: JSON) -> datetime:
 
 
 def to_identifier(text: str) -> str:
-    """Give an id as it is if it fits, else its readable part and a digest, so that no two become one."""
+    """Give an id as it is if it fits, else its readable part and a hash, so that no two become one."""
     if IDENTIFIER.fullmatch(text) and text.strip("."):
         return text
     readable = FOREIGN.sub("-", text).strip("-.")[:KEPT]
-    return "-".join(filter(None, (readable, digest(text))))
+    return "-".join(filter(None, (readable, hash_parts(text))))
 
 
-def digest(*parts: object) -> str:
+def hash_parts(*parts: object) -> str:
     """Give a short name for some texts that others do not share."""
     joined = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(joined).hexdigest()[:16]

@@ -27,7 +27,7 @@ from recollect.core.imports.found import (
 from recollect.core.imports.graphiti import find, identify, once, read_graph, read_told
 from recollect.core.imports.text import (
     cut,
-    digest,
+    hash_parts,
     note,
     to_fields,
     to_identifier,
@@ -131,7 +131,7 @@ def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], data: 
     placed: list[Placed] = []
     for entry in order(to_list(thread.get("messages")), data):
         before = placed[-1].key if placed else None
-        key = identify(entry) or digest(entry.get("created_at"), entry.get("content"), before)
+        key = identify(entry) or hash_parts(entry.get("created_at"), entry.get("content"), before)
         said.add(key)
         placed.append(Placed(to_line(key, remarks), before, to_message(entry, data)))
     created_at = to_moment(thread.get("created_at"), remarks)
@@ -180,5 +180,5 @@ def read_sentence(entry: JSON, place: str, owner: Owner, data: ImportedData) -> 
     told: dict[str, JSON] = {"rating": fields.get("rating") if isinstance(fields.get("rating"), float) else None}
     made = to_moment(fields.get("created_at"), remarks)
     memory = NewMemory(text, Kind.THOUGHT, occurred_at=made, metadata=note(OURS, told, {}, remarks))
-    key = identify(fields) or f"{place}:{digest(text)}"
+    key = identify(fields) or f"{place}:{hash_parts(text)}"
     data.take_memory(FoundMemory(to_line(key, remarks), memory, owner))

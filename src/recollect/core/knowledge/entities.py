@@ -100,7 +100,7 @@ def choose_end(kind: EntityType | None, candidates: Sequence[EntityCandidate]) -
 def choose(
     mention: Mention, own: Sequence[EntityCandidate], others: Sequence[EntityCandidate]
 ) -> Entity | Doubt | None:
-    """Find whom a digest means by a mention: `own` were found for its name, `others` for its aliases."""
+    """Find whom an extraction means by a mention: `own` were found for its name, `others` for its aliases."""
     exact = [found.entity for found in own if found.way is Way.EXACT]
     for entity in exact:
         if entity.type is mention.type:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from recollect.core.knowledge.facts import assume_start, identify, overlap
 from recollect.core.text.names import normalise_name
-from recollect.models.knowledge import Cost, Fact, FactEnd, ParsedDigest, Span
+from recollect.models.knowledge import Cost, Fact, FactEnd, ParsedExtraction, Span
 
 TYPICAL_COMPLETION = 400
 """Tokens of an answer about one segment, where the ledger has none to go by."""
@@ -59,7 +59,7 @@ def keep_apart(known: Iterable[Fact], spans: Mapping[UUID, Span]) -> list[Fact]:
 
 
 def name_statement(segment_id: UUID, position: int) -> UUID:
-    """Name a statement of a segment's digest, the same whenever the digest is read."""
+    """Name a statement of a segment's extraction, the same whenever the extraction is read."""
     return uuid5(segment_id, str(position))
 
 
@@ -79,8 +79,8 @@ class StatedFact:
         return identify(self.fact.subject, self.fact.predicate, self.fact.object)
 
 
-def tell(segment_id: UUID, salvaged: ParsedDigest, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
-    """Read what a digest states, each statement under its name."""
+def tell(segment_id: UUID, salvaged: ParsedExtraction, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
+    """Read what an extraction states, each statement under its name."""
     called = {
         normalise_name(mention.name): frozenset(map(normalise_name, (mention.name, *mention.aliases)))
         for mention in salvaged.mentions
@@ -96,7 +96,7 @@ def tell(segment_id: UUID, salvaged: ParsedDigest, shown: Sequence[Fact], said_a
 
 
 class StatedSoFar:
-    """What a run's digests have stated so far: whatever follows may be shown it, and may replace it."""
+    """What a run's extractions have stated so far: whatever follows may be shown it, and may replace it."""
 
     def __init__(self) -> None:
         self._told: dict[UUID, StatedFact] = {}

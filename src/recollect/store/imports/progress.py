@@ -47,8 +47,8 @@ class Arrived:
 
     ids: dict[str, UUID]
     """By what their source calls them; where it changed one, the newest."""
-    digests: set[tuple[str, str]]
-    """What each of them says, as a digest."""
+    hashes: set[tuple[str, str]]
+    """What each of them says, as a hash."""
     newest: UUID
     """The newest memory of the scope."""
 
@@ -80,5 +80,5 @@ async def read_arrived(database: Database, scope: Scope, ours: str) -> Arrived:
         newest = await connection.execute(QUERIES["newest"], parameters)
     rows = await arrived.fetchall()
     last = await newest.fetchone()
-    digests = {(row["key"], row["digest"]) for row in rows}
-    return Arrived({row["key"]: row["id"] for row in rows}, digests, last["id"] if last else LEGACY)
+    hashes = {(row["key"], row["hash"]) for row in rows}
+    return Arrived({row["key"]: row["id"] for row in rows}, hashes, last["id"] if last else LEGACY)

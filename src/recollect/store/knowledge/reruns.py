@@ -37,7 +37,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A segment that can be read anew, and whether the run has its digest already."""
+    """A segment that can be read anew, and whether the run has its extraction already."""
 
     closed: Closed
     kept: bool
@@ -164,7 +164,7 @@ async def hold(connection: Connection, scope_id: int, run_id: UUID) -> bool:
 async def hold_ready(
     connection: Connection, scope_id: int, run_id: UUID, segment_ids: Sequence[UUID]
 ) -> frozenset[UUID]:
-    """Tell which segments a run still has a digest of, and hold them."""
+    """Tell which segments a run still has an extraction of, and hold them."""
     parameters = {"scope_id": scope_id, "run_id": run_id, "ids": list(segment_ids)}
     found = await connection.execute(QUERIES["ready"], parameters)
     return frozenset([row["id"] for row in await found.fetchall()])
@@ -192,7 +192,7 @@ async def believe(connection: Connection, scope_id: int, summaries: Mapping[UUID
 async def settle(
     connection: Connection, scope_id: int, run_id: UUID, labels: Mapping[UUID, str], summaries: Mapping[UUID, UUID]
 ) -> None:
-    """Make a run's digests those that segments go by, with their labels and their summaries."""
+    """Make a run's extractions those that segments go by, with their labels and their summaries."""
     parameters = {
         "scope_id": scope_id,
         "run_id": run_id,

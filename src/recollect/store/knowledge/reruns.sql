@@ -93,7 +93,7 @@ select id, lineage, stands, valid_at, invalid_at from versions_of_run(%(scope_id
 select id from runs where scope_id = %(scope_id)s and id = %(run_id)s and state = 'building' for update
 
 -- name: ready
--- What the run has a digest of and anybody may still see; held until it is written.
+-- What the run has an extraction of and anybody may still see; held until it is written.
 select segments.id from segments
 join digests on digests.scope_id = segments.scope_id and digests.segment_id = segments.id
     and digests.run_id = %(run_id)s
@@ -103,7 +103,7 @@ where segments.scope_id = %(scope_id)s and segments.id = any (array(select unnes
 for update of segments
 
 -- name: dim_mentions
--- What the digests before said of entities; those that are said again get their moment back.
+-- What the extractions before said of entities; those that are said again get their moment back.
 update mentions set description = '', mentioned_at = '-infinity'
 where scope_id = %(scope_id)s and source_id = any (array(select unnest(%(ids)s::uuid[])))
 

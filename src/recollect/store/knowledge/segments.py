@@ -30,7 +30,7 @@ IN_SIGHT = (None, "archived")
 REST_MINUTES = 60.0
 """So long a scope is left alone in which enrichment was given up, unless somebody speaks."""
 NO_RUN = UUID(int=0)
-"""What the usual digests are kept under."""
+"""What the usual extractions are kept under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class SegmentOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class NewDigest:
+class NewExtraction:
     """What a model with a version of the prompt made of messages, and for which run."""
 
     segment_id: UUID
@@ -234,36 +234,38 @@ async def count_attempt(database: Database, scope_id: int, segment_id: UUID, cha
         await connection.execute(QUERIES["count_attempt"], parameters)
 
 
-async def find_digest(database: Database, scope_id: int, segment_id: UUID, run_id: UUID = NO_RUN) -> Mapping[str, Any]:
+async def find_extraction(
+    database: Database, scope_id: int, segment_id: UUID, run_id: UUID = NO_RUN
+) -> Mapping[str, Any]:
     """Find what a model made of a segment; empty if none was asked yet."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["digest"], parameters)
+        found = await connection.execute(QUERIES["extraction"], parameters)
     row = await found.fetchone()
     return row["content"] if row else {}
 
 
-async def keep_digest(database: Database, scope_id: int, digest: NewDigest) -> None:
+async def keep_extraction(database: Database, scope_id: int, extraction: NewExtraction) -> None:
     """Keep what a model made of messages, unless some were forgotten meanwhile."""
     parameters = {
         "scope_id": scope_id,
-        "segment_id": digest.segment_id,
-        "run_id": digest.run_id,
-        "model": digest.model,
-        "prompt_version": digest.prompt_version,
-        "content": Jsonb(dict(digest.content)),
-        "ids": list(digest.sources),
+        "segment_id": extraction.segment_id,
+        "run_id": extraction.run_id,
+        "model": extraction.model,
+        "prompt_version": extraction.prompt_version,
+        "content": Jsonb(dict(extraction.content)),
+        "ids": list(extraction.sources),
     }
     async with database.transaction(tenant_of(scope_id)) as connection:
         # Whoever forgets holds the scope: what is there now is there until this is written, and goes with it.
         await hold_scope(connection, scope_id)
-        await connection.execute(QUERIES["keep_digest"], parameters)
+        await connection.execute(QUERIES["keep_extraction"], parameters)
 
 
 async def keep_matches(
     database: Database, scope_id: int, segment_id: UUID, run_id: UUID, matches: Mapping[str, Sequence[str]]
 ) -> None:
-    """Keep beside a digest which entities a model took its names for."""
+    """Keep beside an extraction which entities a model took its names for."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["keep_matches"], parameters | {"matches": Jsonb(dict(matches))})
@@ -302,7 +304,7 @@ async def settle(connection: Connection, scope_id: int, segment: Closed, outcome
         "summary_id": outcome.summary_id,
     }
     await connection.execute(QUERIES["settle"], parameters)
-    await connection.execute(QUERIES["apply_digest"], parameters)
+    await connection.execute(QUERIES["apply_extraction"], parameters)
     if outcome.summary_id is not None:
         await follow_summary(connection, scope_id, segment.conversation)
 

@@ -107,7 +107,7 @@ select count(*) as waiting from segments where scope_id = %(scope_id)s and state
 update segments set attempts = greatest(0, attempts + %(change)s)
 where scope_id = %(scope_id)s and id = %(segment_id)s and state = 'closed'
 
--- name: digest
+-- name: extraction
 select content from digests
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
@@ -115,7 +115,7 @@ where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run
 update digests set content = content || jsonb_build_object('matches', %(matches)s::jsonb)
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
--- name: keep_digest
+-- name: keep_extraction
 -- Only while the segment is there and as it was: what was forgotten meanwhile must not come back by it.
 insert into digests (scope_id, segment_id, run_id, model, prompt_version, content)
 select scope_id, id, %(run_id)s, %(model)s, %(prompt_version)s, %(content)s from segments
@@ -143,7 +143,7 @@ update segments
 set state = %(state)s, reason = %(reason)s, label = %(label)s, enriched_at = clock_timestamp()
 where scope_id = %(scope_id)s and id = %(segment_id)s
 
--- name: apply_digest
+-- name: apply_extraction
 insert into digests (scope_id, segment_id, model, prompt_version, content, applied_at, summary_id)
 values (%(scope_id)s, %(segment_id)s, '', '', '{}', clock_timestamp(), %(summary_id)s)
 on conflict (scope_id, segment_id, run_id) do update

@@ -29,8 +29,8 @@ from recollect.store.knowledge.segments import Closed, ClosingSegment, SegmentOu
 from recollect.store.service import jobs, scopes
 from recollect.store.service.jobs import Lease
 from recollect.store.topics import topics
-from recollect.verbs.knowledge.steps.digest import DigestOnce
 from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
+from recollect.verbs.knowledge.steps.extraction import ExtractOnce
 from recollect.verbs.memories.remember import Write, embed_missing, perform, prepare_all
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import note_step
@@ -240,28 +240,28 @@ async def learn_by(work: Work, closed: Closed, reason: str) -> None:
     times: Times = []
     if draft.messages:
         # What a model said of a segment that failed is what it may have failed by.
-        context = context if reason else replace(context, digesting=DigestOnce(context))
+        context = context if reason else replace(context, extractor=ExtractOnce(context))
         draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
     await apply(work, context, closed, draft, reason)
     await note_steps(work, times, closed.id)
 
 
 async def take_steps(work: Work, context: StepContext, draft: Draft, stage: Stage) -> tuple[Draft, Times]:
-    """Take the steps of a stage one after the other; tell how long each took that asked no model for a digest."""
+    """Take the steps of a stage one after the other; tell how long each took that asked no model for an extraction."""
     times: Times = []
-    digesting = context.digesting
+    extractor = context.extractor
     for step in work.parts.steps.values():
         if step.stage is stage:
-            asked, began = count_asked(digesting), perf_counter()
+            asked, began = count_asked(extractor), perf_counter()
             draft = await step.run(context, draft)
-            if count_asked(digesting) == asked:
+            if count_asked(extractor) == asked:
                 times.append((step.name, (perf_counter() - began) * 1000))
     return draft, times
 
 
-def count_asked(digesting: object) -> int:
+def count_asked(extractor: object) -> int:
     """Count how often the model was asked, which the ledger knows already."""
-    return digesting.asked if isinstance(digesting, DigestOnce) else 0
+    return extractor.asked if isinstance(extractor, ExtractOnce) else 0
 
 
 async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.core.knowledge.digests import AnyDigest
+from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.core.knowledge.rerun import Past, expect, tell
 from recollect.core.knowledge.transcripts import fit_facts
 from recollect.core.service.costs import price_of
@@ -21,7 +21,7 @@ from recollect.core.text.tokens import estimate, find_tokenizer
 from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import version_of
-from recollect.models.knowledge import Ending, ParsedDigest, Reread, Rerun, RerunPlan
+from recollect.models.knowledge import Ending, ParsedExtraction, Reread, Rerun, RerunPlan
 from recollect.models.service import Scope
 from recollect.store.database import ownership
 from recollect.store.knowledge import reruns, segments
@@ -37,8 +37,8 @@ from recollect.verbs.knowledge.enrich import (
     take_steps,
     to_summary,
 )
-from recollect.verbs.knowledge.steps.digest import MOST_SHOWN, PROMPT, DigestOnce, find_shown, write_prompt
 from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
+from recollect.verbs.knowledge.steps.extraction import MOST_SHOWN, PROMPT, ExtractOnce, find_shown, write_prompt
 from recollect.verbs.knowledge.steps.link import find_moment
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.switch import Built, Switched, switch
@@ -165,7 +165,7 @@ async def count_prompt(context: StepContext, draft: Draft) -> int:
     chat = require_chat_model(context.parts)
     shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
     prompt = write_prompt(context, draft, shown, chat.characters)
-    schema = json.dumps(AnyDigest.model_json_schema(), ensure_ascii=False)
+    schema = json.dumps(AnyExtraction.model_json_schema(), ensure_ascii=False)
     return await asyncio.to_thread(find_counter(context.parts, chat.model), prompt + schema)
 
 
@@ -262,13 +262,13 @@ async def build_one(work: Work, context: StepContext, closed: Closed) -> Built |
     staged = context.staged
     if not draft.messages or staged is None:
         return None
-    digesting = DigestOnce(context)
-    context = replace(context, digesting=digesting)
+    extractor = ExtractOnce(context)
+    context = replace(context, extractor=extractor)
     draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
-    digested = await context.digest(draft)
-    parsed, shown = (digested.parsed, digested.shown) if digested else (ParsedDigest(), ())
+    extraction = await context.extract(draft)
+    parsed, shown = (extraction.parsed, extraction.shown) if extraction else (ParsedExtraction(), ())
     staged.add(tell(closed.id, parsed, shown, find_moment(draft)), draft.mentions, draft.resolved)
-    if digesting.asked:
+    if extractor.asked:
         await note_steps(work, times, closed.id)
     new = [to_summary(draft)] if draft.summary else []
     vectors = await embed_missing(work.parts, new)

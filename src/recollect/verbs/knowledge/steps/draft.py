@@ -10,7 +10,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from recollect.models.conversations import Message
-from recollect.models.knowledge import Entity, Fact, Mention, ParsedDigest, Segment, Statement
+from recollect.models.knowledge import Entity, Fact, Mention, ParsedExtraction, Segment, Statement
 from recollect.models.memories import Embedding
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
@@ -73,17 +73,17 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Digested:
+class SegmentExtraction:
     """What a model made of a segment, and the facts that it was shown for it."""
 
-    parsed: ParsedDigest
+    parsed: ParsedExtraction
     shown: tuple[Fact, ...] = ()
 
 
-Digesting: TypeAlias = Callable[[Draft], Awaitable[Digested | None]]
+Extractor: TypeAlias = Callable[[Draft], Awaitable[SegmentExtraction | None]]
 
 
-async def no_digest(_: Draft) -> Digested | None:
+async def no_extraction(_: Draft) -> SegmentExtraction | None:
     """Say that there is no model to ask."""
     return None
 
@@ -100,7 +100,7 @@ class StepContext:
     now: datetime
     zone: tzinfo = UTC
     """Where dates without an offset are meant."""
-    digesting: Digesting = no_digest
+    extractor: Extractor = no_extraction
     since: datetime | None = None
     """Since when nothing was appended to the conversation, where it may have fallen silent."""
     staged: Staged | None = None
@@ -110,12 +110,12 @@ class StepContext:
 
     @property
     def run_id(self) -> UUID:
-        """Give what digests are kept under."""
+        """Give what extractions are kept under."""
         return self.staged.run_id if self.staged else NO_RUN
 
-    async def digest(self, draft: Draft) -> Digested | None:
+    async def extract(self, draft: Draft) -> SegmentExtraction | None:
         """Give what the model makes of the segment: asked when the first step wants it, once; None without a model."""
-        return await self.digesting(draft)
+        return await self.extractor(draft)
 
 
 @dataclass(frozen=True, slots=True)

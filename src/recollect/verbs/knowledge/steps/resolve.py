@@ -82,7 +82,7 @@ async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -
     if not places or context.parts.chat is None:
         return {}
     database, scope_id, segment_id = context.parts.database, context.scope_id, draft.segment.id
-    kept = (await segments.find_digest(database, scope_id, segment_id, context.run_id)).get("matches")
+    kept = (await segments.find_extraction(database, scope_id, segment_id, context.run_id)).get("matches")
     if kept is not None:
         return find_kept(doubts, kept)
     asked = [doubts[place] for place in places]

@@ -21,7 +21,7 @@ from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
 from recollect.core.text.names import normalise_name, normalise_predicate
 from recollect.core.text.terms import script_of
-from recollect.models.knowledge import EntityType, Mention, ParsedDigest, Statement
+from recollect.models.knowledge import EntityType, Mention, ParsedExtraction, Statement
 from recollect.models.memories import JSON
 from recollect.models.recall import Script
 
@@ -43,7 +43,7 @@ TYPES: Mapping[str, EntityType] = {
 """Our types, and what models write where they were asked for one of them."""
 
 
-class DigestEntity(AnswerSchema):
+class ExtractedEntity(AnswerSchema):
     """A person, place or thing that the facts speak of, by its full name."""
 
     name: str
@@ -52,7 +52,7 @@ class DigestEntity(AnswerSchema):
     description: str
 
 
-class DigestFact(AnswerSchema):
+class ExtractedFact(AnswerSchema):
     """One fact that joins two of the entities. Dates are ISO 8601, or null where nothing says when.
 
     `replaces` holds the numbers of the known facts that are no longer true because of it.
@@ -67,28 +67,28 @@ class DigestFact(AnswerSchema):
     replaces: list[int] = counted(0, MOST_REPLACED)
 
 
-class Digest(AnswerSchema):
+class Extraction(AnswerSchema):
     """What a segment of a conversation is about and what is learned from it."""
 
     summary: str
     label: str
     paths: list[str] = counted(0, MOST_PATHS)
-    entities: list[DigestEntity] = counted(0, MOST_MENTIONS)
-    facts: list[DigestFact] = counted(0, MOST_STATEMENTS)
+    entities: list[ExtractedEntity] = counted(0, MOST_MENTIONS)
+    facts: list[ExtractedFact] = counted(0, MOST_STATEMENTS)
     importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
     keywords: list[str] = counted(0, MOST_KEYWORDS)
 
 
-class AnyDigest(RootModel[JSON]):
-    """Ask for a digest, and take whatever JSON comes back: one wrong part does not spoil the others."""
+class AnyExtraction(RootModel[JSON]):
+    """Ask for an extraction, and take whatever JSON comes back: one wrong part does not spoil the others."""
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
-        """Show the schema of a digest."""
-        return Digest.model_json_schema(*args, **kwargs)
+        """Show the schema of an extraction."""
+        return Extraction.model_json_schema(*args, **kwargs)
 
 
-def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDigest:
+def parse_extraction(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedExtraction:
     """Keep every usable part of an answer, parsed or as text; count the others. Nothing makes it raise.
 
     `shown` is how many facts the prompt numbered, `zone` where dates without an offset are meant.
@@ -96,7 +96,7 @@ def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDiges
     parser = AnswerParser(zone)
     said = _open(raw)
     if said is None:
-        return ParsedDigest(dropped={"answers": 1})
+        return ParsedExtraction(dropped={"answers": 1})
     mentions = _Mentions(parser)
     for item in parser.items(said.get("entities"), "entities"):
         mentions.take(item)
@@ -104,7 +104,7 @@ def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDiges
     for item in parser.items(said.get("facts"), "facts"):
         statements.take(item)
     importance = said.get("importance")
-    return ParsedDigest(
+    return ParsedExtraction(
         summary=parser.text(said.get("summary"), LONGEST_SUMMARY, "summaries"),
         label=parser.text(said.get("label"), LONGEST_LABEL, "labels"),
         paths=_read_paths(said.get("paths"), parser),
@@ -130,7 +130,7 @@ def _open(raw: object) -> Mapping[Any, Any] | None:
         raw = next((item for item in raw if isinstance(item, Mapping)), None)
     if not isinstance(raw, Mapping):
         return None
-    if not Digest.model_fields.keys() & raw.keys():
+    if not Extraction.model_fields.keys() & raw.keys():
         return next((value for value in raw.values() if isinstance(value, Mapping)), raw)
     return raw
 
