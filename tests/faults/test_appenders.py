@@ -100,7 +100,7 @@ async def write(append, ledger, chance):
 
 
 async def repeat(append, ledger, call):
-    """Send a call again, twice at once, as clients do that have heard nothing."""
+    """Send a call again, twice at once, as clients do that got no answer."""
     for answer in await asyncio.gather(append(*call), append(*call), return_exceptions=True):
         if isinstance(answer, BaseException):
             ledger.errors.append(repr(answer))

@@ -80,7 +80,7 @@ def waiting(owner):
     return {identity for (identity,) in owner.execute("select id from pending_embeddings").fetchall()}
 
 
-def heard(owner):
+def with_context(owner):
     return {identity for (identity,) in owner.execute("select id from overheard").fetchall()}
 
 
@@ -90,7 +90,7 @@ async def test_in_one_call_each_sees_the_one_before(conversation, owner):
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.")
     assert await sees(owner, three, "Li: With milk.\nAda: Here it is.")
     assert waiting(owner) == set()
-    assert heard(owner) == {two, three}
+    assert with_context(owner) == {two, three}
 
 
 async def test_over_several_calls_it_is_found_at_once_and_sees_the_one_before_by_a_job(
@@ -106,7 +106,7 @@ async def test_over_several_calls_it_is_found_at_once_and_sees_the_one_before_by
     await recollect.work(until_empty=True)
     assert await sees(owner, one, "Ada: Tea?")
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.")
-    assert (waiting(owner), heard(owner)) == (set(), {two})
+    assert (waiting(owner), with_context(owner)) == (set(), {two})
 
 
 async def test_a_branch_sees_its_own_parent_and_a_root_nobody(conversation, recollect, owner):
@@ -128,7 +128,7 @@ async def test_other_conversations_and_other_memories_are_not_seen(mind, recolle
     await recollect.work(until_empty=True)
     assert await sees(owner, alone, "Ada: Hello.")
     assert await sees(owner, event.id, "It rained.")
-    assert heard(owner) == set()
+    assert with_context(owner) == set()
 
 
 async def test_a_long_utterance_is_not_seen(conversation, recollect, owner):
@@ -139,7 +139,7 @@ async def test_a_long_utterance_is_not_seen(conversation, recollect, owner):
     await recollect.work(until_empty=True)
     assert await sees(owner, in_time, "Li: I see.")
     assert await sees(owner, later, "Li: I see.")
-    assert not {in_time, later} & heard(owner)
+    assert not {in_time, later} & with_context(owner)
 
 
 async def test_where_nothing_was_said_before_it_stands_alone(conversation, recollect, owner):
@@ -150,14 +150,14 @@ async def test_where_nothing_was_said_before_it_stands_alone(conversation, recol
     assert vector_of(owner, silent) is None
     assert await sees(owner, one, "Ada: Hello?")
     assert await sees(owner, two, "Ada: Anybody?")
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
 
 
 async def test_a_callers_own_vector_stays_whatever_becomes_of_the_one_before(conversation, mind, recollect, owner):
     own = np.random.default_rng(1).standard_normal(64)
     first, given = await say(conversation, user("Tea?"), assistant("With milk.", embedding=own.tolist()))
     [later] = await say(conversation, user("Here.", embedding=own.tolist()))
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
     await mind.forget([first])
     await mind.forget([given])
     await recollect.work(until_empty=True)
@@ -173,7 +173,7 @@ async def test_what_waited_for_the_embedder_sees_the_one_before(conversation, re
     embedder.recover()
     await recollect.work(until_empty=True)
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.")
-    assert heard(owner) == {two}
+    assert with_context(owner) == {two}
 
 
 async def test_another_model_sees_the_one_before_too(conversation, mind, recollect, owner):
@@ -221,7 +221,7 @@ async def test_forgetting_takes_its_words_from_what_followed_at_once(conversatio
     await mind.forget([secret])
     assert vector_of(owner, three) is vector_of(owner, branch) is None
     assert waiting(owner) == {three, branch}
-    assert heard(owner) == {four}
+    assert with_context(owner) == {four}
     await recollect.work(until_empty=True)
     assert await sees(owner, three, "Ada: Tea?\nAda: Noted.")
     assert await sees(owner, branch, "Ada: Tea?\nAda: Not heard.")
@@ -231,7 +231,7 @@ async def test_forgetting_takes_its_words_from_what_followed_at_once(conversatio
     assert await sees(owner, four, "Li: Good.")
     assert await sees(owner, branch, "Ada: Not heard.")
     assert not [text for text in embedder.texts if "1234" in text]
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
 
 
 async def test_what_is_forgotten_while_a_job_embeds_what_followed_is_not_kept(
@@ -247,7 +247,7 @@ async def test_what_is_forgotten_while_a_job_embeds_what_followed_is_not_kept(
     await recollect.work(until_empty=True)
     assert "Ada: My code is 1234.\nLi: Noted." in embedder.texts
     assert await sees(owner, two, "Li: Noted.")
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
 
 
 async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
@@ -291,7 +291,7 @@ async def test_a_purge_leaves_nothing_behind(conversation, mind, recollect, embe
     await recollect.work(until_empty=True)
     assert receipt.removed["vectors"] == 7
     assert embedder.texts == []
-    assert (waiting(owner), heard(owner)) == (set(), {other})
+    assert (waiting(owner), with_context(owner)) == (set(), {other})
     assert await sees(owner, other, "Ada: Stay.\nLi: I do.")
 
 
@@ -301,4 +301,4 @@ async def test_what_the_model_refuses_for_what_was_before_is_embedded_alone(conv
     await recollect.work(until_empty=True)
     assert await sees(owner, two, "Li: Noted.")
     assert vector_of(owner, one) is None
-    assert (waiting(owner), heard(owner)) == ({one}, set())
+    assert (waiting(owner), with_context(owner)) == ({one}, set())

@@ -148,8 +148,8 @@ async def test_an_append_takes_three_round_trips_and_a_history_two(http, trace, 
     assert await count_round_trips(trace, http.post("/v1/history", json=conversation | {"max_tokens": 4_000})) == 2
 
 
-async def test_the_count_is_what_passes_over_the_line(proxy, http, trace):
-    """The trace could miss a wait; who speaks after whom is heard outside the driver, too."""
+async def test_the_count_is_what_passes_between_driver_and_server(proxy, http, trace):
+    """The trace could miss a wait; the order of the messages is checked outside the driver, too."""
     for name, trips in (("remember", MOST), ("recall", MOST + 1)):
         await ask(http, name)
         before = proxy.round_trips

@@ -75,6 +75,6 @@ def test_what_follows_something_that_was_not_known_is_embedded_once_more():
         for number, (message, identity, parent) in enumerate(zip(messages, ids, parents, strict=True))
     ]
     before = find_before(messages)
-    heard = compare_context(linked, before, quote_before([to_memory(message) for message in messages], before))
-    assert heard.later == {ids[0]}
-    assert heard.in_time == {ids[1], ids[3]}
+    compared = compare_context(linked, before, quote_before([to_memory(message) for message in messages], before))
+    assert compared.later == {ids[0]}
+    assert compared.in_time == {ids[1], ids[3]}

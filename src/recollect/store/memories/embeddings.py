@@ -72,10 +72,10 @@ async def read_vectors(
     return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in await found.fetchall()}
 
 
-async def note_overheard(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
+async def note_with_context(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
     """Note that vectors were made with the words of the message before: they go when it is forgotten."""
     parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
-    await connection.execute(QUERIES["note_overheard"], parameters)
+    await connection.execute(QUERIES["note_with_context"], parameters)
 
 
 async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
@@ -150,8 +150,8 @@ async def store_held(
     chosen = [index for index, memory in enumerate(batch) if memory.id in unchanged]
     if chosen:
         await store_vectors(connection, space, scope_id, [batch[index].id for index in chosen], rows[chosen])
-    if overheard := [batch[index].id for index in chosen if batch[index].before]:
-        await note_overheard(connection, space, scope_id, overheard)
+    if with_context := [batch[index].id for index in chosen if batch[index].before]:
+        await note_with_context(connection, space, scope_id, with_context)
     return [batch[index].id for index in chosen]
 
 

@@ -11,7 +11,7 @@ where memories.withheld is null
 -- A message may have got one in time that had not seen the utterance before.
 on conflict (scope_id, id) do update set embedding = excluded.embedding
 
--- name: note_overheard
+-- name: note_with_context
 insert into overheard (scope_id, id, space_id)
 select %(scope_id)s, id, %(space_id)s from unnest(%(ids)s::uuid[]) as given (id)
 on conflict do nothing

@@ -76,7 +76,7 @@ class Write:
     vectors: NDArray[np.float32] | None
     key: str
     fingerprint: bytes
-    beside: AlsoAsk | None = None
+    also_ask: AlsoAsk | None = None
 
     @property
     def heavy(self) -> bool:
@@ -154,7 +154,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     located = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
     named = await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared])
     claimed = await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None
-    also_store = await write.beside(connection) if write.beside else None
+    also_store = await write.also_ask(connection) if write.also_ask else None
     opening = await scopes.read_opening(opened)
     place = await scopes.read_place(located)
     sources = await memories.read_sources(named)
@@ -166,13 +166,13 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     embedded = place_vectors(parts, write, place.space)
     await memories.store(connection, opening.scope_id, write.caller.origin, opening.written_at, rows)
     await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
-    heard = await also_store(connection, opening.scope_id, rows) if also_store else NO_CONTEXT
+    context = await also_store(connection, opening.scope_id, rows) if also_store else NO_CONTEXT
     counts = count(write.prepared)
     await scopes.close_writing(connection, opening.scope_id, counts, opening.written_at)
     if parts.chat is not None:
         await set_off_reflection(connection, opening, place.profile, write.prepared)
     ids = [row.id for row in rows]
-    await store_vectors(connection, opening.scope_id, place.space, rows, embedded, heard)
+    await store_vectors(connection, opening.scope_id, place.space, rows, embedded, context)
     if write.key:
         done = [row is not None for row in embedded]
         await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
@@ -279,7 +279,7 @@ async def store_vectors(
     space: EmbeddingSpace | None,
     rows: Sequence[Row],
     vectors: list[NDArray[np.float32] | None],
-    heard: EmbeddedWithContext = NO_CONTEXT,
+    context: EmbeddedWithContext = NO_CONTEXT,
 ) -> None:
     """Write the vectors there are; enqueue a job for the rest, and for messages to be embedded again with context."""
     if space is None:
@@ -288,9 +288,9 @@ async def store_vectors(
     if known:
         await embeddings.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
     made = [row.id for row in rows if needs_vector(row.memory)]
-    if overheard := [identity for identity in made if identity in known and identity in heard.in_time]:
-        await embeddings.note_overheard(connection, space, scope_id, overheard)
-    waiting = [identity for identity in made if identity not in known or identity in heard.later]
+    if with_context := [identity for identity in made if identity in known and identity in context.in_time]:
+        await embeddings.note_with_context(connection, space, scope_id, with_context)
+    waiting = [identity for identity in made if identity not in known or identity in context.later]
     if waiting:
         await embeddings.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
