@@ -87,7 +87,7 @@ async def live(mind: Mind, state: ConversationState) -> dict[str, float]:
     steps: list[float] = []
     while True:
         started = time.perf_counter()
-        step = await lifecycle.settle_chunk(database, scope_id or 0)
+        step = await lifecycle.sync_chunk(database, scope_id or 0)
         if step is None:
             break
         steps.append((time.perf_counter() - started) * 1000)

@@ -46,7 +46,7 @@ async def embed_pending(
         after = waiting[-1].id
         embedded = await embed_parts(embedder, waiting)
         for part, rows in embedded:
-            await embeddings.settle_pending(database, space, part, rows)
+            await embeddings.store_pending(database, space, part, rows)
         done += sum(len(part) for part, _ in embedded)
         report(done)
         refused += len(waiting) - sum(len(part) for part, _ in embedded)

@@ -1,4 +1,4 @@
-"""Jobs that look after what is kept: let memories fade, move conversations on, settle what their states want."""
+"""Upkeep jobs: fade memories, change the state of idle conversations, bring memories in line with these states."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from recollect.store.service.scopes import BEGINNING
 ORIGIN = "retention"
 
 
-async def settle_scope(
+async def sync_scope(
     database: Database, scope_id: int, *, rederive: bool = False, report: Callable[[int], None] = NO_REPORT
 ) -> None:
-    """Settle every conversation of a scope, reporting how many messages each step moved; at rest, do nothing."""
-    while step := await lifecycle.settle_chunk(database, scope_id, rederive=rederive):
+    """Bring the memories of a scope in line with the states of its conversations; report the messages of each step."""
+    while step := await lifecycle.sync_chunk(database, scope_id, rederive=rederive):
         report(step.messages)
 
 
@@ -97,7 +97,7 @@ async def retain_now(
     found = [overdue async for overdue in find_overdue(database, rules)]
     for number, overdue in enumerate(() if dry_run else found, 1):
         await move_on(database, overdue)
-        await settle_scope(database, overdue.scope_id, rederive=rederive)
+        await sync_scope(database, overdue.scope_id, rederive=rederive)
         report(number)
     if not dry_run:
         await prune_recalls(database, rules)

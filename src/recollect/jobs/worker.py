@@ -34,7 +34,7 @@ from recollect.jobs.derive import (
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.lease import GuardedJobManager, lease_of
 from recollect.jobs.progress import reporting
-from recollect.jobs.upkeep import Pass, defer_passes, retain, settle_scope
+from recollect.jobs.upkeep import Pass, defer_passes, retain, sync_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.conversations import lifecycle, shown
 from recollect.store.database.pool import PATIENCE, UNAVAILABLE, Database, commit_at_once, describe
@@ -145,12 +145,12 @@ class Tasks:
         job = ReflectionJob(context.job.id or 0, scope_id, count, datetime.fromisoformat(now) if now else None)
         await reflect_scope(self.database, self.duties.reflecting, job)
 
-    async def settle(self, context: JobContext, scope_id: int) -> None:
-        """Bring the memories of a scope's conversations where their states want them."""
+    async def sync_state(self, context: JobContext, scope_id: int) -> None:
+        """Bring the memories of a scope in line with the states of its conversations."""
         rederive = self.duties.rederiving is not None
-        remaining = partial(lifecycle.count_unsettled, self.database, scope_id)
+        remaining = partial(lifecycle.count_unsynced, self.database, scope_id)
         async with reporting(self.database, lease_of(context), remaining) as counter:
-            await settle_scope(self.database, scope_id, rederive=rederive, report=counter.add)
+            await sync_scope(self.database, scope_id, rederive=rederive, report=counter.add)
 
     async def rederive(self, scope_id: int) -> None:
         """Make anew what lost some of its evidence in a scope."""
@@ -229,7 +229,7 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
         "fade": tasks.fade,
         "fill": tasks.fill,
         "reflect": tasks.reflect,
-        "settle": tasks.settle,
+        "sync_state": tasks.sync_state,
     }
     for name, task in leased.items():
         app.task(name=name, queue=name, retry=patience, task_middleware=around, pass_context=True)(task)

@@ -50,7 +50,7 @@ class Breaker:
         return max(0.0, self._opened_at + self._seconds - now)
 
     def admit(self, now: float) -> bool:
-        """Say whether a call may go out; in the half-open state only one, until it is settled."""
+        """Say whether a call may go out; in the half-open state only one at a time."""
         state = self.state(now)
         if state is State.HALF_OPEN and not self._probing:
             self._probing = True

@@ -17,7 +17,7 @@ from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import active_space, embed_pending, fill_space
-from recollect.jobs.upkeep import retain_now, settle_scope
+from recollect.jobs.upkeep import retain_now, sync_scope
 from recollect.jobs.worker import Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
@@ -262,13 +262,13 @@ class Operator:
         parts, rules = self.recollect.parts, usual_rules(self.recollect.settings)
         return await retain_now(parts.database, rules, report, dry_run=dry_run, rederive=parts.chat is not None)
 
-    async def settle(self, mind: Mind, report: Callable[[int], None]) -> None:
-        """Bring a mind's memories where the states of its conversations want them, now and not by a worker."""
+    async def sync_states(self, mind: Mind, report: Callable[[int], None]) -> None:
+        """Bring a mind's memories in line with the states of its conversations, now and not by a worker."""
         place, rederive = (
             await scopes.locate(mind.access.parts.database, mind.access.scope),
             mind.access.parts.chat is not None,
         )
-        await settle_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
+        await sync_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
     async def scrub(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
         """Rewrite every table that can hold content, so that no erased byte is left in the data files."""

@@ -52,15 +52,15 @@ async def deleted(mind, monkeypatch):
             )
         ]
     )
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0.0)
     await conversation.delete()
     return [each.id for each in [*said, *made]], [each.id for each in receipts]
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, settled):
+@pytest.mark.parametrize("synced", [False, True])
+async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, synced):
     hidden, shown = deleted
-    if settled:
+    if synced:
         await recollect.work(until_empty=True)
     for channels in (("text",), ("vector",), ("stream",), ("text", "vector", "stream")):
         found = await mind.recall(Cue("secretword", channels=channels, kinds=tuple(Kind)))
@@ -78,26 +78,26 @@ async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, settled
     assert "secretword" not in made.block
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_an_overview_names_no_keyword_of_what_is_deleted(recollect, mind, deleted, settled):
-    if settled:
+@pytest.mark.parametrize("synced", [False, True])
+async def test_an_overview_names_no_keyword_of_what_is_deleted(recollect, mind, deleted, synced):
+    if synced:
         await recollect.work(until_empty=True)
     assert [strength.keyword for strength in (await mind.overview()).strengths] == ["plain"]
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_the_last_chat_is_the_newest_that_may_be_shown(recollect, mind, deleted, settled):
-    if settled:
+@pytest.mark.parametrize("synced", [False, True])
+async def test_the_last_chat_is_the_newest_that_may_be_shown(recollect, mind, deleted, synced):
+    if synced:
         await recollect.work(until_empty=True)
     found = await mind.last_chat("bob")
     assert found is not None
     assert found.content == "old chat"
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_nothing_can_be_said_of_what_is_deleted(recollect, mind, owner, deleted, settled):
+@pytest.mark.parametrize("synced", [False, True])
+async def test_nothing_can_be_said_of_what_is_deleted(recollect, mind, owner, deleted, synced):
     hidden, shown = deleted
-    if settled:
+    if synced:
         await recollect.work(until_empty=True)
     for identity in hidden:
         with pytest.raises(InvalidInputError, match="not forgotten"):

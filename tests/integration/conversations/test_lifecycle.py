@@ -227,8 +227,8 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
         await derive(mind, "Late.", [deeper])
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     steps = []
-    while step := await lifecycle.settle_chunk(mind.access.parts.database, place):
-        steps.append((step.messages, step.settled))
+    while step := await lifecycle.sync_chunk(mind.access.parts.database, place):
+        steps.append((step.messages, step.last))
         assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     assert steps == [(2, False), (2, False), (2, False), (0, True)]
     assert rows_of(owner, "vectors_1", [*ids, alone, deeper]) == 0
@@ -236,7 +236,7 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
 
 async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
     conversation, ids = await converse_about_cats(mind)
     made = await derive(mind, "Cats sleep a lot.", [ids[0], ids[5]])
     before, counted = await see(mind, "sleep"), scope_row(owner)
@@ -250,14 +250,14 @@ async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owne
     ):
         await state()
         for _ in range(chunks):
-            await lifecycle.settle_chunk(mind.access.parts.database, scope_id)
+            await lifecycle.sync_chunk(mind.access.parts.database, scope_id)
     await conversation.archive()
-    while await lifecycle.settle_chunk(mind.access.parts.database, scope_id):
+    while await lifecycle.sync_chunk(mind.access.parts.database, scope_id):
         pass
     assert made in await read_all(mind)
     assert not set(ids) & ids_of(await see(mind, "sleep"))
     await conversation.restore()
-    while await lifecycle.settle_chunk(mind.access.parts.database, scope_id):
+    while await lifecycle.sync_chunk(mind.access.parts.database, scope_id):
         pass
     assert await see(mind, "sleep") == before
     assert scope_row(owner) == counted
@@ -266,21 +266,21 @@ async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owne
 @pytest.mark.promise("A worker finishes a change of state that a call only began")
 async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
     conversation, ids = await converse_about_cats(mind)
     await conversation.archive()
     assert rows_of(owner, "memory_terms", ids) == 6
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
     assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
-    assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
+    assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
 
 
 async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, "procrastinate.worker")
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
-    settle_chunk, put_off = lifecycle.settle_chunk, False
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
+    sync_chunk, put_off = lifecycle.sync_chunk, False
 
     async def as_the_sweep_comes(database, scope_id, **options):
         nonlocal put_off
@@ -288,19 +288,19 @@ async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(r
             put_off = True
             await until(lambda: "Stopping worker because wait=False" in caplog.text)
             async with database.transaction(scope_id >> 40) as connection:
-                await lifecycle.defer_settling(connection, scope_id)
-        return await settle_chunk(database, scope_id, **options)
+                await lifecycle.defer_sync(connection, scope_id)
+        return await sync_chunk(database, scope_id, **options)
 
     conversation, _ = await converse_about_cats(mind)
     await conversation.archive()
-    monkeypatch.setattr(lifecycle, "settle_chunk", as_the_sweep_comes)
+    monkeypatch.setattr(lifecycle, "sync_chunk", as_the_sweep_comes)
     await recollect.work(until_empty=True)
-    assert [count for task, _, count in await recollect.jobs.counts() if task == "settle"] == [2]
-    assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
+    assert [count for task, _, count in await recollect.jobs.counts() if task == "sync_state"] == [2]
+    assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
 
 
-@pytest.mark.promise("Two who settle one conversation side by side do no harm")
-async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):
+@pytest.mark.promise("Two who sync the state of one conversation side by side do no harm")
+async def test_syncing_side_by_side_does_no_harm(mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 3)
     conversation, ids = await converse_about_cats(mind, turns=20)
     counted = scope_row(owner)

@@ -111,7 +111,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
 
 
 async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkeypatch):
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
     conversation, ids = await say(mind, "cats", "one", "two")
     await conversation.describe("A name", {"tag": "x"})
     await conversation.archive()
@@ -132,7 +132,7 @@ async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkey
     ):
         with pytest.raises(ConflictError):
             await question
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 600)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 600)
     assert (await conversation.purge()).finished_at is not None
     # The name is free again, and a conversation of that name is another one.
     await conversation.append(NewMessage(Role.USER, "anew"))
@@ -271,7 +271,7 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addr
         embedder.fail()
         await rederive(running.parts, scope_id)
         embedder.recover()
-        await embeddings.settle_pending(running.parts.database, space, waiting, late)
+        await embeddings.store_pending(running.parts.database, space, waiting, late)
         stored = {identity for (identity,) in owner.execute("select id from vectors_1").fetchall()}
         assert stored == {theirs[0]}
         await running.work(until_empty=True)

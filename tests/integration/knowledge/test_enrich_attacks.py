@@ -72,7 +72,7 @@ async def test_what_is_running_in_a_restored_conversation_waits_until_it_is_back
     await close_silent(plain.parts.database, 60)
     assert owner.execute(WAITING).fetchone() == (0,)
     assert owner.execute("select segmented_number from conversations").fetchone() == (0,)
-    while await lifecycle.settle_chunk(plain.parts.database, scope_id):
+    while await lifecycle.sync_chunk(plain.parts.database, scope_id):
         pass
     assert owner.execute(WAITING).fetchone() == (1,)
     assert await run(plain, mind, owner) == 2
@@ -85,7 +85,7 @@ async def test_a_closed_segment_of_a_restored_conversation_waits_until_it_is_bac
     await mind.conversation("c").delete()
     scope_id = await bring_back(mind, plain, owner)
     assert await run(plain, mind, owner) == 0
-    while await lifecycle.settle_chunk(plain.parts.database, scope_id):
+    while await lifecycle.sync_chunk(plain.parts.database, scope_id):
         pass
     assert await run(plain, mind, owner) == 1
     [segment] = await segments_of(mind)

@@ -152,7 +152,7 @@ async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
     rest = await recollect.jobs.page(caller, cursor=first.next_cursor, limit=2)
     assert ([job.id for job in rest.jobs], rest.next_cursor) == ([waiting], None)
     assert [job.id for job in (await recollect.jobs.page(caller, JobState.FAILED)).jobs] == [failed]
-    assert (await recollect.jobs.page(caller, task="settle")).jobs == ()
+    assert (await recollect.jobs.page(caller, task="sync_state")).jobs == ()
     with pytest.raises(InvalidInputError):
         await recollect.jobs.page(caller, JobState.SUCCEEDED)
 
@@ -202,14 +202,14 @@ async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embed
 async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
     owner.execute("delete from procrastinate_jobs")
     _, ada = await put_off(recollect, owner, agent="ada", status="failed")
-    _, bob = await put_off(recollect, owner, agent="bob", task="settle", status="failed")
+    _, bob = await put_off(recollect, owner, agent="bob", task="sync_state", status="failed")
     _, eve = await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
     with pytest.raises(NotFoundError):
         await recollect.jobs.retry_all(tenant="nobody")
     assert (await recollect.jobs.show(eve)).agent == "eve"
     assert await recollect.jobs.retry_all(tenant="other") == [eve]
     assert await recollect.jobs.retry_all(job_id=bob) == [bob]
-    assert await recollect.jobs.retry_all(task="settle") == []
+    assert await recollect.jobs.retry_all(task="sync_state") == []
     assert await recollect.jobs.retry_all() == [ada]
     with pytest.raises(NotFoundError):
         await recollect.jobs.show(eve + 1000)

@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.agents.scoring import USUAL, Settled, settle
+from recollect.core.agents.scoring import USUAL, ResolvedWeighing, resolve_weighing
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Fit, Tuning
 from recollect.models.recall import Mode, Weighing
@@ -57,15 +57,15 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
             f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(telling)}"
         )
     held_out, training = split(telling)
-    before = settle(Weighing(), present)
+    before = resolve_weighing(Weighing(), present)
     after = round_off(fit_all(training, before, gains_of(present)), present)
-    settled = settle(Weighing(), after)
-    held = measure(held_out, before), measure(held_out, settled)
-    margin = chance_alone(order(held_out, settled)[0] - order(held_out, before)[0])
+    resolved = resolve_weighing(Weighing(), after)
+    held = measure(held_out, before), measure(held_out, resolved)
+    margin = chance_alone(order(held_out, resolved)[0] - order(held_out, before)[0])
     return Tuning(
         before=describe(before, present),
         after=after,
-        training=(measure(training, before), measure(training, settled)),
+        training=(measure(training, before), measure(training, resolved)),
         held_out=held,
         recalls=(len(training), len(held_out)),
         margin=margin,
@@ -95,7 +95,7 @@ def gains_of(present: Weighing) -> Sequence[float]:
     return present.gains or USUAL.gains or ()
 
 
-def fit_all(training: Sequence[MarkedRecall], before: Settled, gains: Sequence[float]) -> Settled:
+def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: Sequence[float]) -> ResolvedWeighing:
     """Fit the weights for each decay and keep the best; the present decay wins where none is better."""
     prior = np.array(before.weights)
     # A factor without gain can not be weighed: it counts for nothing here as well.
@@ -189,17 +189,17 @@ def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
     return best
 
 
-def measure(judged: Sequence[MarkedRecall], settled: Settled) -> Fit:
+def measure(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> Fit:
     """Say how well a weighing orders marked hits, on average over recalls."""
-    accuracies, reciprocals = order(judged, settled)
+    accuracies, reciprocals = order(judged, resolved)
     return Fit(float(accuracies.mean()), float(reciprocals.mean()))
 
 
-def order(judged: Sequence[MarkedRecall], settled: Settled) -> tuple[Numbers, Numbers]:
+def order(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> tuple[Numbers, Numbers]:
     """Give for each recall the share of pairs in order, a tie being half right, and the reciprocal rank."""
     accuracies, reciprocals = np.zeros(len(judged)), np.zeros(len(judged))
     for position, recall in enumerate(judged):
-        scores = factors_at(recall, settled.decay) @ np.array(settled.weights)
+        scores = factors_at(recall, resolved.decay) @ np.array(resolved.weights)
         useful, useless = scores[recall.useful], scores[~recall.useful]
         margins = useful[:, None] - useless[None, :]
         accuracies[position] = (margins > 0).mean() + (margins == 0).mean() / 2
@@ -208,19 +208,19 @@ def order(judged: Sequence[MarkedRecall], settled: Settled) -> tuple[Numbers, Nu
     return accuracies, reciprocals
 
 
-def describe(settled: Settled, present: Weighing) -> Weighing:
+def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
     """Write a weighing out in full, the gains apart; a factor without gain keeps its weight."""
     own = (present.recency, present.relevance, present.importance)
     shown = [
         weight / gain if gain > 0 else (1.0 if kept is None else kept)
-        for weight, gain, kept in zip(settled.weights, gains_of(present), own, strict=True)
+        for weight, gain, kept in zip(resolved.weights, gains_of(present), own, strict=True)
     ]
-    return replace(present, recency=shown[0], relevance=shown[1], importance=shown[2], decay=settled.decay)
+    return replace(present, recency=shown[0], relevance=shown[1], importance=shown[2], decay=resolved.decay)
 
 
-def round_off(settled: Settled, present: Weighing) -> Weighing:
+def round_off(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
     """Write a weighing with as many places as a person would."""
-    full = describe(settled, present)
+    full = describe(resolved, present)
     recency, relevance, importance = full.recency or 0.0, full.relevance or 0.0, full.importance or 0.0
     return replace(
         full, recency=round(recency, PLACES), relevance=round(relevance, PLACES), importance=round(importance, PLACES)

@@ -25,7 +25,7 @@ GROUPS = {
     Kind.CHAT: "Chats:\n",
     Kind.MESSAGE: "Messages:\n",
 }
-"""What stands above the lines of each kind, in this order: what is settled first, what was only said last."""
+"""What stands above the lines of each kind, in this order: what is certain first, what was only said last."""
 PINNED_PART = 10
 """What is pinned takes at most one part in so many of a budget."""
 PINNED = "Pinned:\n"

@@ -54,7 +54,7 @@ def bound_fetch(message_limit: int | None) -> int:
     return min(message_limit, MOST_FETCHED) if message_limit and message_limit > 0 else MOST_FETCHED
 
 
-def settle(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, str | None]]:
+def order_nodes(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, str | None]]:
     """Give every node its parent as `walk` sees it, and an order in which no node stands before its parent.
 
     Nodes stay as they are given; a parent that comes late moves up before the first that follows it, so that the
@@ -62,15 +62,15 @@ def settle(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, s
     """
     parents = _resolve(nodes_oldest_first)
     by_id = {node.id: node for node in nodes_oldest_first}
-    settled: dict[str, str | None] = {}
+    ordered: dict[str, str | None] = {}
     for node in nodes_oldest_first:
         missing: list[str] = []
         each: str | None = node.id
-        while each is not None and each not in settled:
+        while each is not None and each not in ordered:
             missing.append(each)
             each = parents[each]
-        settled.update((each, parents[each]) for each in reversed(missing))
-    return [(by_id[each], parent) for each, parent in settled.items()]
+        ordered.update((each, parents[each]) for each in reversed(missing))
+    return [(by_id[each], parent) for each, parent in ordered.items()]
 
 
 def _resolve(nodes_oldest_first: Sequence[ThreadNode]) -> dict[str, str | None]:

@@ -64,7 +64,7 @@ def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
         marks += _read(plain, ENGLISH, wall)
     found = dict[Span, Period]()
     for mark in sorted(marks, key=lambda mark: mark.first):
-        span = _try(partial(_settle, mark, now, wall, zone))
+        span = _try(partial(_to_moments, mark, now, wall, zone))
         if span:
             found.setdefault(span, Period(*span, text[mark.first : mark.last].strip()))
     return list(found.values())
@@ -217,7 +217,7 @@ def _opened(mark: DateMark, side: str, now: datetime) -> DateMark | None:
     return DateMark(mark.first, mark.last, span=span, exact=mark.exact) if span else None
 
 
-def _settle(mark: DateMark, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
+def _to_moments(mark: DateMark, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
     """Give a mark the moments it begins and ends at."""
     start, end = resolve(mark, wall)
     if mark.exact:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.conversations.appends import LONGEST_MESSAGE, LONGEST_URL, MOST_PARTS
-from recollect.core.conversations.threads import NIL, ThreadNode, settle
+from recollect.core.conversations.threads import NIL, ThreadNode, order_nodes
 from recollect.core.imports import text as import_text
 from recollect.core.imports.text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.memories.checks import check_metadata
@@ -161,7 +161,7 @@ def arrange(outlines: Sequence[Outline]) -> tuple[list[DifyTurn], int]:
     octets = {outline.id: outline.octets for outline in outlines}
     adrift = 0
     turns: list[DifyTurn] = []
-    for node, parent in settle([ThreadNode(outline.id, outline.parent) for outline in outlines]):
+    for node, parent in order_nodes([ThreadNode(outline.id, outline.parent) for outline in outlines]):
         unavailable = parent is None and bool(node.parent) and node.parent != NIL
         adrift += unavailable
         stated = to_uuid(node.parent) if unavailable or node.parent == NIL else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from recollect.core.conversations.appends import check_message
-from recollect.core.conversations.threads import NIL, ThreadNode, settle
+from recollect.core.conversations.threads import NIL, ThreadNode, order_nodes
 from recollect.core.imports.text import clean, hash_parts
 from recollect.core.knowledge.new_facts import check_new_fact
 from recollect.core.knowledge.new_facts import to_memory as word_fact
@@ -139,13 +139,13 @@ def arrange(placed: Sequence[Placed], data: ImportedData, current: str = "") -> 
     nodes = [ThreadNode(each.key, None if each.parent == NIL else each.parent) for each in once.values()]
     ends: dict[str, str | None] = {}
     before: dict[str, str | None] = {}
-    for node, parent in settle(nodes):
+    for node, parent in order_nodes(nodes):
         before[node.id] = ends[parent] if parent is not None else None
         ends[node.id] = node.id if node.id in kept else before[node.id]
     last = ends.get(to_key(current))
-    ordered = sorted(kept, key=lambda key: key == last)
-    settled = settle([ThreadNode(key, before[key]) for key in ordered])
-    return tuple(FoundMessage(node.id, parent, replace(kept[node.id], external_id=node.id)) for node, parent in settled)
+    keys = sorted(kept, key=lambda key: key == last)
+    ordered = order_nodes([ThreadNode(key, before[key]) for key in keys])
+    return tuple(FoundMessage(node.id, parent, replace(kept[node.id], external_id=node.id)) for node, parent in ordered)
 
 
 def to_key(text: str) -> str:

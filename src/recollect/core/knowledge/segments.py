@@ -72,7 +72,7 @@ def follow(running: Running, turn: Turn, rules: SegmentRules = USUAL) -> tuple[R
         return Running((turn,)), None
     if ending := _interrupt(running, turn, rules):
         return Running((turn,)), Segment(running.turns, ending)
-    near, similarity = _compare(_settled(running), turn, rules)
+    near, similarity = _compare(_certain(running), turn, rules)
     if near:
         # What says nothing leaves a doubt as it is; what only cannot be compared is given the benefit of it.
         doubt = running.doubt if similarity is None and not _speaks(turn) else None
@@ -116,49 +116,49 @@ def _is_idle(since: datetime, until: datetime, rules: SegmentRules) -> bool:
     return rules.idle_minutes > 0 and until - since > timedelta(minutes=rules.idle_minutes)
 
 
-def _settled(running: Running) -> tuple[Turn, ...]:
+def _certain(running: Running) -> tuple[Turn, ...]:
     """Give the turns that are of the segment without a doubt."""
     return running.turns[: running.doubt]
 
 
 def _part(running: Running, turn: Turn, similarity: float, rules: SegmentRules) -> tuple[Running, Segment | None]:
     """Decide on a turn that is far: doubt it, or close the segment before it or before the one in doubt."""
-    settled = _settled(running)
+    certain = _certain(running)
     # Turns that say nothing make no topic. So behind the doubt lies one at most that does, and what is left of
     # the running segment is too short to be closed by the same turn.
-    enough = sum(1 for said in settled if _speaks(said)) >= rules.min_turns
+    enough = sum(1 for said in certain if _speaks(said)) >= rules.min_turns
     joined = (*running.turns, turn)
-    if running.doubt is None and not (enough and _is_very_far(settled, turn, similarity, rules)):
+    if running.doubt is None and not (enough and _is_very_far(certain, turn, similarity, rules)):
         return Running(joined, len(running.turns)), None
     if not enough:
         return Running(joined), None
-    _, rest = segment(joined[len(settled) :], rules)
-    return rest, Segment(settled, Ending.TOPIC, similarity)
+    _, rest = segment(joined[len(certain) :], rules)
+    return rest, Segment(certain, Ending.TOPIC, similarity)
 
 
-def _is_very_far(settled: tuple[Turn, ...], turn: Turn, similarity: float, rules: SegmentRules) -> bool:
-    return similarity < rules.threshold - rules.margin and _cosine(settled, turn) is not None
+def _is_very_far(certain: tuple[Turn, ...], turn: Turn, similarity: float, rules: SegmentRules) -> bool:
+    return similarity < rules.threshold - rules.margin and _cosine(certain, turn) is not None
 
 
 def _speaks(turn: Turn) -> bool:
     return bool(turn.terms) or _unit(turn.embedding) is not None
 
 
-def _compare(settled: tuple[Turn, ...], turn: Turn, rules: SegmentRules) -> tuple[bool, float | None]:
+def _compare(certain: tuple[Turn, ...], turn: Turn, rules: SegmentRules) -> tuple[bool, float | None]:
     """Tell whether a turn is near a segment, and how near; None where nothing can be compared."""
-    cosine = _cosine(settled, turn)
+    cosine = _cosine(certain, turn)
     if cosine is not None:
         return cosine >= rules.threshold, cosine
-    shared = _shared(settled, turn)
+    shared = _shared(certain, turn)
     return (True, None) if shared is None else (shared >= rules.term_threshold, shared)
 
 
-def _cosine(settled: tuple[Turn, ...], turn: Turn) -> float | None:
+def _cosine(certain: tuple[Turn, ...], turn: Turn) -> float | None:
     """Compare a turn's vector with the mean of the segment's; None where either has none of the same model."""
     unit = _unit(turn.embedding)
     if unit is None:
         return None
-    units = [each for said in settled if (each := _unit(said.embedding)) is not None and each.shape == unit.shape]
+    units = [each for said in certain if (each := _unit(said.embedding)) is not None and each.shape == unit.shape]
     mean = _unit(np.sum(units, axis=0)) if units else None
     return None if mean is None else float(np.dot(mean, unit))
 
@@ -173,9 +173,9 @@ def _unit(embedding: Embedding | NDArray[np.float64] | None) -> NDArray[np.float
     return vector / norm if SMALLEST_NORM < norm < LARGEST_NORM else None
 
 
-def _shared(settled: tuple[Turn, ...], turn: Turn) -> float | None:
+def _shared(certain: tuple[Turn, ...], turn: Turn) -> float | None:
     """Compare by terms: the cosine between how often each is said, growing with its logarithm."""
-    one, other = _weigh(chain.from_iterable(said.terms for said in settled)), _weigh(turn.terms)
+    one, other = _weigh(chain.from_iterable(said.terms for said in certain)), _weigh(turn.terms)
     if not one or not other:
         return None
     product = math.fsum(weight * one[term] for term, weight in other.items() if term in one)

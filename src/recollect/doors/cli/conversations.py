@@ -218,7 +218,7 @@ def move(
         found = await verb(mind.conversation(conversation))
         with Progress(console=err, transient=True) as progress:
             task = progress.add_task("moving memories", total=None)
-            await recollect.operator.settle(mind, lambda messages: progress.advance(task, messages))
+            await recollect.operator.sync_states(mind, lambda messages: progress.advance(task, messages))
         return found
 
     return run(work)

@@ -34,11 +34,11 @@ async def read_gathered(database: Database, scope: Scope) -> Unreflected:
     return Unreflected(row["importance"], row["events"]) if row else Unreflected(0.0, 0)
 
 
-async def settle(database: Database, scope: Scope, gathered: Unreflected) -> None:
-    """Count what was reflected upon as done; what came meanwhile goes on counting."""
+async def mark_reflected(database: Database, scope: Scope, gathered: Unreflected) -> None:
+    """Count what was reflected on as done; what came meanwhile still counts."""
     async with database.transaction(scope.tenant_id) as connection:
         parameters = {**names(scope), "importance": gathered.importance, "events": gathered.events}
-        await connection.execute(QUERIES["settle"], parameters)
+        await connection.execute(QUERIES["mark_reflected"], parameters)
 
 
 async def defer(database: Database, scope: Scope, now: datetime | None) -> int:

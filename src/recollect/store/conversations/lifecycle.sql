@@ -19,13 +19,13 @@ insert into purge_receipts (scope_id, conversation_id, asked_by) values (%(scope
 -- name: lock
 select id from scopes where id = %(scope_id)s for no key update
 
--- name: unsettled
+-- name: unsynced
 select id, state, settled_number from conversations
 where scope_id = %(scope_id)s and not settled and (%(conversation)s::text is null or id = %(conversation)s)
 order by changed_at, id
 limit 1
 
--- name: count_unsettled
+-- name: count_unsynced
 select count(*) as waiting from conversations
 join messages on messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
     and messages.number > conversations.settled_number
@@ -71,7 +71,7 @@ from erased
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and finished_at is null
 
 -- name: advance
-update conversations set settled_number = %(number)s, settled = %(settled)s
+update conversations set settled_number = %(number)s, settled = %(last)s
 where scope_id = %(scope_id)s and id = %(conversation)s
 
 -- name: close_purge
@@ -91,7 +91,7 @@ limit %(limit)s
 -- name: has_stale
 select exists (select from memories where scope_id = %(scope_id)s and withheld = 'stale') as present
 
--- name: scopes_unsettled
+-- name: scopes_unsynced
 select distinct scope_id from conversations
 where scope_id between first_scope() and last_scope() and not settled
 

@@ -170,7 +170,7 @@ def asked() -> Iterator[None]:
 
 
 async def mark_answered(database: Database, scope: Scope, conversation: str, ids: Sequence[UUID]) -> None:
-    """Take questions for settled whose answer has come."""
+    """Mark questions as done whose answer has come."""
     parameters = {**names(scope), "conversation": conversation, "ids": list(ids)}
     async with database.transaction(scope.tenant_id) as connection:
         await connection.execute(QUERIES["answered"], parameters)

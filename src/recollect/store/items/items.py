@@ -180,10 +180,10 @@ async def read_outcome(asked: AsyncCursor[DictRow]) -> list[JSON]:
     return noted
 
 
-async def settle(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
+async def note_outcome(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
     """Note what the batch of an idempotency key came to."""
     parameters = {"scope_id": scope_id, "idempotency_key": key, "outcome": Jsonb(list(noted))}
-    await connection.execute(QUERIES["settle"], parameters)
+    await connection.execute(QUERIES["note_outcome"], parameters)
 
 
 def spell(wanted: Collection[Name]) -> dict[str, object]:

@@ -130,5 +130,5 @@ select outcome from idempotency_keys
 where scope_id = {this_scope}
   and key = %(idempotency_key)s
 
--- name: settle
+-- name: note_outcome
 update idempotency_keys set outcome = %(outcome)s where scope_id = %(scope_id)s and key = %(idempotency_key)s

@@ -189,7 +189,7 @@ async def believe(connection: Connection, scope_id: int, summaries: Mapping[UUID
     await connection.execute(QUERIES["believe"], parameters)
 
 
-async def settle(
+async def apply_extractions(
     connection: Connection, scope_id: int, run_id: UUID, labels: Mapping[UUID, str], summaries: Mapping[UUID, UUID]
 ) -> None:
     """Make a run's extractions those that segments go by, with their labels and their summaries."""
@@ -200,8 +200,8 @@ async def settle(
         "labels": list(labels.values()),
         "summaries": [summaries.get(each) for each in labels],
     }
-    await connection.execute(QUERIES["settle"], parameters)
-    await connection.execute(QUERIES["apply"], parameters)
+    await connection.execute(QUERIES["note_outcomes"], parameters)
+    await connection.execute(QUERIES["apply_extractions"], parameters)
 
 
 async def finish(connection: Connection, scope_id: int, run_id: UUID, moment: datetime) -> None:

@@ -153,12 +153,12 @@ left join lateral (
     select max(version) as version from beliefs where scope_id = %(scope_id)s and lineage = given.segment_id
 ) newest on true
 
--- name: settle
+-- name: note_outcomes
 update segments set state = 'enriched', reason = '', label = given.label, enriched_at = clock_timestamp()
 from unnest(%(ids)s::uuid[], %(labels)s::text[]) as given (segment_id, label)
 where scope_id = %(scope_id)s and id = given.segment_id
 
--- name: apply
+-- name: apply_extractions
 update digests set applied_at = clock_timestamp(), summary_id = given.summary_id
 from unnest(%(ids)s::uuid[], %(summaries)s::uuid[]) as given (segment_id, summary_id)
 where scope_id = %(scope_id)s and digests.segment_id = given.segment_id and run_id = %(run_id)s

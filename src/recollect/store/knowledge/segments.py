@@ -292,7 +292,7 @@ async def believe(connection: Connection, scope_id: int, segment_id: UUID, summa
     await connection.execute(QUERIES["believe"], parameters)
 
 
-async def settle(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:
+async def note_outcome(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:
     """Note what became of a segment, and which summary its conversation has now."""
     parameters = {
         "scope_id": scope_id,
@@ -303,7 +303,7 @@ async def settle(connection: Connection, scope_id: int, segment: Closed, outcome
         "reason": outcome.reason,
         "summary_id": outcome.summary_id,
     }
-    await connection.execute(QUERIES["settle"], parameters)
+    await connection.execute(QUERIES["note_outcome"], parameters)
     await connection.execute(QUERIES["apply_extraction"], parameters)
     if outcome.summary_id is not None:
         await follow_summary(connection, scope_id, segment.conversation)

@@ -138,7 +138,7 @@ where segments.scope_id = %(scope_id)s and segments.id = %(segment_id)s and segm
   and conversations.state in ('active', 'archived') and conversations.settled
 for update of segments
 
--- name: settle
+-- name: note_outcome
 update segments
 set state = %(state)s, reason = %(reason)s, label = %(label)s, enriched_at = clock_timestamp()
 where scope_id = %(scope_id)s and id = %(segment_id)s

@@ -127,14 +127,14 @@ async def defer_waiting(connection: Connection, scope: Scope) -> None:
     await connection.execute(QUERIES["defer_waiting"], {"agent": scope.agent, "user": scope.user})
 
 
-async def settle_pending(
+async def store_pending(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:
     """Write vectors of one scope that were waited for; a memory forgotten or changed meanwhile gets none."""
     scope_id = batch[0].scope_id
     async with database.transaction(tenant_of(scope_id)) as connection:
         ids = await store_held(connection, space, batch, rows)
-        await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+        await connection.execute(QUERIES["remove_pending"], {"scope_id": scope_id, "ids": ids})
 
 
 async def store_held(
@@ -176,7 +176,7 @@ async def fill(
             members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
             ids = await store_held(connection, space, [batch[index] for index in members], rows[members])
             if space.state == "active":
-                await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+                await connection.execute(QUERIES["remove_pending"], {"scope_id": scope_id, "ids": ids})
         progress = {"space": space.id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
         await connection.execute(QUERIES["filled"], progress)
 

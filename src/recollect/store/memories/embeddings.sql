@@ -80,7 +80,7 @@ from (
 where exists (select from pending_embeddings where pending_embeddings.scope_id = job.scope_id)
   and not exists (select from procrastinate_jobs jobs where jobs.lock = job.lock and jobs.status = 'todo')
 
--- name: settle_pending
+-- name: remove_pending
 delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids)s)
 
 -- name: unfilled

@@ -79,12 +79,12 @@ async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
     return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"])
 
 
-async def settle_claim(
+async def complete_claim(
     connection: Connection, scope_id: int, key: str, ids: Sequence[UUID], embedded: Sequence[bool]
 ) -> None:
     """Record what a fresh key led to."""
     parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded)}
-    await connection.execute(QUERIES["settle_key"], parameters)
+    await connection.execute(QUERIES["complete_claim"], parameters)
 
 
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:

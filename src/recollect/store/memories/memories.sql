@@ -18,7 +18,7 @@ where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 on conflict (scope_id, key) do update set replayed_at = clock_timestamp()
 returning fingerprint, memory_ids, embedded, replayed_at is null as fresh
 
--- name: settle_key
+-- name: complete_claim
 update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s
 where scope_id = %(scope_id)s and key = %(key)s
 

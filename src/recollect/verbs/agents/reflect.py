@@ -87,7 +87,7 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     thinker = replace(caller, trust=min(caller.trust, least))
     receipts = await write(parts, thinker, scope, thoughts, occasion.key)
     if occasion.count is None:
-        await reflections.settle(parts.database, scope, gathered)
+        await reflections.mark_reflected(parts.database, scope, gathered)
     return Reflection(tuple(questions), tuple(receipts))
 
 

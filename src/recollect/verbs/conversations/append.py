@@ -107,7 +107,7 @@ def also_store(
             await conversations.store(connection, scope_id, conversation, linked, counted, moments)
             if opened.state is not ConversationState.ACTIVE:
                 # The next word brings an archived conversation back: its memories follow by a job.
-                await lifecycle.defer_settling(connection, scope_id)
+                await lifecycle.defer_sync(connection, scope_id)
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)

@@ -18,7 +18,7 @@ from recollect.store.conversations.lifecycle import StateChange
 from recollect.verbs.conversations.history import UNKNOWN
 from recollect.verbs.parts import Parts
 
-SETTLE_SECONDS = 2.0
+SYNC_SECONDS = 2.0
 """A call that changes a state works on it so long; a conversation of usual size is done by then, without a worker."""
 
 
@@ -83,13 +83,13 @@ async def describe(
 async def bring(
     parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
 ) -> Conversation:
-    """Bring a conversation into a state, and its memories after it as far as there is time."""
+    """Bring a conversation into a state, and its memories in line with it as far as there is time."""
     await change(parts, caller, scope, conversation, wanted)
     return await get_conversation(parts, scope, conversation)
 
 
 async def purge(parts: Parts, caller: Caller, scope: Scope, conversation: str) -> PurgeReceipt:
-    """Erase a conversation for good, whatever its state, and give the receipt; a purge under way is gone on with."""
+    """Erase a conversation for good, in any state, and give the receipt; a purge under way goes on."""
     await change(parts, caller, scope, conversation, ConversationState.PURGING)
     return (await lifecycle.list_receipts(parts.database, scope, conversation, 1))[0]
 
@@ -109,7 +109,7 @@ async def change(parts: Parts, caller: Caller, scope: Scope, conversation: str, 
     scope_id = await lifecycle.change(parts.database, scope, conversation, StateChange(wanted, caller.origin))
     if scope_id is None:
         raise NotFoundError(UNKNOWN)
-    while time.monotonic() - started < SETTLE_SECONDS:
-        step = await lifecycle.settle_chunk(parts.database, scope_id, conversation, rederive=parts.chat is not None)
-        if step is None or step.settled:
+    while time.monotonic() - started < SYNC_SECONDS:
+        step = await lifecycle.sync_chunk(parts.database, scope_id, conversation, rederive=parts.chat is not None)
+        if step is None or step.last:
             return

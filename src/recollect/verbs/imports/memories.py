@@ -114,7 +114,7 @@ async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], 
             newest = await bring_batch(run, scope, [each], newest)
         return newest
     for each, fact in zip(batch, stated, strict=True):
-        await settle(run, scope, each, fact, newest)
+        await count_fact(run, scope, each, fact, newest)
     return max([newest, *(fact.memory_id or fact.id for fact in stated)])
 
 
@@ -127,7 +127,7 @@ def rest(run: ImportRun, scope: Scope, found: FoundFact) -> NewFact:
     return replace(found.fact, evidence=tuple(dict.fromkeys(filter(None, named)))[:MOST_EVIDENCE])
 
 
-async def settle(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
+async def count_fact(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
     """Count a fact that was stated; where another was taken for it, keep what it says beside that one."""
     if fact.text != found.fact.text:
         await spare(run, scope, found)

@@ -156,8 +156,8 @@ async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
     prepared = await prepare_in_time(new)
     vectors = await embed_missing(parts, new)
     fingerprint = fingerprint_operations(going.operations) if going.key else b""
-    beside = also_store(going, remembered)
-    write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, beside)
+    also_ask = also_store(going, remembered)
+    write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, also_ask)
     async with parts.database.transaction(going.scope.tenant_id) as connection:
         receipts = await perform(parts, connection, write)
     if not going.results and going.read_noted:
@@ -184,7 +184,7 @@ def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk
             outcome = conclude(going.operations, standing, made, written_at)
             await items.write(connection, going.scope, scope_id, outcome, own_vectors(going.operations, last))
             if going.key:
-                await items.settle(connection, scope_id, going.key, write_down(outcome))
+                await items.note_outcome(connection, scope_id, going.key, write_down(outcome))
             going.results |= outcome.results
             return NO_CONTEXT
 

@@ -294,7 +294,7 @@ async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, 
         for each in draft.writes:
             await each(connection, work.scope_id)
         outcome = SegmentOutcome(state, draft.label, reason, summary_id)
-        await segments.settle(connection, work.scope_id, closed, outcome)
+        await segments.note_outcome(connection, work.scope_id, closed, outcome)
 
 
 def to_summary(draft: Draft) -> NewMemory:

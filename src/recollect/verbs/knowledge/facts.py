@@ -68,7 +68,7 @@ async def state(
             if key:
                 ids = [fact.memory_id or fact.id for fact in believed]
                 done = [row is not None for row in rows]
-                await memories.settle_claim(connection, fact_write.opening.scope_id, key, ids, done)
+                await memories.complete_claim(connection, fact_write.opening.scope_id, key, ids, done)
             return believed
     # Not before the connection is given back: whoever waits for another one while holding it can wait for each other.
     return await replay(parts, scope, repeated)

@@ -103,7 +103,9 @@ async def sum_up(
     scope_id = work.scope_id
     summaries = await store_summaries(work, connection, fact_write, ready)
     await reruns.believe(connection, scope_id, summaries, fact_write.moment)
-    await reruns.settle(connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries)
+    await reruns.apply_extractions(
+        connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries
+    )
     for conversation in sorted({each.closed.conversation for each in ready}):
         await segments.follow_summary(connection, scope_id, conversation)
 

@@ -90,7 +90,7 @@ async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemo
             return [receipt.id for receipt in replay(claim, asked)]
         ids = await load_within(connection, parts, caller, scope, new)
         # By the key of a load nobody asks which vectors there were: they follow by a job.
-        await memories.settle_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
+        await memories.complete_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
         return ids
 
 

@@ -175,7 +175,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     await store_vectors(connection, opening.scope_id, place.space, rows, embedded, context)
     if write.key:
         done = [row is not None for row in embedded]
-        await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
+        await memories.complete_claim(connection, opening.scope_id, write.key, ids, done)
     return [Receipt(row.id, state_of(vector is not None)) for row, vector in zip(rows, embedded, strict=True)]
 
 
