@@ -46,7 +46,7 @@ LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
 MOST_ATTEMPTS = 8
 KEYS_KEPT = "2 days"
-SHOWINGS_KEPT = "7 days"
+SHOWN_KEPT = "7 days"
 """So long a short id of a conversation can be resolved after it was last shown."""
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
@@ -187,7 +187,7 @@ class Tasks:
         for tenant_id in await scopes.list_tenants(self.database):
             await jobs.forget_effects(self.database, tenant_id)
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
-            await shown.prune(self.database, tenant_id, SHOWINGS_KEPT)
+            await shown.prune(self.database, tenant_id, SHOWN_KEPT)
             await facts.withhold_ended(self.database, tenant_id)
             await embeddings.revive_pending(self.database, tenant_id)
             await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)

@@ -11,13 +11,13 @@ import pytest
 from accesses import with_access
 from recollect.core.conversations.block import HEADING
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
-from recollect.jobs.worker import SHOWINGS_KEPT
+from recollect.jobs.worker import SHOWN_KEPT
 from recollect.models.blocks import Level
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.store.conversations import shown as showings
+from recollect.store.conversations import shown as shown_store
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 CUE = "Which train to Ghent is late?"
@@ -198,7 +198,7 @@ async def test_a_block_without_touch_leaves_no_trace(mind, owner):
     assert {each for (ids,) in owner.execute("select ids from access_log") for each in ids} == shown(block)
 
 
-async def test_whoever_may_only_read_dates_no_showing(recollect, mind):
+async def test_whoever_may_only_read_notes_nothing_as_shown(recollect, mind):
     await remember_trains(mind, 3)
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     assert shown(await reader.blocks.recall(CUE, conversation="talk"))
@@ -223,5 +223,5 @@ async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
     await mind.blocks.recall(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
     await mind.blocks.recall(CUE, conversation="new")
-    assert await showings.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWINGS_KEPT) == 3
+    assert await shown_store.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWN_KEPT) == 3
     assert {name for (name,) in owner.execute("select conversation_id from showings")} == {"new"}

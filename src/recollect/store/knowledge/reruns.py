@@ -182,11 +182,13 @@ async def drop_mentions(connection: Connection, scope_id: int, segment_ids: Sequ
     await connection.execute(QUERIES["restore_mentions"], parameters)
 
 
-async def believe(connection: Connection, scope_id: int, summaries: Mapping[UUID, UUID], moment: datetime) -> None:
+async def supersede_summaries(
+    connection: Connection, scope_id: int, summaries: Mapping[UUID, UUID], moment: datetime
+) -> None:
     """Make summaries what is believed of their segments from a moment on; what was believed before is past."""
     parameters = {"scope_id": scope_id, "moment": moment, "ids": list(summaries), "summaries": list(summaries.values())}
-    await connection.execute(QUERIES["disbelieve"], parameters)
-    await connection.execute(QUERIES["believe"], parameters)
+    await connection.execute(QUERIES["close_beliefs"], parameters)
+    await connection.execute(QUERIES["add_beliefs"], parameters)
 
 
 async def apply_extractions(

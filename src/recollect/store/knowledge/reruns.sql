@@ -136,7 +136,7 @@ where mentions.scope_id = %(scope_id)s and mentioned_at = '-infinity'
   and source_id = any (array(select unnest(%(ids)s::uuid[])))
   and segments.scope_id = %(scope_id)s and segments.id = mentions.source_id
 
--- name: disbelieve
+-- name: close_beliefs
 with closed as (
     update beliefs set superseded_at = %(moment)s
     where scope_id = %(scope_id)s and lineage = any (array(select unnest(%(ids)s::uuid[]))) and superseded_at is null
@@ -144,7 +144,7 @@ with closed as (
 )
 select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having count(*) > 0
 
--- name: believe
+-- name: add_beliefs
 -- What a summary says is a belief of its segment's lineage, without a span in the world.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select %(scope_id)s, given.summary_id, given.segment_id, 1 + coalesce(newest.version, 0), %(moment)s

@@ -285,11 +285,11 @@ async def hold_closed(connection: Connection, scope_id: int, segment: Closed, re
     return await is_same(connection, stretch, read)
 
 
-async def believe(connection: Connection, scope_id: int, segment_id: UUID, summary_id: UUID) -> None:
+async def supersede_summary(connection: Connection, scope_id: int, segment_id: UUID, summary_id: UUID) -> None:
     """Make a summary what is believed of a segment from now on; one that was believed before is past."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "summary_id": summary_id}
-    await connection.execute(QUERIES["disbelieve"], parameters)
-    await connection.execute(QUERIES["believe"], parameters)
+    await connection.execute(QUERIES["close_belief"], parameters)
+    await connection.execute(QUERIES["add_belief"], parameters)
 
 
 async def note_outcome(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:

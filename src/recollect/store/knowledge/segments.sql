@@ -149,7 +149,7 @@ values (%(scope_id)s, %(segment_id)s, '', '', '{}', clock_timestamp(), %(summary
 on conflict (scope_id, segment_id, run_id) do update
 set applied_at = excluded.applied_at, summary_id = excluded.summary_id
 
--- name: believe
+-- name: add_belief
 -- What a summary says is a belief like any other, without a span in the world; its lineage is its segment.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select scope_id, id, %(segment_id)s,
@@ -158,7 +158,7 @@ select scope_id, id, %(segment_id)s,
        created_at
 from memories where scope_id = %(scope_id)s and id = %(summary_id)s
 
--- name: disbelieve
+-- name: close_belief
 with closed as (
     update beliefs set superseded_at = memories.created_at
     from memories

@@ -24,7 +24,7 @@ from recollect.core.conversations.block import (
     render,
     shorten_ids,
 )
-from recollect.core.conversations.shown import Showing, compute_present, level_of, register
+from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.checks import MOST_HITS
 from recollect.core.text.similar import Quote
@@ -34,7 +34,7 @@ from recollect.models.blocks import Block, Level, Line, Resolved
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit, Recollection
 from recollect.models.service import Scope
-from recollect.store.conversations import shown as showings
+from recollect.store.conversations import shown as shown_store
 from recollect.store.conversations.shown import Shown
 from recollect.store.memories import accesses, memories
 from recollect.store.memories.memories import RowQuery
@@ -77,7 +77,7 @@ class BlockMaterial:
     """What there is to make a block from."""
 
     hits: Sequence[Hit]
-    present: Mapping[UUID, Showing]
+    present: Mapping[UUID, ShownMemory]
     """What the conversation was shown before and is not gone."""
     carried: Sequence[Memory]
     """What of it is shown on although the cue does not remind of it, the most present first."""
@@ -108,7 +108,7 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
     located = place or await locate(parts.database, scope)
     shown = await read_shown(parts, located, asked.conversation)
     most = asked.cue.limit or located.profile.limit or MOST_HITS
-    wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.showings))
+    wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.memories))
     cue = replace(asked.cue, limit=wider, touch=False)
     try:
         async with asyncio.TaskGroup() as reading:
@@ -129,7 +129,7 @@ async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
     """Read what a conversation was shown; one that is deleted is refused."""
     if not conversation or place.scope_id is None:
         return NOTHING_SHOWN
-    shown = await showings.read(parts.database, place.scope_id, conversation)
+    shown = await shown_store.read(parts.database, place.scope_id, conversation)
     if shown.state is not None:
         check_open(shown.state)
     return shown
@@ -156,13 +156,13 @@ async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, 
     hits, shown = found.hits, found.shown
     reminded = {hit.memory.id for hit in hits}
     now = asked.now
-    present = compute_present(shown.showings, now, reminded)
+    present = compute_present(shown.memories, now, reminded)
     carried: list[Memory] = []
     if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
         fetched = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
         carried = sorted(fetched.values(), key=lambda each: (-present[each.id].score, each.id))
     listed = [*reminded, *present, *(memory.id for memory in found.pinned)]
-    names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.showings})
+    names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.memories})
     memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
     quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
     return BlockMaterial(hits, present, carried, names, now, quotes, found.pinned)
@@ -218,15 +218,15 @@ def choose(
     told = {"", fold(asked.cue.text), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
     chosen: list[BlockMemory] = []
     for memory, score in ranked:
-        showing = material.present.get(memory.id)
+        before = material.present.get(memory.id)
         content = fold(memory.content)
-        if content in told or (showing is not None and not asked.carry):
+        if content in told or (before is not None and not asked.carry):
             continue
         told.add(content)
         # What is pinned does not fade.
-        level = level_of(showing.score) if showing and not pinned else None
+        level = level_of(before.score) if before and not pinned else None
         each = BlockMemory(memory, material.names[memory.id], score, material.quotes, pinned=pinned)
-        chosen.append(replace(each, ceiling=level or Level.FULL, again=showing is not None))
+        chosen.append(replace(each, ceiling=level or Level.FULL, again=before is not None))
     return chosen
 
 
@@ -244,7 +244,7 @@ async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockM
                 await accesses.record(connection, place.scope_id, ids, asked.cue.now)
             if asked.conversation:
                 new = [(line.memory_id, line.short_id) for line in made.lines]
-                await showings.save(
+                await shown_store.save(
                     connection, place.scope_id, asked.conversation, register(material.present, new, material.now)
                 )
 
@@ -271,8 +271,8 @@ async def find(parts: Parts, scope_id: int, tail: str, conversation: str) -> UUI
     """Find a memory by the end of its id; what several end with is refused."""
     if conversation:
         check_conversation(conversation)
-        return await showings.find_shown(parts.database, scope_id, conversation, f"m{tail}")
-    ids = await showings.find_ending(parts.database, scope_id, tail)
+        return await shown_store.find_shown(parts.database, scope_id, conversation, f"m{tail}")
+    ids = await shown_store.find_ending(parts.database, scope_id, tail)
     if len(ids) > 1:
         raise InvalidInputError("several memories' ids end so: name the conversation, or give more characters")
     return ids[0] if ids else None

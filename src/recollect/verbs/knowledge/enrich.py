@@ -288,7 +288,7 @@ async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, 
         summary_id = None
         if new:
             summary_id = (await perform(work.parts, connection, write))[0].id
-            await segments.believe(connection, work.scope_id, closed.id, summary_id)
+            await segments.supersede_summary(connection, work.scope_id, closed.id, summary_id)
         else:
             await file_messages(connection, work.scope_id, draft)
         for each in draft.writes:

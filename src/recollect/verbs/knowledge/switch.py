@@ -76,7 +76,7 @@ async def switch(work: Work, context: StepContext, staged: Staged, built: Sequen
 
 
 async def give_place(work: Work, connection: Connection, fact_write: FactWrite, ids: Sequence[UUID]) -> int:
-    """Stop believing what rests on these segments alone, and undo what they alone changed; return how many facts."""
+    """Supersede facts that rest on these segments alone, and undo what they alone changed; return how many."""
     scope_id, moment = work.scope_id, fact_write.moment
     found = await reruns.find_replaced(connection, scope_id, ids)
     gone = [each.id for each in found if each.span is None]
@@ -102,7 +102,7 @@ async def sum_up(
     """Write the summaries at the moment of the switch, and let segments and conversations go by them."""
     scope_id = work.scope_id
     summaries = await store_summaries(work, connection, fact_write, ready)
-    await reruns.believe(connection, scope_id, summaries, fact_write.moment)
+    await reruns.supersede_summaries(connection, scope_id, summaries, fact_write.moment)
     await reruns.apply_extractions(
         connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries
     )

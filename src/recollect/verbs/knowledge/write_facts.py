@@ -1,4 +1,4 @@
-"""Believe: take facts up in the current transaction, known or new, each in its place among those it contradicts."""
+"""Write facts in the current transaction, known or new, each in its place among those it contradicts."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class PlannedFacts:
     visible: Mapping[UUID, Version]
     sources: Sources
     over: Sequence[UUID] = ()
-    """Hidden versions that nobody may believe any more, because what they say is said anew."""
+    """Hidden versions to be superseded, because what they say is stated again."""
 
 
 async def write(parts: Parts, connection: Connection, fact_write: FactWrite, batch: PlannedFacts) -> dict[UUID, Fact]:

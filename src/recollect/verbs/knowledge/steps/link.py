@@ -101,9 +101,9 @@ async def write_segment(connection: Connection, linking: Linking) -> None:
 
 
 async def state_waiting(connection: Connection, context: StepContext, staged: Staged) -> None:
-    """Believe what the segments of a run have stated so far."""
+    """Write the facts that the segments of a run have stated so far."""
     if staged.fact_write is not None:
-        staged.believe(await state_facts(context.parts, connection, staged.fact_write, staged.waiting))
+        staged.note_written(await state_facts(context.parts, connection, staged.fact_write, staged.waiting))
 
 
 async def find_entities(

@@ -50,9 +50,9 @@ class Staged:
             for each in (mention.name, *mention.aliases):
                 self._call(each, entity, Way.ALIAS)
 
-    def believe(self, believed: Sequence[Fact]) -> None:
+    def note_written(self, written: Sequence[Fact]) -> None:
         """Take note of which facts the statements that waited turned out to be."""
-        self.lineages |= {each.id: fact.id for each, fact in zip(self.waiting, believed, strict=True)}
+        self.lineages |= {each.id: fact.id for each, fact in zip(self.waiting, written, strict=True)}
         self.waiting.clear()
 
     def make(self, made: Mapping[tuple[str, EntityType], UUID]) -> None:
