@@ -270,9 +270,9 @@ class Operator:
         )
         await sync_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
-    async def scrub(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
+    async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
         """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
-        return await rewrite.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
+        return await rewrite.rewrite_tables(self.recollect.owner_address(), report, dry_run=dry_run)
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Give a mind's memories the vectors they wait for, now and not by a worker; return how many."""

@@ -54,7 +54,7 @@ def test_topics_on_the_command_line(run, conversations):
     assert "0.4" in run("profile", "--agent", "ada", "--topic-threshold", "0.4")
 
 
-def test_retention_and_scrubbing(run, conversations, owner):
+def test_retention_and_rewriting_tables(run, conversations, owner):
     assert "Nothing is due" in run("conversations", "retain", "--dry-run")
     owner.execute("update conversations set idle_since = idle_since - interval '11 days' where id = 'dogs'")
     assert "archived" in run("conversations", "retain", "--dry-run")
@@ -63,9 +63,9 @@ def test_retention_and_scrubbing(run, conversations, owner):
     assert owner.execute("select state, settled from conversations where id = 'dogs'").fetchone() == ("archived", True)
     filenode = "select pg_relation_filenode('memories')"
     before = owner.execute(filenode).fetchone()
-    assert "pg_statistic" in run("scrub", "--dry-run")
+    assert "pg_statistic" in run("rewrite-tables", "--dry-run")
     assert owner.execute(filenode).fetchone() == before
-    assert "Scrubbed" in run("scrub")
+    assert "Rewritten" in run("rewrite-tables")
     assert owner.execute(filenode).fetchone() != before
 
 

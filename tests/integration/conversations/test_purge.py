@@ -354,7 +354,7 @@ def vector_bytes(owner, identity):
     return {"half": np.array(numbers, dtype="<f2").tobytes(), "single": np.array(numbers, dtype="<f4").tobytes()}
 
 
-@pytest.mark.promise("After a purge and a scrub no byte of a secret is left in dump or data files")
+@pytest.mark.promise("After a purge and a rewrite of the tables no byte of a secret is left in dump or data files")
 async def test_no_byte_of_a_secret_is_left_anywhere():
     names = "content name metadata part tool url external_id large keyed key title note thought keyword shared"
     planted = plant([*names.split(), "shared_metadata", "archived", "pending"])
@@ -391,7 +391,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert haystack.files(needles), "a purge alone leaves bytes in the files"
 
                 rewritten = []
-                done = await running.operator.scrub(rewritten.append)
+                done = await running.operator.rewrite_tables(rewritten.append)
                 assert done.left == ()
                 assert {"memories", "messages", "vectors_1", "pg_statistic"} <= {table.name for table in rewritten}
                 assert haystack.dump(needles) == set()
@@ -401,35 +401,35 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert (await mind.recall("words of others, number 7")).hits
 
 
-async def test_scrub_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
+async def test_a_rewrite_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
     monkeypatch.setattr(rewrite, "PATIENCE", 2)
     monkeypatch.setattr(rewrite, "PAUSE_SECONDS", 0.01)
     conversation, _ = await say(mind, "cats", "one")
-    listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
+    listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)
     assert listed.left == ()
     with psycopg.connect(recollect.addresses.owner) as reader:
         reader.execute("set transaction isolation level repeatable read")
         reader.execute("select count(*) from procrastinate_periodic_defers")
         await conversation.purge()
-        left = dict((await recollect.operator.scrub(lambda _: None)).left)
+        left = dict((await recollect.operator.rewrite_tables(lambda _: None)).left)
     assert "open transaction" in left["memories"]
-    assert (await recollect.operator.scrub(lambda _: None)).left == ()
+    assert (await recollect.operator.rewrite_tables(lambda _: None)).left == ()
 
-    owner.execute("create role scrubber login")
-    dsn = recollect.addresses.owner.replace("user=postgres", "user=scrubber")
-    left = dict((await rewrite.scrub(dsn, lambda _: None)).left)
+    owner.execute("create role rewriter login")
+    dsn = recollect.addresses.owner.replace("user=postgres", "user=rewriter")
+    left = dict((await rewrite.rewrite_tables(dsn, lambda _: None)).left)
     assert set(left) == {table.name for table in listed.tables} | {"checkpoint"}
-    owner.execute("drop role scrubber")
+    owner.execute("drop role rewriter")
 
 
-async def test_an_owner_without_superuser_rights_can_scrub(recollect, mind, owner):
+async def test_an_owner_without_superuser_rights_can_rewrite_tables(recollect, mind, owner):
     owner.execute("create role keeper login")
     name = owner.info.dbname
     owner.execute(f"alter database {name} owner to keeper")
     owner.execute("grant pg_checkpoint to keeper")
     await say(mind, "cats", "one")
     dsn = recollect.addresses.owner.replace("user=postgres", "user=keeper")
-    left = dict((await rewrite.scrub(dsn, lambda _: None)).left)
+    left = dict((await rewrite.rewrite_tables(dsn, lambda _: None)).left)
     assert left == {}
     owner.execute(f"alter database {name} owner to postgres")
     owner.execute("drop role keeper")

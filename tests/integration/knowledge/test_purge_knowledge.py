@@ -297,7 +297,7 @@ async def test_no_byte_of_a_secret_name_is_left():
                 for (table,) in owner.execute(SCOPED).fetchall():
                     held = owner.execute(f"select side::text from {table} side").fetchall()
                     assert not any(needle.decode() in row for (row,) in held for needle in needles.values()), table
-            assert (await running.operator.scrub(lambda _: None)).left == ()
+            assert (await running.operator.rewrite_tables(lambda _: None)).left == ()
             assert haystack.dump(needles) == set()
             assert haystack.files(needles) == {}
             assert len((await mind.knowledge.facts(limit=200)).facts) == 20

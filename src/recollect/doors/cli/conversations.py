@@ -177,7 +177,7 @@ def retain(dry_run: DryRun = False) -> None:
 
 
 @commands.command()
-def scrub(dry_run: DryRun = False) -> None:
+def rewrite_tables(dry_run: DryRun = False) -> None:
     """Rewrite every table that can hold content, so that no erased byte is left in the data files.
 
     Each table is locked while it is rewritten: whoever reads or writes it waits. A plain vacuum would not do: it only
@@ -185,7 +185,7 @@ def scrub(dry_run: DryRun = False) -> None:
     """
 
     async def work(recollect: Recollect) -> None:
-        listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
+        listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)
         table = Table("table", "size")
         for each in listed.tables:
             table.add_row(each.name, decimal(each.bytes))
@@ -194,12 +194,12 @@ def scrub(dry_run: DryRun = False) -> None:
             return
         with Progress(console=err) as progress:
             task = progress.add_task("rewriting", total=len(listed.tables))
-            done = await recollect.operator.scrub(lambda _: progress.advance(task))
+            done = await recollect.operator.rewrite_tables(lambda _: progress.advance(task))
         for name, problem in done.left:
             err.print(f"{name}: {problem}", highlight=False, soft_wrap=True)
         if done.left:
-            raise UnavailableError("Erased content may be left in the data files; mend the above and scrub again.")
-        out.print("Scrubbed. The write-ahead log, backups and replicas are yours to see to.")
+            raise UnavailableError("Erased content may be left in the data files; solve the above and run it again.")
+        out.print("Rewritten. The write-ahead log, backups and replicas are yours to see to.")
 
     run(work)
 

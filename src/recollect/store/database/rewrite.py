@@ -15,7 +15,7 @@ from recollect.store.database.ownership import owning
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
-PATIENCE = 20
+MOST_ATTEMPTS = 20
 """How often a table is rewritten before what an open transaction still sees is given up on."""
 PAUSE_SECONDS = 0.5
 NUMBER = re.compile(r"\d+")
@@ -44,7 +44,7 @@ class Rewritten:
 Report: TypeAlias = Callable[[Table], None]
 
 
-async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten:
+async def rewrite_tables(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten:
     """Rewrite table after table, each locked meanwhile, then write a checkpoint; a dry run only lists them."""
     left: list[tuple[str, str]] = []
     async with owning(dsn) as connection:
@@ -65,7 +65,7 @@ async def rewrite(connection: AsyncConnection[DictRow], table: DictRow) -> str:
     query = sql.SQL(QUERIES["rewrite_catalog" if table["catalog"] else "rewrite"])
     name = sql.SQL(".").join(sql.Identifier(part) for part in table["name"].strip('"').split("."))
     kept = 0
-    for _ in range(PATIENCE):
+    for _ in range(MOST_ATTEMPTS):
         notices = Notices()
         connection.add_notice_handler(notices.add)
         try:
