@@ -50,7 +50,7 @@ def ask(owner, statement):
     return owner.execute(statement).fetchone()[0]
 
 
-def start(addresses, guard="fenced", pauses=(0.0, 0.2)):
+def start(addresses, guard="guarded", pauses=(0.0, 0.2)):
     command = [sys.executable, str(SCRIPT), addresses.service, guard, *map(str, pauses)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
@@ -155,10 +155,10 @@ def sleep_past_the_lease(owner, addresses, guard):
 @pytest.mark.slow
 @pytest.mark.promise("A worker that slept past its lease writes nothing when it goes on")
 def test_a_worker_that_slept_past_its_lease_writes_nothing(trail, addresses):
-    assert sleep_past_the_lease(trail, addresses, "fenced") == 1
+    assert sleep_past_the_lease(trail, addresses, "guarded") == 1
     assert ask(trail, "select status::text from procrastinate_jobs where task_name = 'trail'") == "succeeded"
 
 
 @pytest.mark.slow
-def test_without_the_fence_it_would_write_a_second_time(trail, addresses):
+def test_without_the_guard_it_would_write_a_second_time(trail, addresses):
     assert sleep_past_the_lease(trail, addresses, "open") == 2

@@ -233,7 +233,7 @@ def deep(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
 
 
 def wrapped(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
-    """A good answer in fences, thoughts and courtesies."""
+    """A good answer in code marks, thoughts and courtesies."""
     good = write(extraction([plant(number)]))
     around = lots.choice(
         ["```json\n{}\n```", "<think>Hm, {{maybe}}?</think>{}", "Sure! Here you are:\n{}\nAnything else?", "\ufeff{}"]

@@ -271,7 +271,7 @@ class Operator:
         await sync_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
     async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
-        """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
+        """Rewrite every table that can hold content, so that no erased byte stays in the data files."""
         return await rewrite.rewrite_tables(self.recollect.owner_address(), report, dry_run=dry_run)
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:

@@ -34,7 +34,7 @@ class Line:
     level: Level
     occurred_at: datetime
     text: str
-    """As it stands in the block: a line, and an indented one for each thing that it quotes."""
+    """As it stands in the block: a line, and an indented one for each source that it shows."""
     tokens: int
     score: float
     """What the recall gave it; 0 for what only an earlier recall brought to mind."""
@@ -51,7 +51,7 @@ class Block:
     """What is remembered, as a text within a budget, and the lines that it is made of."""
 
     text: str
-    """Heading, fence and lines, grouped by kind; empty where nothing is remembered."""
+    """Heading, tags and lines, grouped by kind; empty where nothing is remembered."""
     lines: tuple[Line, ...]
     """In the order of the text."""
     messages: tuple[Mapping[str, JSON], ...]

@@ -186,9 +186,9 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
     assert len(made.hits) == 1
 
 
-@pytest.mark.promise("Nothing that was said can close the fence around memories in a prompt")
+@pytest.mark.promise("Nothing that was said can close the tags around memories in a prompt")
 @pytest.mark.parametrize("sign", "<＜﹤")
-def test_no_sign_that_looks_like_a_bracket_closes_the_fence(sign):
+def test_no_sign_that_looks_like_a_bracket_closes_the_tags(sign):
     assert fold(f"so {sign}/memories> so {sign} memories") == "so ‹/memories> so ‹ memories"
 
 

@@ -156,22 +156,20 @@ def find_before(messages: Sequence[NewMessage]) -> list[int | None]:
     return before
 
 
-def quote_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) -> list[str]:
-    """Quote for every message what is said before it in the same call."""
+def texts_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) -> list[str]:
+    """Give for every message what is said before it in the same call."""
     earlier = [None if position is None else remembered[position] for position in before]
     return ["" if each is None else utterance_before(each.speaker, each.content) for each in earlier]
 
 
-def compare_context(
-    linked: Sequence[Linked], before: Sequence[int | None], quoted: Sequence[str]
-) -> EmbeddedWithContext:
-    """Tell from what messages follow in truth which of them were embedded with it, and which are to be once more."""
+def compare_context(linked: Sequence[Linked], before: Sequence[int | None], said: Sequence[str]) -> EmbeddedWithContext:
+    """Tell which messages were embedded with the message they follow, and which must be embedded again."""
     follows = [
         (each, each.parent == (None if position is None else linked[position].id))
         for each, position in zip(linked, before, strict=True)
     ]
     return EmbeddedWithContext(
-        frozenset(each.id for (each, known), text in zip(follows, quoted, strict=True) if known and text),
+        frozenset(each.id for (each, known), text in zip(follows, said, strict=True) if known and text),
         frozenset(each.id for each, known in follows if not known),
     )
 

@@ -1,4 +1,4 @@
-"""Show what is remembered as one fenced text for a prompt: a line for each memory, shorter where the room is short."""
+"""Write memories as one text between tags for a prompt: a line for each, shorter where there is little room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from uuid import UUID
 
 from recollect.core.conversations.budget import ELLIPSIS
-from recollect.core.text.similar import Quote, excerpt
+from recollect.core.text.similar import SourceText, excerpt
 from recollect.models.blocks import Level, Line
 from recollect.models.memories import Kind, Memory
 
@@ -34,11 +34,11 @@ SHARES = {Level.FULL: 0.75, Level.COMPACT: 0.9, Level.ABSTRACT: 1.0}
 """Up to which part of the room lines are shown at a level, where not all of them fit in full."""
 WIDTHS = {Level.COMPACT: 240, Level.ABSTRACT: 100}
 """How wide a text is at most; a Chinese character is as wide as two letters, and says as much."""
-LONGEST_QUOTE = 160
+LONGEST_SOURCE = 160
 FEWEST_CHARACTERS = 4
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 TAG = re.compile(r"[<＜﹤](?=[^\w<＜﹤>]*/|[^\w<＜﹤]*memories)", re.IGNORECASE)
-"""What could be read as the end of the fence, or as another one; no look reaches across the next bracket."""
+"""What could be read as one of the tags around the block; the search stops at the next bracket."""
 MOST_CHARACTERS_PER_TOKEN = 16
 """No tokenizer packs running text as densely, so a line that is longer for its room need not be counted."""
 MOST_MISSES = 8
@@ -53,7 +53,7 @@ class BlockMemory:
     memory: Memory
     short_id: str
     score: float = 0.0
-    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     """What its sources say, as far as they may be quoted."""
     ceiling: Level = Level.FULL
     """The most that may be shown of it."""
@@ -87,7 +87,7 @@ class FittedLines:
 
 
 def fold(text: str) -> str:
-    """Bring a text onto one line, in which nothing can pass for the fence."""
+    """Bring a text onto one line, in which nothing looks like one of the tags."""
     line = " ".join(text.split())
     if not line.isprintable():
         line = " ".join(CONTROLS.sub(" ", line).split())
@@ -120,7 +120,7 @@ def write_line(remembered: BlockMemory, level: Level = Level.FULL, zone: tzinfo 
         said = _excerpt_lines(memory.content)
     else:
         said = shorten(fold(memory.content), WIDTHS[level])
-    return f"{opening}{said}\n{''.join(_quote(remembered, level))}"
+    return f"{opening}{said}\n{''.join(_write_sources(remembered, level))}"
 
 
 def write_summary(memory: Memory) -> str:
@@ -173,7 +173,7 @@ def order(lines: Iterable[Line]) -> list[Line]:
 
 
 def lay_out(lines: Iterable[Line], summary: str = "") -> str:
-    """Put lines under what their kinds are called, between heading and fence; nothing where there are none."""
+    """Group lines under the names of their kinds, in heading and tags; nothing where there are none."""
     texts = [summary] if summary else []
     above = ""
     for line in order(lines):
@@ -186,7 +186,7 @@ def lay_out(lines: Iterable[Line], summary: str = "") -> str:
 
 
 def render(texts: Iterable[str]) -> str:
-    """Put texts between heading and fence."""
+    """Put texts between heading and closing tag."""
     return f"{HEADING}\n{OPENING}\n{''.join(texts)}{CLOSING}"
 
 
@@ -255,7 +255,7 @@ def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int
 
 def _cut_first(first: BlockMemory, room: int, gauge: Gauge) -> FittedLines:
     above = gauge.count(first.heading)
-    text = cut_line(write_line(replace(first, quotes={}), Level.ABSTRACT, gauge.zone), room - above, gauge)
+    text = cut_line(write_line(replace(first, source_texts={}), Level.ABSTRACT, gauge.zone), room - above, gauge)
     if not text:
         return FittedLines({}, 0, exhausted=False)
     line = _line(first, Level.ABSTRACT, text, gauge.count(text))
@@ -304,22 +304,22 @@ def _line(remembered: BlockMemory, level: Level, text: str, tokens: int) -> Line
     )
 
 
-def _quote(remembered: BlockMemory, level: Level) -> Iterable[str]:
-    """Quote some of the sources of a summary, one a line."""
-    if level is Level.ABSTRACT or not any(each in remembered.quotes for each in remembered.memory.evidence):
+def _write_sources(remembered: BlockMemory, level: Level) -> Iterable[str]:
+    """Write some of the sources of a summary, one a line."""
+    if level is Level.ABSTRACT or not any(each in remembered.source_texts for each in remembered.memory.evidence):
         return
     for source in excerpt(remembered.memory.evidence, compact=level is Level.COMPACT):
         if isinstance(source, int):
             yield f"  ({source} left out)\n"
-        elif quote := remembered.quotes.get(source):
-            yield f"  > {fold(quote.speaker) or 'said'}: {shorten(fold(quote.content), LONGEST_QUOTE)}\n"
+        elif text := remembered.source_texts.get(source):
+            yield f"  > {fold(text.speaker) or 'said'}: {shorten(fold(text.content), LONGEST_SOURCE)}\n"
 
 
 def _excerpt_lines(content: str) -> str:
     """Show a content of many lines by its beginning, middle and end."""
     spoken = [folded for line in content.splitlines() if (folded := fold(line))]
     return " ".join(
-        f"({each} left out)" if isinstance(each, int) else shorten(each, LONGEST_QUOTE) for each in excerpt(spoken)
+        f"({each} left out)" if isinstance(each, int) else shorten(each, LONGEST_SOURCE) for each in excerpt(spoken)
     )
 
 

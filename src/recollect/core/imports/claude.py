@@ -91,7 +91,7 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
     remarks = data.remarks
     role = ROLES.get(to_text(entry.get("sender")))
     pasted = [to_fields(each) for each in to_list(entry.get("attachments"))]
-    said = [read_blocks(entry, remarks), *(quote(each) for each in pasted)]
+    said = [read_blocks(entry, remarks), *(attached_text(each) for each in pasted)]
     text = cut("\n\n".join(filter(None, said)), LONGEST_MESSAGE, remarks)
     files = read_files([*pasted, *map(to_fields, to_list(entry.get("files")))], remarks)
     if role is None or (not text.strip() and not files):
@@ -120,7 +120,7 @@ def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
     return "\n\n".join(filter(str.strip, texts)) or to_text(entry.get("text"))
 
 
-def quote(attachment: Mapping[str, JSON]) -> str:
+def attached_text(attachment: Mapping[str, JSON]) -> str:
     """Give the text that was pasted or read from a file, behind the file's name."""
     text = to_text(attachment.get("extracted_content"))
     name = to_text(attachment.get("file_name"))

@@ -12,7 +12,7 @@ DEEPEST = 16
 LONGEST_TEXT, MOST_STEPS = 2_000_000, 50_000
 """An answer beyond these is no answer any more, and not worth the time."""
 THOUGHT_ENDS = "</think>"
-FENCE = re.compile(r"```\w*\s*(\{.*?\})\s*```", re.DOTALL)
+CODE_BLOCK = re.compile(r"```\w*\s*(\{.*?\})\s*```", re.DOTALL)
 OPENING = re.compile(r"\{(?=\s*[\"'}])")
 BLANK, GAP = re.compile(r"[\s,]*"), re.compile(r"\s*,")
 STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
@@ -35,8 +35,8 @@ def read_fragments(text: str) -> Any:  # noqa: ANN401 - parsed JSON
     An object in a list that is cut off goes as a whole: what it lacks could be what would have turned its meaning.
     """
     said = text[:LONGEST_TEXT].rpartition(THOUGHT_ENDS)[2]
-    fenced = FENCE.search(said)
-    for candidate in ([fenced[1]] if fenced else []) + [said.strip()]:
+    block = CODE_BLOCK.search(said)
+    for candidate in ([block[1]] if block else []) + [said.strip()]:
         whole = _load(candidate)
         if whole is not CUT:
             return whole

@@ -45,7 +45,7 @@ def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class SourceText:
     """What one source of a memory says."""
 
     id: UUID

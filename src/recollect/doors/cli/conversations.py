@@ -178,7 +178,7 @@ def retain(dry_run: DryRun = False) -> None:
 
 @commands.command()
 def rewrite_tables(dry_run: DryRun = False) -> None:
-    """Rewrite every table that can hold content, so that no erased byte is left in the data files.
+    """Rewrite every table that can hold content, so that no erased byte stays in the data files.
 
     Each table is locked while it is rewritten: whoever reads or writes it waits. A plain vacuum would not do: it only
     marks the place of erased rows as free, and their bytes stay there until something else is written over them.

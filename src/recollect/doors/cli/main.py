@@ -44,7 +44,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "conversations": {
         "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
         "conversations": "Look after conversations, from the first word to the last.",
-        "rewrite-tables": "Rewrite every table that can hold content, so that no erased byte is left in the data files.",
+        "rewrite-tables": "Rewrite every table that can hold content, so that no erased byte stays in the data files.",
     },
     "agents": {
         "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",

@@ -16,7 +16,7 @@ from recollect.errors import ChatModelError, SetupError
 from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, spend_unseen
 from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
 
-FENCE = re.compile(r"```\w*\s*(.*?)```", re.DOTALL)
+CODE_BLOCK = re.compile(r"```\w*\s*(.*?)```", re.DOTALL)
 THOUGHT_ENDS = "</think>"
 MOST_PROBLEMS = 5
 MOST_TOKENS = 1_000_000_000
@@ -81,10 +81,10 @@ def read_value(said: ModelAnswer, answer: type[Answer]) -> Answer:
 
 
 def unwrap(text: str) -> str:
-    """Take the JSON object out of a text: without what the model thought aloud, fences and courtesies."""
+    """Take the JSON object out of a text: without what the model thought aloud, code marks and courtesies."""
     said = text.rpartition(THOUGHT_ENDS)[2]
-    fenced = FENCE.search(said)
-    bare = fenced[1] if fenced else said
+    block = CODE_BLOCK.search(said)
+    bare = block[1] if block else said
     first, last = bare.find("{"), bare.rfind("}")
     return bare[first : last + 1] if 0 <= first < last else bare
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.models.memories import Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
@@ -17,13 +17,13 @@ from recollect.store.service.scopes import tenant_of
 QUERIES = load_queries(__file__)
 
 
-async def fetch_quotes(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, Quote]:
+async def fetch_source_texts(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, SourceText]:
     """Fetch what sources say by their ids; those that are out of sight are absent."""
     if not ids:
         return {}
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["quotes"], {"scope_id": scope_id, "ids": sorted(set(ids))})
-    return {row["id"]: Quote(**row) for row in await found.fetchall()}
+        found = await connection.execute(QUERIES["source_texts"], {"scope_id": scope_id, "ids": sorted(set(ids))})
+    return {row["id"]: SourceText(**row) for row in await found.fetchall()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
--- name: quotes
+-- name: source_texts
 select id, coalesce(nullif(speaker, ''), said.role, '') as speaker, content, occurred_at
 from memories
 left join lateral (

@@ -17,7 +17,7 @@ from recollect.core.conversations.appends import (
     find_before,
     fingerprint_messages,
     link,
-    quote_before,
+    texts_before,
     to_memory,
 )
 from recollect.core.conversations.messages import count_tokens
@@ -46,7 +46,7 @@ async def append(
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
     # What the conversation said last is not read before the transaction: a vector that lacks it is made anew by a job.
-    vectors = await embed_missing(parts, remembered, quote_before(remembered, find_before(new)))
+    vectors = await embed_missing(parts, remembered, texts_before(remembered, find_before(new)))
     linked: list[Linked] = []
     write = Write(
         caller,
@@ -111,7 +111,7 @@ def also_store(
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)
-            return compare_context(linked, before, quote_before([row.memory for row in rows], before))
+            return compare_context(linked, before, texts_before([row.memory for row in rows], before))
 
         return store
 

@@ -27,7 +27,7 @@ from recollect.core.conversations.block import (
 from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.checks import MOST_HITS
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Block, Level, Line, Resolved
@@ -42,7 +42,7 @@ from recollect.store.service.scopes import Place, locate, tenant_of
 from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
 from recollect.verbs.parts import Parts
-from recollect.verbs.recall.judge import quote
+from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
 
 MOST_PINNED = 200
@@ -84,7 +84,7 @@ class BlockMaterial:
     names: Mapping[UUID, str]
     """The short id of everything that may be shown."""
     now: datetime
-    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     pinned: Sequence[Memory] = ()
     """What is shown whatever the cue, the newest first."""
 
@@ -164,8 +164,8 @@ async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, 
     listed = [*reminded, *present, *(memory.id for memory in found.pinned)]
     names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.memories})
     memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
-    quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
-    return BlockMaterial(hits, present, carried, names, now, quotes, found.pinned)
+    source_texts = await read_source_texts(parts, place.scope_id or 0, [*memories_shown, *carried])
+    return BlockMaterial(hits, present, carried, names, now, source_texts, found.pinned)
 
 
 def assemble(
@@ -225,7 +225,7 @@ def choose(
         told.add(content)
         # What is pinned does not fade.
         level = level_of(before.score) if before and not pinned else None
-        each = BlockMemory(memory, material.names[memory.id], score, material.quotes, pinned=pinned)
+        each = BlockMemory(memory, material.names[memory.id], score, material.source_texts, pinned=pinned)
         chosen.append(replace(each, ceiling=level or Level.FULL, again=before is not None))
     return chosen
 

@@ -15,7 +15,7 @@ from recollect.core.conversations.budget import check_shares, fit
 from recollect.core.conversations.messages import count_tokens, said
 from recollect.core.recall.checks import check_cue
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import Context, Message
@@ -30,7 +30,7 @@ from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
-from recollect.verbs.recall.judge import quote
+from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
 
 TOKENS_PER_HIT = 60
@@ -48,7 +48,7 @@ class Reminded:
     most: int
     cut_off: bool
     """Whether there may be more than was asked for."""
-    quotes: Mapping[UUID, Quote]
+    source_texts: Mapping[UUID, SourceText]
     """What the sources of summaries among the hits say."""
 
 
@@ -93,7 +93,14 @@ def gather(path: Sequence[Read], beside: SummaryAndPinned, reminded: Reminded, w
     turn = {message.turn for message in asked}
     thread = [read for read in path if read.message.turn not in turn]
     return PromptMaterial(
-        thread, asked, beside.summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes, beside.pinned
+        thread,
+        asked,
+        beside.summary,
+        reminded.hits,
+        reminded.most,
+        reminded.methods,
+        reminded.source_texts,
+        beside.pinned,
     )
 
 
@@ -193,15 +200,15 @@ async def remind(
     located = place or await locate(parts.database, scope)
     most = wanted.cue.limit or located.profile.limit or MOST_HITS
     if not wanted.shares.memories:
-        return Reminded(located, (), {}, 0, cut_off=False, quotes={})
+        return Reminded(located, (), {}, 0, cut_off=False, source_texts={})
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
     recollection = await recall(parts, scope, cue, located)
     hits = recollection.hits
-    quotes = await quote(parts, located.scope_id or 0, [hit.memory for hit in hits])
+    source_texts = await read_source_texts(parts, located.scope_id or 0, [hit.memory for hit in hits])
     cut_off = fetched == len(hits) < MOST_HITS
-    return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, quotes=quotes)
+    return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, source_texts=source_texts)
 
 
 async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:

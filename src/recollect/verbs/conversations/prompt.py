@@ -26,7 +26,7 @@ from recollect.core.conversations.block import (
 from recollect.core.conversations.budget import Portions, allot, cost, price_image
 from recollect.core.conversations.messages import to_prompt
 from recollect.core.dates.periods import find_zone
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Line
@@ -64,7 +64,7 @@ class PromptMaterial:
     most: int
     """How many memories may be shown at most."""
     methods: Mapping[str, str]
-    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     """What the sources of recalled summaries say."""
     pinned: Sequence[Memory] = ()
     """What is shown whatever the cue, the newest first."""
@@ -231,13 +231,13 @@ def leave_out(
     scores = {hit.memory.id: hit.score for hit in material.hits}
     names = shorten_ids([*scores, *(memory.id for memory in material.pinned)])
     # What the prompt says anyway need not be quoted.
-    quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
+    source_texts = {each: text for each, text in material.source_texts.items() if each not in known}
     kept: list[BlockMemory] = []
     for memory in material.pinned if pinned else [hit.memory for hit in material.hits]:
         content = fold(memory.content)
         if memory.id not in known and content not in told:
             told.add(content)
-            each = BlockMemory(memory, names[memory.id], scores.get(memory.id, 0.0), quotes)
+            each = BlockMemory(memory, names[memory.id], scores.get(memory.id, 0.0), source_texts)
             kept.append(replace(each, pinned=pinned))
     return kept
 

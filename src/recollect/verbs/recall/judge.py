@@ -11,13 +11,13 @@ from uuid import UUID
 
 from recollect.channels.channel import SKIPPED
 from recollect.core.text.answers import AnswerSchema
-from recollect.core.text.similar import Quote, excerpt
+from recollect.core.text.similar import SourceText, excerpt
 from recollect.errors import RecollectError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.memories import Kind, Memory
 from recollect.models.recall import Cue, Hit
-from recollect.store.memories.evidence import fetch_quotes
+from recollect.store.memories.evidence import fetch_source_texts
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import metered
 
@@ -28,7 +28,7 @@ DEADLINE_SHARE = 0.8
 """So much of a request's time judging may take at most, whatever it is set to."""
 LAST_WORDS_SECONDS = 0.5
 """So long questions that were called off may take to enter what they cost; then they do so behind the answer's back."""
-LONGEST_CUE, LONGEST_NOTE, LONGEST_QUOTE = 2_000, 4_000, 600
+LONGEST_CUE, LONGEST_NOTE, LONGEST_SOURCE = 2_000, 4_000, 600
 NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
 
 
@@ -75,17 +75,19 @@ async def ask_all(
     verdicts: dict[UUID, bool] = {}
     turns = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def ask(hit: Hit, quotes: Mapping[UUID, Quote]) -> None:
+    async def ask(hit: Hit, source_texts: Mapping[UUID, SourceText]) -> None:
         with suppress(RecollectError):
             async with turns:
-                verdicts[hit.memory.id] = (await chat.ask(write_question(cue, hit.memory, quotes), Verdict)).useful
+                verdicts[hit.memory.id] = (
+                    await chat.ask(write_question(cue, hit.memory, source_texts), Verdict)
+                ).useful
 
     tasks: list[asyncio.Task[None]] = []
     with suppress(RecollectError, TimeoutError):
         try:
             async with asyncio.timeout(seconds):
-                quotes = await quote(parts, scope_id, [hit.memory for hit in hits])
-                tasks = [asyncio.create_task(ask(hit, quotes)) for hit in hits]
+                source_texts = await read_source_texts(parts, scope_id, [hit.memory for hit in hits])
+                tasks = [asyncio.create_task(ask(hit, source_texts)) for hit in hits]
                 await asyncio.wait(tasks)
         finally:
             for task in tasks:
@@ -99,9 +101,9 @@ async def ask_all(
     return in_time
 
 
-async def quote(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, Quote]:
+async def read_source_texts(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, SourceText]:
     """Read some of what the summaries among memories were made from; where there are none, nothing is asked."""
-    return await fetch_quotes(parts.database, scope_id, choose_sources(memories))
+    return await fetch_source_texts(parts.database, scope_id, choose_sources(memories))
 
 
 def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
@@ -115,7 +117,7 @@ def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
     ]
 
 
-def write_question(cue: Cue, memory: Memory, quotes: Mapping[UUID, Quote]) -> str:
+def write_question(cue: Cue, memory: Memory, source_texts: Mapping[UUID, SourceText]) -> str:
     """Write the question about one memory; as JSON, nothing in it can pass for the question itself."""
     note: dict[str, object] = {
         "kind": memory.kind.value,
@@ -124,14 +126,14 @@ def write_question(cue: Cue, memory: Memory, quotes: Mapping[UUID, Quote]) -> st
         "content": memory.content[:LONGEST_NOTE],
     }
     if memory.kind is Kind.SUMMARY and memory.evidence:
-        note["sources"] = [write_source(each, quotes) for each in excerpt(memory.evidence)]
+        note["sources"] = [write_source(each, source_texts) for each in excerpt(memory.evidence)]
     material = json.dumps({"cue": cue.text.strip()[-LONGEST_CUE:], "memory": note}, ensure_ascii=False, indent=1)
     return fill_prompt(PROMPT, material=material)
 
 
-def write_source(source: UUID | int, quotes: Mapping[UUID, Quote]) -> str:
+def write_source(source: UUID | int, source_texts: Mapping[UUID, SourceText]) -> str:
     """Write what one source says, or how many are left out."""
     if isinstance(source, int):
         return f"({source} left out)"
-    quote = quotes.get(source)
-    return f"{quote.speaker}: {quote.content[:LONGEST_QUOTE]}" if quote else "(out of sight)"
+    text = source_texts.get(source)
+    return f"{text.speaker}: {text.content[:LONGEST_SOURCE]}" if text else "(out of sight)"
