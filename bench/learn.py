@@ -77,9 +77,9 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
     return [lesson for lesson in lessons if len(lesson.evidence)]
 
 
-def to_lesson(lineup: RankingInput, gold: set[UUID]) -> Lesson:
+def to_lesson(inputs: RankingInput, gold: set[UUID]) -> Lesson:
     """Lay out what channels and preferences say."""
-    rated = rate(replace(lineup, weights={**lineup.weights, **dict.fromkeys(lineup.candidates, 1.0)}))
+    rated = rate(replace(inputs, weights={**inputs.weights, **dict.fromkeys(inputs.candidates, 1.0)}))
     features = np.zeros((len(rated.ids), len(NAMES)))
     for column, name in enumerate(NAMES):
         if name in rated.columns:

@@ -1,6 +1,6 @@
 """Answers that no model should give, drawn by lot: broken, endless, foreign, commanding, and some with a true part.
 
-What is drawn for a number is always the same. Where an answer holds a fact that must be salvaged, it says which.
+What is drawn for a number is always the same. Where an answer holds a fact that must be found, it says which.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class LedgerSum:
     """How often the model was asked, or the step was taken without one."""
     failed: int
     """How many of these came to nothing."""
-    salvaged: int
+    partial: int
     """Of how many only some could be used."""
     prompt_tokens: int
     completion_tokens: int

@@ -325,8 +325,8 @@ async def test_a_poison_segment_fails_with_its_own_sentences_and_holds_none_back
 
 
 async def test_a_step_that_breaks_on_a_segment_holds_no_other_back(plain, owner):
-    async def broken(desk, draft):
-        if desk.parts.chat is not None and "boat" in draft.messages[0].content:
+    async def broken(context, draft):
+        if context.parts.chat is not None and "boat" in draft.messages[0].content:
             raise KeyError("boat")
         return draft
 

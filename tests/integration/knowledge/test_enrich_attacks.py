@@ -187,10 +187,10 @@ async def test_what_is_forgotten_while_a_segment_is_named_names_it_no_more(plain
 
 
 async def test_a_conversation_that_cannot_be_cut_holds_no_other_back(plain, owner, caplog):
-    async def broken(desk, draft):
+    async def broken(context, draft):
         if SECRET in draft.messages[0].content:
             raise KeyError(SECRET)
-        return await STEPS["segment"].run(desk, draft)
+        return await STEPS["segment"].run(context, draft)
 
     running = stepped(plain, segment=broken)
     mind = await running.mind("ada", "li")

@@ -116,7 +116,7 @@ async def mind(running):
     return await running.mind("ada", "li")
 
 
-def desk(running, new):
+def reruns(running, new):
     return replace(running.reruns, build=lambda model: new if model == NEW else None)
 
 
@@ -199,11 +199,11 @@ async def texts_of(mind, **times):
 
 async def test_a_dry_run_counts_calls_and_tokens_and_changes_nothing(enriched, running, new, owner):
     before = checksum(owner)
-    [plan] = await desk(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
     assert checksum(owner) == before and new.calls == 0
     assert (plan.agent, plan.user, plan.segments, plan.messages, plan.cost.calls) == ("ada", "li", 3, 6, 3)
     assert plan.cost.price == pytest.approx(plan.cost.prompt_tokens / 1e5 + plan.cost.completion_tokens / 1e4)
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left, done.cost.calls) == (3, 0, 3)
     # The estimate carries the schema of the answer as well, which this model is not sent.
     assert done.cost.prompt_tokens < plan.cost.prompt_tokens < 3 * done.cost.prompt_tokens
@@ -222,7 +222,7 @@ async def test_a_run_builds_beside_and_then_switches(enriched, running, new, own
     before, reports = await state(enriched), []
     assert before[1] == ["Old: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
     moment = datetime.now(UTC)
-    [done] = await desk(running, new).run(Rerun(model=NEW), lambda *progress: reports.append(progress))
+    [done] = await reruns(running, new).run(Rerun(model=NEW), lambda *progress: reports.append(progress))
     assert reports == [("ada and li", number, 3) for number in range(4)]
     assert (done.segments, done.left, done.replaced) == (3, 0, 3)
     assert await texts_of(enriched) == NEW_FACTS
@@ -257,13 +257,13 @@ async def test_nothing_readable_changes_while_a_run_is_built(enriched, running, 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", look_and_switch)
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert len(looks) == 4 and all(look == before for look in looks)
     assert await state(enriched) != before
 
 
 async def test_what_the_run_ended_is_over_since_then(enriched, running, new):
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     found = {each.text: each.span for each in (await enriched.knowledge.facts(at=NOON + timedelta(days=1))).facts}
     assert found["Ann lives in Oslo."] == Span(NOON, NOON + timedelta(days=2))
     assert "Ann lives in Bergen." not in found
@@ -278,7 +278,7 @@ async def test_a_reader_sees_only_the_old_or_only_the_new(enriched, running, new
             seen.append(tuple(sorted({content[:3] for content in await read(enriched)})))
 
     watching = asyncio.create_task(watch())
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     over.set()
     await watching
     assert set(seen) <= {tuple(OLD_FACTS), tuple(NEW_FACTS), ("Old",), ("New",)}
@@ -294,12 +294,12 @@ async def test_a_run_that_was_killed_goes_on_and_pays_no_segment_twice(enriched,
 
     new.before = die
     with pytest.raises(asyncio.CancelledError):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert await state(enriched) == before
     new.before = lambda: None
-    [plan] = await desk(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
     assert (plan.segments, plan.cost.calls) == (3, 1)
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.cost.calls, new.count()) == (3, 1, 3)
     assert await texts_of(enriched) == NEW_FACTS
     assert owner.execute("select state from runs").fetchall() == [("switched",)]
@@ -313,9 +313,9 @@ async def test_a_run_that_dies_in_the_switch_leaves_everything_as_it_was(enriche
 
     with monkeypatch.context() as patch, pytest.raises(ChatModelError):
         patch.setattr("recollect.verbs.knowledge.switch.sum_up", die)
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert await state(enriched) == before
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.cost.calls, new.count()) == (3, 0, 3)
     assert await texts_of(enriched) == NEW_FACTS
 
@@ -334,7 +334,7 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
     await learn(mind, owner)
     assert (await mind.knowledge.fact_versions(home.id))[-1].span.invalid_at == NOON
     moment = datetime.now(UTC)
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert await texts_of(mind) == ["Ann drinks tea", "Ann lives in Rome", "Ann visits Oslo."]
     [only] = await mind.knowledge.fact_versions(stated.id)
     assert only == stated
@@ -345,7 +345,7 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
 
 
 async def test_facts_of_other_segments_stay_and_what_a_run_ends_of_them_is_ended(enriched, running, new, owner):
-    await desk(running, new).run(Rerun(model=NEW, since=NOON + timedelta(days=2)))
+    await reruns(running, new).run(Rerun(model=NEW, since=NOON + timedelta(days=2)))
     assert new.count() == 1
     assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
     assert await read(enriched) == ["New: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
@@ -357,7 +357,7 @@ async def test_facts_of_other_segments_stay_and_what_a_run_ends_of_them_is_ended
 
 
 async def test_two_runs_one_after_the_other(enriched, running, new, owner):
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     between = datetime.now(UTC)
     await running.reruns.run(Rerun())
     assert await texts_of(enriched) == OLD_FACTS
@@ -366,7 +366,7 @@ async def test_two_runs_one_after_the_other(enriched, running, new, owner):
     [segment, *_] = await enriched.conversation("c").segments()
     assert (await enriched.get(segment.summary_id)).content == "Old: Ann, Oslo."
     # Whatever is asked for again after a switch is another run, and is paid for again.
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert new.count() == 6
 
 
@@ -375,12 +375,12 @@ async def test_history_from_before_there_were_segments_is_cut_and_read(mind, run
     await mind.conversation("c").append(messages)
     owner.execute("update conversations set segmented_number = last_number")
     before = checksum(owner)
-    [plan] = await desk(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
     assert checksum(owner) == before and (plan.segments, plan.messages) == (3, 3)
 
     looked = []
     new.before = lambda: looked.append(owner.execute("select distinct state from segments").fetchall())
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert done.segments == new.count() == plan.cost.calls == 3
     assert looked == [[("cut",)]] * 3
     assert await texts_of(mind) == NEW_FACTS
@@ -396,11 +396,11 @@ async def test_old_history_is_nobodys_before_the_run_has_taken_over(mind, runnin
     owner.execute("update conversations set segmented_number = last_number")
     new.fail()
     with pytest.raises(ChatModelError):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert await mind.conversation("c").segments() == []
     assert await learn(mind, owner) == 0
     new.recover()
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert done.segments == 1 and await texts_of(mind) == ["Ann lives in Oslo."]
 
 
@@ -415,7 +415,7 @@ async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, run
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", forget_and_switch)
-        [done] = await desk(running, new).run(Rerun(model=NEW))
+        [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left) == (2, 1)
     assert await texts_of(enriched) == ["Ann lives in Bergen."]
     for table in ("digests", "mentions", "entities", "memories", "beliefs"):
@@ -436,7 +436,7 @@ async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, runni
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", delete_and_switch)
-        [done] = await desk(running, new).run(Rerun(model=NEW))
+        [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left) == (1, 1)
     await other.restore()
     assert await texts_of(mind) == ["Ann lives in Oslo.", "Bob is a friend of Ann."]
@@ -447,12 +447,12 @@ async def test_the_budget_stops_a_run_which_goes_on_later_or_at_once_if_told_so(
     await running.ledger.allow("default", used + 10)
     before = await state(enriched)
     with pytest.raises(BudgetError, match=r"goes on at .* UTC\. Give the same command again"):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert new.count() == 1 and await state(enriched) == before
     with pytest.raises(BudgetError):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert new.count() == 1
-    [done] = await desk(running, new).run(Rerun(model=NEW, ignore_budget=True))
+    [done] = await reruns(running, new).run(Rerun(model=NEW, ignore_budget=True))
     assert (done.segments, new.count()) == (3, 3)
 
 
@@ -463,7 +463,7 @@ async def test_scopes_are_read_as_they_are_asked_for_and_never_together(running,
         await say(each, TEXTS[0])
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(running.parts, number)
-    reader = desk(running, new)
+    reader = reruns(running, new)
     assert len(await reader.plan(Rerun(model=NEW))) == 3
     assert [each.user for each in await reader.plan(Rerun(agent="ada", model=NEW))] == ["li", "mo"]
     [done] = await reader.run(Rerun(agent="ada", user="mo", model=NEW))
@@ -480,7 +480,7 @@ async def test_scopes_are_read_as_they_are_asked_for_and_never_together(running,
 
 async def test_a_segment_of_which_nothing_can_be_made_stays_as_it_was(enriched, running, new):
     new.answers["has a boat"] = "no idea"
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left, new.count()) == (2, 1, 5)
     assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
 
@@ -496,7 +496,7 @@ async def test_what_was_said_meanwhile_is_believed_beside_the_run(enriched, runn
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", learn_and_switch)
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert await texts_of(enriched) == sorted([*NEW_FACTS, "Ann has cats."])
 
 
@@ -514,7 +514,7 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
     await learn(mind, owner)
     old.answers |= old_answers()
     await say(mind, TEXTS[2], begin=2)
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     found = {each.name: (each.aliases, each.description) for each in (await mind.knowledge.entities()).entities}
     assert found["Ann"] == (("Annie",), "") and found["Bob"] == ((), "")
     assert "Annie" not in found
@@ -531,7 +531,7 @@ async def test_names_that_only_the_run_met_are_one_entity(mind, running, new, ow
     later = NOON + timedelta(days=1)
     await mind.conversation("d").append([NewMessage(Role.USER, TEXTS[2], occurred_at=later)])
     owner.execute("update conversations set segmented_number = last_number")
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     names = sorted(each.name for each in (await mind.knowledge.entities()).entities)
     assert names == ["Ann", "Bergen", "Oslo"]
 
@@ -552,9 +552,9 @@ async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(asyncio.CancelledError):
         patch.setattr(verb, "switch", die)
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert new.asked.count(AnyNameMatches) == 1
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert new.asked.count(AnyNameMatches) == 1 and new.count() == 2
     assert [each.subject_name for each in (await mind.knowledge.facts()).facts] == ["Jonathon Smith"]
     [one] = (await mind.knowledge.entities("jonath")).entities
@@ -562,7 +562,7 @@ async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind
 
 
 async def test_two_processes_let_a_run_take_over_once(enriched, running, new, owner):
-    reader = desk(running, new)
+    reader = reruns(running, new)
     results = await asyncio.gather(reader.run(Rerun(model=NEW)), reader.run(Rerun(model=NEW)), return_exceptions=True)
     assert [isinstance(each, ConflictError) for each in results].count(True) <= 1
     assert await texts_of(enriched) == NEW_FACTS

@@ -136,7 +136,7 @@ async def test_a_call_that_is_called_off_is_entered(asking, owner, chat):
     assert owner.execute(ROWS).fetchall() == [("extract", "fake-chat@1", 0, 0, "failed: CancelledError")]
 
 
-async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, chat):
+async def test_what_was_said_is_told_from_what_can_be_used(asking, owner, chat):
     scope_id, source = number_of(owner, await begin(asking)), uuid4()
     model = metered(asking.parts, scope_id, "extract", prompt_version="extraction@1", source_id=source)
     whole = ASKED.model_dump_json()
@@ -146,7 +146,7 @@ async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, ch
     chat.fail()
     with pytest.raises(ChatModelError):
         await model.say("?", Questions)
-    outcomes = ["answered", "salvaged", "salvaged", "failed: UnusableError", "failed: ChatModelError"]
+    outcomes = ["answered", "partial", "partial", "failed: UnusableError", "failed: ChatModelError"]
     assert [row[-1] for row in owner.execute(ROWS)] == outcomes
     rows = owner.execute("select distinct prompt_version, source_id from ledger").fetchall()
     assert rows == [("extraction@1", source)]
@@ -272,7 +272,7 @@ async def test_http_tells_a_tenant_of_itself_alone(asking, owner):
         answer = (await http.get("/v1/ledger")).json()
         [added] = answer["sums"]
         assert (added["step"], added["model"], added["calls"], added["failed"]) == ("extract", "large", 4, 2)
-        assert (added["prompt_tokens"], added["completion_tokens"], added["salvaged"]) == (30, 0, 0)
+        assert (added["prompt_tokens"], added["completion_tokens"], added["partial"]) == (30, 0, 0)
         assert added["price"] == pytest.approx(0.03)
         assert added["day"] == f"{datetime.now(UTC):%F}"
         assert answer["budget"] == {"limit": 250, "used": 30, "waits_until": None}

@@ -24,7 +24,7 @@ from recollect.verbs.memories.remember import Write, assign, prepare_all
 
 STREAMED = ("ga_july1_step_3_12/maria_lopez", "ga_zh_25_1/ayesha_khan", "ga_zh_25_1/francisco_lopez")
 NEAR = {"rel": 0, "abs": 1e-9}
-"""Both sides reckon in doubles."""
+"""Both sides compute in doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def agree(scored: list[Candidate], expected: list[dict]) -> None:
     assert [candidate.id.int for candidate in first] == [number(hit["id"]) for hit in expected]
     assert [candidate.score for candidate in first] == pytest.approx([hit["score"] for hit in expected], **NEAR)
     for factor in ("recency", "relevance", "importance"):
-        reckoned = [getattr(candidate.factors, factor) for candidate in first]
-        assert reckoned == pytest.approx([hit[factor] for hit in expected], **NEAR)
+        computed = [getattr(candidate.factors, factor) for candidate in first]
+        assert computed == pytest.approx([hit[factor] for hit in expected], **NEAR)
 
 
 def agree_on_inputs(considered: list[Considered], debug: dict) -> None:

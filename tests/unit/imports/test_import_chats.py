@@ -30,19 +30,19 @@ def told(conversation):
     return [(each.message.content, places.get(each.parent)) for each in conversation.messages]
 
 
-def remarks(harvest):
-    return dict(+harvest.remarks)
+def remarks(data):
+    return dict(+data.remarks)
 
 
 def test_a_plain_conversation():
-    harvest = chatgpt.read(chatgpt_line("t", ["喝什么茶？", "乌龙。", "谢谢"], title="茶"))
-    conversation = harvest.conversations[0]
+    data = chatgpt.read(chatgpt_line("t", ["喝什么茶？", "乌龙。", "谢谢"], title="茶"))
+    conversation = data.conversations[0]
     assert told(conversation) == [("喝什么茶？", None), ("乌龙。", 0), ("谢谢", 1)]
     assert (conversation.id, conversation.name, conversation.created_at) == (name("t"), "茶", BEGINNING)
     assert [each.message.role for each in conversation.messages] == [Role.USER, Role.ASSISTANT, Role.USER]
     assert [each.key for each in conversation.messages] == [each.message.external_id for each in conversation.messages]
     assert conversation.metadata == {"chatgpt": {"id": name("t"), "default_model_slug": "gpt-4o", "is_archived": False}}
-    assert (dict(harvest.seen), remarks(harvest)) == ({"conversations": 1, "messages": 4}, {chatgpt.HIDDEN: 1})
+    assert (dict(data.seen), remarks(data)) == ({"conversations": 1, "messages": 4}, {chatgpt.HIDDEN: 1})
 
 
 def test_branches_keep_their_parents_and_the_one_last_seen_ends_last():
@@ -53,9 +53,9 @@ def test_branches_keep_their_parents_and_the_one_last_seen_ends_last():
         chatgpt_node("new", "q", "assistant", "new answer", 2),
         chatgpt_node("more", "old", "user", "more", 3),
     ]
-    harvest = chatgpt.read(chatgpt_conversation("t", nodes, current="new"))
-    assert told(harvest.conversations[0]) == [("q", None), ("old answer", 0), ("more", 1), ("new answer", 0)]
-    assert remarks(harvest) == {chatgpt.BRANCHED: 1}
+    data = chatgpt.read(chatgpt_conversation("t", nodes, current="new"))
+    assert told(data.conversations[0]) == [("q", None), ("old answer", 0), ("more", 1), ("new answer", 0)]
+    assert remarks(data) == {chatgpt.BRANCHED: 1}
 
 
 def test_tools_are_called_and_answer():
@@ -107,12 +107,12 @@ def test_what_nobody_said_is_left_out_and_its_place_passed_on():
         chatgpt_node("critic", "empty", "critic", "hm", 4),
         chatgpt_node("a", "critic", "assistant", "a", 5),
     ]
-    harvest = chatgpt.read(chatgpt_conversation("t", nodes))
-    assert told(harvest.conversations[0]) == [("q", None), ("a", 0)]
-    assert remarks(harvest) == {
+    data = chatgpt.read(chatgpt_conversation("t", nodes))
+    assert told(data.conversations[0]) == [("q", None), ("a", 0)]
+    assert remarks(data) == {
         chatgpt.INSTRUCTIONS: 1, chatgpt.REASONING: 1, chatgpt.EMPTY: 1, chatgpt.OTHER: 1,
     }  # fmt: skip
-    assert harvest.seen["messages"] == 6
+    assert data.seen["messages"] == 6
 
 
 def test_times_are_those_of_the_message_or_of_what_it_follows():
@@ -122,31 +122,31 @@ def test_times_are_those_of_the_message_or_of_what_it_follows():
         chatgpt_node("c", "b", "user", "c", None),
         chatgpt_node("d", "c", "assistant", "d", 7, create_time=1e40),
     ]
-    harvest = chatgpt.read(chatgpt_conversation("t", nodes))
-    minutes = [(each.message.occurred_at - BEGINNING).seconds / 60 for each in harvest.conversations[0].messages]
+    data = chatgpt.read(chatgpt_conversation("t", nodes))
+    minutes = [(each.message.occurred_at - BEGINNING).seconds / 60 for each in data.conversations[0].messages]
     assert minutes == [0, 5, 5, 5]
-    assert harvest.remarks[TIMELESS] == 1
+    assert data.remarks[TIMELESS] == 1
 
 
 def test_what_cannot_be_kept_is_cut_or_cleaned_and_said():
     nodes = [chatgpt_node("a", None, "user", "字" * 200_001, 0), chatgpt_node("b", "a", "assistant", "x\x00y\ud800", 1)]
     conversation = chatgpt_conversation("a strange id / 茶", nodes, title="two\nlines")
     conversation |= {"conversation_id": "a strange id / 茶", "gizmo_id": "g" * 20_000}
-    harvest = chatgpt.read(conversation)
-    long, cleaned = (each.message.content for each in harvest.conversations[0].messages)
+    data = chatgpt.read(conversation)
+    long, cleaned = (each.message.content for each in data.conversations[0].messages)
     assert (len(long), cleaned) == (200_000, "x\ufffdy\ufffd")
-    assert harvest.conversations[0].id.startswith("a-strange-id-")
-    assert (harvest.conversations[0].name, harvest.conversations[0].metadata["chatgpt"]) == (
+    assert data.conversations[0].id.startswith("a-strange-id-")
+    assert (data.conversations[0].name, data.conversations[0].metadata["chatgpt"]) == (
         "two lines",
         {"id": "a strange id / 茶"},
     )
-    assert remarks(harvest) == {LONG: 1, CLEANED: 1, LARGE: 1}
+    assert remarks(data) == {LONG: 1, CLEANED: 1, LARGE: 1}
 
 
 def test_entries_that_are_no_conversations_are_counted():
     for entry in (None, 5, "x", [], {}, {"mapping": {}}, {"id": "x", "mapping": []}):
-        harvest = chatgpt.read(entry)
-        assert (harvest.conversations, dict(harvest.seen), remarks(harvest)) == (
+        data = chatgpt.read(entry)
+        assert (data.conversations, dict(data.seen), remarks(data)) == (
             [],
             {"conversations": 1},
             {MALFORMED: 1},
@@ -174,7 +174,7 @@ def trees(draw):
 
 @given(trees())
 def test_every_message_follows_the_nearest_one_above_it_that_is_kept(conversation):
-    harvest = chatgpt.read(conversation)
+    data = chatgpt.read(conversation)
     mapping = conversation["mapping"]
     kept = {key for key, node in mapping.items() if node["message"] and node["message"]["author"]["role"] != "system"}
 
@@ -184,7 +184,7 @@ def test_every_message_follows_the_nearest_one_above_it_that_is_kept(conversatio
             key = mapping[key]["parent"]
         return key if key in mapping else None
 
-    messages = harvest.conversations[0].messages if harvest.conversations else ()
+    messages = data.conversations[0].messages if data.conversations else ()
     assert {each.key: each.parent for each in messages} == {key: nearest(key) for key in kept}
     seen: set[str] = set()
     for each in messages:
@@ -197,12 +197,12 @@ def test_every_message_follows_the_nearest_one_above_it_that_is_kept(conversatio
 
 
 @given(trees(), st.data())
-def test_a_circle_of_parents_is_cut_and_nothing_is_lost(conversation, data):
-    key = data.draw(st.sampled_from(sorted(conversation["mapping"])))
-    conversation["mapping"][key]["parent"] = data.draw(st.sampled_from(sorted(conversation["mapping"])))
-    harvest = chatgpt.read(conversation)
-    messages = harvest.conversations[0].messages if harvest.conversations else ()
-    assert len(messages) == harvest.seen["messages"] - harvest.remarks[chatgpt.HIDDEN]
+def test_a_circle_of_parents_is_cut_and_nothing_is_lost(conversation, drawn):
+    key = drawn.draw(st.sampled_from(sorted(conversation["mapping"])))
+    conversation["mapping"][key]["parent"] = drawn.draw(st.sampled_from(sorted(conversation["mapping"])))
+    data = chatgpt.read(conversation)
+    messages = data.conversations[0].messages if data.conversations else ()
+    assert len(messages) == data.seen["messages"] - data.remarks[chatgpt.HIDDEN]
     places = {each.key: place for place, each in enumerate(messages)}
     assert all(each.parent is None or places[each.parent] < places[each.key] for each in messages)
 
@@ -211,12 +211,12 @@ def test_a_claude_conversation_without_parents_is_a_line():
     conversation = claude_conversation(
         "t", [claude_message("喝茶吗？"), claude_message("好。", "assistant", 1)], title="茶"
     )
-    harvest = claude.read(conversation)
-    found = harvest.conversations[0]
+    data = claude.read(conversation)
+    found = data.conversations[0]
     assert told(found) == [("喝茶吗？", None), ("好。", 0)]
     assert (found.id, found.name, found.owner) == (name("t"), "茶", {UserField.ACCOUNT: name("account")})
     assert found.messages[1].message.occurred_at.isoformat() == moment(1).replace("Z", "+00:00")
-    assert (dict(harvest.seen), remarks(harvest)) == ({"conversations": 1, "messages": 2}, {})
+    assert (dict(data.seen), remarks(data)) == ({"conversations": 1, "messages": 2}, {})
 
 
 def test_a_claude_conversation_with_parents_is_a_tree():
@@ -244,14 +244,14 @@ def test_blocks_pasted_texts_and_files():
     asked = claude_message(
         "read", attachments=[pasted], files=[{"file_name": "湖.png", "file_uuid": "f", "file_kind": "image"}]
     )
-    harvest = claude.read(claude_conversation("t", [asked, claude_message("a", "assistant", 1, blocks)]))
-    first, second = (each.message for each in harvest.conversations[0].messages)
+    data = claude.read(claude_conversation("t", [asked, claude_message("a", "assistant", 1, blocks)]))
+    first, second = (each.message for each in data.conversations[0].messages)
     assert first.content == "read\n\n[笔记.txt]\n龙井"
     assert first.attachments == (
         Attachment("document", name="笔记.txt"), Attachment("image", upload_id="f", name="湖.png"),
     )  # fmt: skip
     assert second.content == "Let me look.\n\nLeaves."
-    assert remarks(harvest) == {claude.THINKING: 1, claude.TOOLS: 2}
+    assert remarks(data) == {claude.THINKING: 1, claude.TOOLS: 2}
 
 
 def test_old_messages_have_their_text_beside_the_blocks_and_odd_ones_are_counted():
@@ -263,21 +263,21 @@ def test_old_messages_have_their_text_beside_the_blocks_and_odd_ones_are_counted
         {"text": "no id"},
         claude_message("last", "human", 3),
     ]
-    harvest = claude.read(claude_conversation("t", messages))
-    assert told(harvest.conversations[0]) == [("old", None), ("last", 0)]
-    assert remarks(harvest) == {chatgpt.EMPTY: 1, chatgpt.OTHER: 1, MALFORMED: 1, TWICE: 1}
-    assert harvest.seen["messages"] == 6
+    data = claude.read(claude_conversation("t", messages))
+    assert told(data.conversations[0]) == [("old", None), ("last", 0)]
+    assert remarks(data) == {chatgpt.EMPTY: 1, chatgpt.OTHER: 1, MALFORMED: 1, TWICE: 1}
+    assert data.seen["messages"] == 6
     assert remarks(claude.read({"mapping": {}})) == {MALFORMED: 1}
 
 
 def test_what_claude_wrote_down_is_remembered():
-    harvest = claude.read(
+    data = claude.read(
         {"conversations_memory": "Li drinks oolong.", "project_memories": {"p1": "写书"}, "account_uuid": "acc"}
     )
-    assert [(each.key, each.memory.content, each.memory.kind) for each in harvest.memories] == [
+    assert [(each.key, each.memory.content, each.memory.kind) for each in data.memories] == [
         ("memory:acc", "Li drinks oolong.", Kind.THOUGHT), ("memory:p1", "写书", Kind.THOUGHT),
     ]  # fmt: skip
-    assert harvest.memories[1].memory.metadata == {"claude": {"project": "p1"}}
+    assert data.memories[1].memory.metadata == {"claude": {"project": "p1"}}
 
 
 def test_a_message_that_cannot_be_kept_does_not_break_the_thread():
@@ -288,11 +288,11 @@ def test_a_message_that_cannot_be_kept_does_not_break_the_thread():
         ),
         claude_message("z", "human", 2, created_at="0001-01-01T00:00:00Z"),
     ]
-    harvest = claude.read(claude_conversation("t", messages))
-    assert told(harvest.conversations[0]) == [("q", None), ("a", 0), ("z", 1)]
-    assert len(harvest.conversations[0].messages[1].message.attachments) == 64
-    assert remarks(harvest) == {TIMELESS: 1, chatgpt.SURPLUS: 6}
-    assert REFUSED not in harvest.remarks
+    data = claude.read(claude_conversation("t", messages))
+    assert told(data.conversations[0]) == [("q", None), ("a", 0), ("z", 1)]
+    assert len(data.conversations[0].messages[1].message.attachments) == 64
+    assert remarks(data) == {TIMELESS: 1, chatgpt.SURPLUS: 6}
+    assert REFUSED not in data.remarks
 
 
 def test_a_block_of_another_type_gives_its_text_or_is_counted():
@@ -301,9 +301,9 @@ def test_a_block_of_another_type_gives_its_text_or_is_counted():
         {"type": "flag", "flag": "x"},
         {"type": "text", "text": "and written ones"},
     ]
-    harvest = claude.read(claude_conversation("t", [claude_message("a", "assistant", 0, blocks)]))
-    assert told(harvest.conversations[0]) == [("spoken words\n\nand written ones", None)]
-    assert remarks(harvest) == {claude.FOREIGN: 1}
+    data = claude.read(claude_conversation("t", [claude_message("a", "assistant", 0, blocks)]))
+    assert told(data.conversations[0]) == [("spoken words\n\nand written ones", None)]
+    assert remarks(data) == {claude.FOREIGN: 1}
 
 
 def test_ids_that_cannot_be_stored_still_lead_to_their_parents():

@@ -20,7 +20,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)
 
 
-def salvaged(*statements, mentions=("Ann", "Oslo", "Rome")):
+def parsed(*statements, mentions=("Ann", "Oslo", "Rome")):
     return ParsedExtraction(mentions=tuple(Mention(name) for name in mentions), statements=statements)
 
 
@@ -42,7 +42,7 @@ def test_a_statement_has_the_same_name_whenever_its_extraction_is_read():
 
 def test_what_is_told_begins_when_it_was_said_unless_a_date_is_given():
     dated = Statement("Ann", "likes", "Rome", "Ann likes Rome.", Span(NOON - timedelta(days=3)))
-    first, second = tell(ONE, salvaged(lives("Oslo"), dated), (), NOON)
+    first, second = tell(ONE, parsed(lives("Oslo"), dated), (), NOON)
     assert (first.fact.span, second.fact.span) == (Span(NOON), dated.span)
     assert first.fact.id == name_statement(ONE, 0)
 
@@ -51,7 +51,7 @@ def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first(
     telling = StatedSoFar()
     told = ParsedExtraction(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
     telling.add(tell(ONE, told, (), NOON))
-    telling.add(tell(TWO, salvaged(lives("Rome")), (), NOON))
+    telling.add(tell(TWO, parsed(lives("Rome")), (), NOON))
     assert [fact.text for fact in telling.about(["annie"])] == ["Ann lives in Oslo."]
     assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome.", "Ann lives in Oslo."]
     assert telling.about(["oslo"]) == []
@@ -59,21 +59,21 @@ def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first(
 
 def test_what_was_replaced_is_shown_no_more_but_can_be_found():
     telling = StatedSoFar()
-    [oslo] = tell(ONE, salvaged(lives("Oslo")), (), NOON)
+    [oslo] = tell(ONE, parsed(lives("Oslo")), (), NOON)
     telling.add([oslo])
-    telling.add(tell(TWO, salvaged(lives("Rome", 1)), (oslo.fact,), NOON))
+    telling.add(tell(TWO, parsed(lives("Rome", 1)), (oslo.fact,), NOON))
     assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome."]
     assert telling.find(oslo.fact.id) == oslo.fact
     assert telling.find(THREE) is None
     # Said again after it was replaced, it lasts again.
-    telling.add(tell(THREE, salvaged(lives("Oslo")), (), NOON))
+    telling.add(tell(THREE, parsed(lives("Oslo")), (), NOON))
     assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Oslo.", "Ann lives in Rome."]
 
 
 def test_what_is_told_twice_is_shown_once_and_numbers_beyond_the_list_replace_nothing():
     telling = StatedSoFar()
-    telling.add(tell(ONE, salvaged(lives("Oslo")), (), NOON))
-    telling.add(tell(TWO, salvaged(lives("Oslo", 7)), (), NOON))
+    telling.add(tell(ONE, parsed(lives("Oslo")), (), NOON))
+    telling.add(tell(TWO, parsed(lives("Oslo", 7)), (), NOON))
     assert [fact.id for fact in telling.about(["ann"])] == [name_statement(ONE, 0)]
 
 

@@ -1,4 +1,4 @@
-"""Prices are read as configured, calls are reckoned by them, and a tenant's own limit goes before the usual one."""
+"""Prices are read as configured, calls are computed by them, and a tenant's own limit goes before the usual one."""
 
 from __future__ import annotations
 

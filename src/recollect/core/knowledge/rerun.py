@@ -79,14 +79,14 @@ class StatedFact:
         return identify(self.fact.subject, self.fact.predicate, self.fact.object)
 
 
-def tell(segment_id: UUID, salvaged: ParsedExtraction, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
+def tell(segment_id: UUID, parsed: ParsedExtraction, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
     """Read what an extraction states, each statement under its name."""
     called = {
         normalise_name(mention.name): frozenset(map(normalise_name, (mention.name, *mention.aliases)))
-        for mention in salvaged.mentions
+        for mention in parsed.mentions
     }
     told = []
-    for position, each in enumerate(salvaged.statements):
+    for position, each in enumerate(parsed.statements):
         name, span = name_statement(segment_id, position), assume_start(each.span, said_at)
         fact = Fact(name, each.subject, each.predicate, each.object, each.text, span, said_at)
         subject = normalise_name(each.subject)

@@ -24,7 +24,7 @@ commands = typer.Typer()
 jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
 tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
 AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
-NUMBERS = ("calls", "failed", "salvaged", "prompt", "completion", "seconds", "price")
+NUMBERS = ("calls", "failed", "partial", "prompt", "completion", "seconds", "price")
 reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
 key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
@@ -131,7 +131,7 @@ def ledger(
     found = run(lambda recollect: recollect.ledger(agent, user, days=days, tenant=tenant))
     table = Table("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
     for each in found.sums:
-        counts = (each.calls, each.failed, each.salvaged, each.prompt_tokens, each.completion_tokens)
+        counts = (each.calls, each.failed, each.partial, each.prompt_tokens, each.completion_tokens)
         spent = (f"{each.milliseconds / 1000:,.1f}", "" if each.price is None else f"{each.price:,.4f}")
         shown = (f"{count:,}" for count in counts)
         table.add_row(f"{each.day:%F}", escape(each.step), escape(each.model), *shown, *spent)

@@ -74,7 +74,7 @@ select coalesce(sum(calls) filter (where step = 'summarise'), 0)::bigint as segm
        coalesce(sum(completion_tokens), 0)::bigint as completion_tokens
 from ledger
 where scope_id between first_scope() and last_scope() and step in ('summarise', 'resolve') and model <> ''
-  and outcome in ('answered', 'salvaged')
+  and outcome in ('answered', 'partial')
 
 -- name: clock
 select clock_timestamp() as now

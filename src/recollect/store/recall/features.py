@@ -52,7 +52,7 @@ async def load_features(
     if place.space is not None and reading.vector is not None:
         parameters["vector"] = to_vector(place.space, reading.vector)
         cosine, placed = sql.SQL("placed.cosine"), place_in(place.space)
-    query = sql.SQL(QUERIES["survey"]).format(cosine=cosine, placed=placed, filter=restrict_rows(reading.filter))
+    query = sql.SQL(QUERIES["features"]).format(cosine=cosine, placed=placed, filter=restrict_rows(reading.filter))
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
         answer = await connection.execute(query, parameters, binary=True)
     rows = await answer.fetchall()
@@ -68,7 +68,7 @@ def place_in(space: EmbeddingSpace) -> sql.Composed:
 
 
 def to_features(row: DictRow, asked: frozenset[Asks]) -> Features:
-    """Turn what was read of one candidate into its trait."""
+    """Turn what was read of one candidate into its features."""
     moment, beginning, conversation = row["occurred_at"], row["beginning"], row["conversation_id"]
     said = conversation is not None
     return Features(

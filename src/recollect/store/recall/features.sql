@@ -1,4 +1,4 @@
--- name: survey
+-- name: features
 -- Each part is looked up by its key, row by row: joined as sets, the planner takes all of them for one row each.
 select memories.id, memories.kind, memories.occurred_at, memories.speaker,
        left(memories.content, %(most_read)s) as beginning, right(rtrim(right(memories.content, 40)), 1) as ending,

@@ -22,7 +22,7 @@ class Entry:
     step: str
     milliseconds: float
     outcome: str
-    """`answered`, `salvaged` where only some of it could be used, or `failed: ` and the sort of error."""
+    """`answered`, `partial` where only some of it could be used, or `failed: ` and the sort of error."""
     model: str = ""
     prompt_version: str = ""
     prompt_tokens: int = 0

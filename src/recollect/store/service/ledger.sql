@@ -19,7 +19,7 @@ left join (select tokens_per_day from tenants where id = current_tenant()) own o
 -- No agent means all scopes of the tenant.
 select (at at time zone 'UTC')::date as day, step, model, sum(calls)::bigint as calls,
        coalesce(sum(calls) filter (where outcome like 'failed%%'), 0)::bigint as failed,
-       coalesce(sum(calls) filter (where outcome = 'salvaged'), 0)::bigint as salvaged,
+       coalesce(sum(calls) filter (where outcome = 'partial'), 0)::bigint as partial,
        sum(prompt_tokens)::bigint as prompt_tokens, sum(completion_tokens)::bigint as completion_tokens,
        sum(price) as price, sum(milliseconds) as milliseconds
 from ledger

@@ -86,8 +86,8 @@ async def admit(database: Database, secret: str, door: str, agent: str, user: st
 async def locate(database: Database, scope: Scope) -> Place:
     """Locate a scope for a caller who is already known."""
     async with database.reading(scope.tenant_id) as connection:
-        located = await ask_place(connection, scope.agent, scope.user)
-    return await read_place(located)
+        asked = await ask_place(connection, scope.agent, scope.user)
+    return await read_place(asked)
 
 
 async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCursor[DictRow]:
@@ -95,9 +95,9 @@ async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCurso
     return await connection.execute(QUERIES["locate"], {"agent": agent, "user": user})
 
 
-async def read_place(located: AsyncCursor[DictRow]) -> Place:
+async def read_place(asked: AsyncCursor[DictRow]) -> Place:
     """Read the answer to `ask_place`."""
-    row = await located.fetchone()
+    row = await asked.fetchone()
     return to_place(row) if row else Place(None, 0, None, None, Profile())
 
 

@@ -105,23 +105,23 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
     if asked.conversation:
         check_conversation(asked.conversation)
     tokenizer = choose_tokenizer(parts, asked.tokenizer)
-    located = place or await locate(parts.database, scope)
-    shown = await read_shown(parts, located, asked.conversation)
-    most = asked.cue.limit or located.profile.limit or MOST_HITS
+    place = place or await locate(parts.database, scope)
+    shown = await read_shown(parts, place, asked.conversation)
+    most = asked.cue.limit or place.profile.limit or MOST_HITS
     wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.memories))
     cue = replace(asked.cue, limit=wider, touch=False)
     try:
         async with asyncio.TaskGroup() as reading:
-            recalling = reading.create_task(recall(parts, scope, cue, located))
+            recalling = reading.create_task(recall(parts, scope, cue, place))
             keeping = reading.create_task(read_pinned(parts, scope, asked.cue))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
     recollection = recalling.result()
     found = BlockFindings(recollection.hits, keeping.result(), shown)
-    material = await gather(parts, scope, located, asked, found)
+    material = await gather(parts, scope, place, asked, found)
     # In a thread: the first count reads a vocabulary, and long texts take their time.
     made = await asyncio.to_thread(assemble, material, asked, most, tokenizer, recollection)
-    await note(parts, located, asked, material, made)
+    await note(parts, place, asked, material, made)
     return made
 
 

@@ -197,18 +197,18 @@ async def remind(
     parts: Parts, scope: Scope, wanted: PromptRequest, place: Place | None, limit: int | None = None
 ) -> Reminded:
     """Recall rather more than is likely to be shown, because some will be in the history; leave no trace yet."""
-    located = place or await locate(parts.database, scope)
-    most = wanted.cue.limit or located.profile.limit or MOST_HITS
+    place = place or await locate(parts.database, scope)
+    most = wanted.cue.limit or place.profile.limit or MOST_HITS
     if not wanted.shares.memories:
-        return Reminded(located, (), {}, 0, cut_off=False, source_texts={})
+        return Reminded(place, (), {}, 0, cut_off=False, source_texts={})
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
-    recollection = await recall(parts, scope, cue, located)
+    recollection = await recall(parts, scope, cue, place)
     hits = recollection.hits
-    source_texts = await read_source_texts(parts, located.scope_id or 0, [hit.memory for hit in hits])
+    source_texts = await read_source_texts(parts, place.scope_id or 0, [hit.memory for hit in hits])
     cut_off = fetched == len(hits) < MOST_HITS
-    return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, source_texts=source_texts)
+    return Reminded(place, hits, dict(recollection.methods), most, cut_off=cut_off, source_texts=source_texts)
 
 
 async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:

@@ -60,9 +60,9 @@ class FactWrite:
 async def open_fact_write(connection: Connection, caller: Caller, scope: Scope) -> FactWrite:
     """Lock the scope: whoever states anything in it comes before or after, and sees what the other did."""
     opened = await scopes.ask_opening(connection, scope)
-    located = await scopes.ask_place(connection, scope.agent, scope.user)
+    asked = await scopes.ask_place(connection, scope.agent, scope.user)
     opening = await scopes.read_opening(opened)
-    return FactWrite(caller, scope, opening, (await scopes.read_place(located)).space)
+    return FactWrite(caller, scope, opening, (await scopes.read_place(asked)).space)
 
 
 async def state_facts(

@@ -151,12 +151,12 @@ def needs_vector(memory: NewMemory) -> bool:
 async def perform(parts: Parts, connection: Connection, write: Write) -> list[Receipt]:
     """Write in two round trips: open the scope and claim the key, then store everything."""
     opened = await scopes.ask_opening(connection, write.scope)
-    located = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
+    placed = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
     named = await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared])
     claimed = await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None
     also_store = await write.also_ask(connection) if write.also_ask else None
     opening = await scopes.read_opening(opened)
-    place = await scopes.read_place(located)
+    place = await scopes.read_place(placed)
     sources = await memories.read_sources(named)
     if claimed is not None:
         claim = await memories.read_claim(claimed)

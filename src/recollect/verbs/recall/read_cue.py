@@ -28,7 +28,7 @@ DEADLINE_SHARE = 0.4
 """So much of a request's time reading may take at most, whatever it is set to: the channels are still to be asked."""
 TREE_SHARE = 0.5
 """So much of what a prompt may carry the topics may take up."""
-LOG = logging.getLogger("recollect.consulting")
+LOG = logging.getLogger("recollect.read_cue")
 
 
 async def consult_each(parts: Parts, place: Place, asked: Sequence[AskedCue]) -> list[AskedCue]:

@@ -23,7 +23,7 @@ from recollect.store.service.ledger import Entry
 from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.service.jobs import require
 
-ANSWERED, SALVAGED, UNUSABLE = "answered", "salvaged", "failed: UnusableError"
+ANSWERED, PARTIAL, UNUSABLE = "answered", "partial", "failed: UnusableError"
 LAST_WORDS_SECONDS = 5.0
 """So long may it take to enter a call that failed or was called off: its error matters more."""
 MOST_DAYS = 366
@@ -161,7 +161,7 @@ def judge(said: ModelAnswer, answer: type[BaseModel]) -> str:
     try:
         read_value(said, answer)
     except UnusableError:
-        return SALVAGED if said.text.strip() else UNUSABLE
+        return PARTIAL if said.text.strip() else UNUSABLE
     return ANSWERED
 
 

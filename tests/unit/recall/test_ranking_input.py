@@ -33,7 +33,7 @@ from recollect.models.recall import (
 )
 from sizes import Sizes
 
-EXAMPLES = Sizes("lineups", fast=10, ci=30, long=1_000)
+EXAMPLES = Sizes("ranking_inputs", fast=10, ci=30, long=1_000)
 IDS = [UUID(int=7 << 76 | number) for number in range(12)]
 NOW = datetime(2026, 5, 3, 12, 30, 15, 123456, tzinfo=timezone(timedelta(hours=8)))
 NAMES = ("text", "vector", "stream", "keyword", "graph", "topic", "date", "recent")
@@ -49,11 +49,11 @@ ZONES = st.sampled_from((UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_Y
 
 
 @st.composite
-def lineups(draw):
+def ranking_inputs(draw):
     zone, width = draw(ZONES), draw(st.integers(0, 3))
     theirs, moments = draw(ZONES), DAYS
     terms = st.sets(st.integers(0, width - 1)).map(sorted).map(tuple) if width else st.just(())
-    traits = st.builds(
+    features = st.builds(
         Features,
         moments.map(lambda moment: moment.astimezone(theirs)),
         st.sampled_from(Kind),
@@ -76,7 +76,7 @@ def lineups(draw):
     )
     return RankingInput(
         draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(tuple))),
-        draw(st.just({}) | st.fixed_dictionaries(dict.fromkeys(IDS, traits))),
+        draw(st.just({}) | st.fixed_dictionaries(dict.fromkeys(IDS, features))),
         draw(facets),
         draw(st.dictionaries(st.sampled_from(NAMES + PREFERENCES), st.floats(0, 10))),
         draw(st.integers(1, 12)),
@@ -91,74 +91,74 @@ def periods(draw, zone):
     return Period(start, start + timedelta(days=draw(st.integers(1, 9))), draw(words))
 
 
-def keep(lineup: RankingInput, **changed) -> Kept:
-    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    usual = {"inputs": lineup, "hits": hits, "limit": lineup.limit}
-    kept = Kept(IDS[0], NOW, Cue("x"), None, None, lineup, hits, lineup.limit, Status.OK, "", {}, {}, 0.0)
+def keep(inputs: RankingInput, **changed) -> Kept:
+    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    usual = {"inputs": inputs, "hits": hits, "limit": inputs.limit}
+    kept = Kept(IDS[0], NOW, Cue("x"), None, None, inputs, hits, inputs.limit, Status.OK, "", {}, {}, 0.0)
     return replace(kept, **usual | changed)
 
 
-def line_up(scores: list[float], limit: int = 10) -> RankingInput:
+def rank_texts(scores: list[float], limit: int = 10) -> RankingInput:
     found = tuple(Candidate(memory_id, score) for memory_id, score in zip(IDS, scores, strict=False))
     known = {memory_id: Features(NOW, Kind.EVENT) for memory_id in IDS}
     return RankingInput({"text": found, "graph": found[::-1][:2]}, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
 
 
 @pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
-@given(lineups())
+@given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
-def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
-    back = decode(encode(lineup))
-    assert back == lineup
-    assert fuse(back) == fuse(lineup)
+def test_a_ranking_input_is_read_back_as_it_was_and_ranked_as_it_was(inputs):
+    back = decode(encode(inputs))
+    assert back == inputs
+    assert fuse(back) == fuse(inputs)
 
 
-@given(lineups())
+@given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
-def test_a_replay_with_the_same_weights_is_the_recall(lineup):
-    kept = keep(lineup)
-    placings = rank_anew(replace(kept, inputs=decode(encode(lineup))))
+def test_a_replay_with_the_same_weights_is_the_recall(inputs):
+    kept = keep(inputs)
+    placings = rank_anew(replace(kept, inputs=decode(encode(inputs))))
     assert is_same(kept, placings)
     assert [each.before for each in placings] == [each.rank for each in placings] == [*range(1, len(kept.hits) + 1)]
 
 
-@given(lineups())
+@given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
-def test_the_whole_of_the_candidates_is_told_each_once(lineup):
-    whole = rank_anew(keep(lineup), whole=True)
+def test_the_whole_of_the_candidates_is_told_each_once(inputs):
+    whole = rank_anew(keep(inputs), whole=True)
     ids = [each.id for each in whole]
     assert len(ids) == len({*ids})
-    assert {*ids} <= {*list_memories(lineup, ())}
-    assert whole[: len(fuse(lineup))] == rank_anew(keep(lineup))
-    assert {each.fate for each in whole[len(fuse(lineup)) :]} <= {Fate.BELOW}
+    assert {*ids} <= {*list_memories(inputs, ())}
+    assert whole[: len(fuse(inputs))] == rank_anew(keep(inputs))
+    assert {each.fate for each in whole[len(fuse(inputs)) :]} <= {Fate.BELOW}
 
 
 def test_a_day_of_25_hours_is_read_back_as_a_day():
     berlin = ZoneInfo("Europe/Berlin")
     start = datetime(2025, 10, 26, tzinfo=berlin)
     period = Period(start, start + timedelta(days=1), "Sunday")
-    lineup = replace(line_up([1.0]), facets=Facets(periods=(period,)))
-    [back] = decode(encode(lineup)).facets.periods
+    inputs = replace(rank_texts([1.0]), facets=Facets(periods=(period,)))
+    [back] = decode(encode(inputs)).facets.periods
     assert back.end - back.start == timedelta(days=1)
     assert back.end.astimezone(UTC) - back.start.astimezone(UTC) == timedelta(hours=25)
 
 
 def test_moments_are_read_back_as_the_same_moments_in_whichever_zone():
-    trait = Features(NOW, Kind.FACT, "Li", "talk", 3)
+    feature = Features(NOW, Kind.FACT, "Li", "talk", 3)
     asked = Facets(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
-    lineup = RankingInput({"text": (Candidate(IDS[0], 0.1 + 0.2),)}, {IDS[0]: trait}, asked, {"text": 1 / 3}, 5)
-    assert decode(encode(lineup)) == lineup
+    inputs = RankingInput({"text": (Candidate(IDS[0], 0.1 + 0.2),)}, {IDS[0]: feature}, asked, {"text": 1 / 3}, 5)
+    assert decode(encode(inputs)) == inputs
 
 
 def test_what_has_no_number_is_not_kept_and_a_foreign_version_is_refused():
-    lineup = line_up([1.0, float("nan"), float("inf"), 0.5])
-    assert [each.id for each in decode(encode(lineup)).candidates["text"]] == [IDS[0], IDS[3]]
+    inputs = rank_texts([1.0, float("nan"), float("inf"), 0.5])
+    assert [each.id for each in decode(encode(inputs)).candidates["text"]] == [IDS[0], IDS[3]]
     with pytest.raises(InvalidInputError, match="another version"):
-        decode(b"9" + encode(lineup)[1:])
+        decode(b"9" + encode(inputs)[1:])
 
 
 def test_other_weights_rank_otherwise_and_tell_where_a_hit_stood():
-    kept = keep(line_up([3.0, 2.0, 1.0]))
+    kept = keep(rank_texts([3.0, 2.0, 1.0]))
     # Of the two that the other channel proposes, the weaker one of text comes first there.
     turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
     assert not is_same(kept, turned)
@@ -167,9 +167,9 @@ def test_other_weights_rank_otherwise_and_tell_where_a_hit_stood():
 
 
 def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
-    lineup = line_up([3.0, 2.0, 1.0])
-    best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    kept = keep(lineup, hits=(replace(best, duplicates=(IDS[1],)), last))
+    inputs = rank_texts([3.0, 2.0, 1.0])
+    best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    kept = keep(inputs, hits=(replace(best, duplicates=(IDS[1],)), last))
     again = rank_anew(kept, whole=True)
     assert is_same(kept, again)
     assert [(each.id, each.fate, each.rank) for each in again] == [
@@ -183,12 +183,12 @@ def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
 
 
 def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
-    lineup = line_up([4.0, 3.0, 2.0, 1.0])
-    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    judged = keep(lineup, hits=(hits[0], hits[2]), limit=10)
+    inputs = rank_texts([4.0, 3.0, 2.0, 1.0])
+    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    judged = keep(inputs, hits=(hits[0], hits[2]), limit=10)
     assert [each.fate for each in rank_anew(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
     assert is_same(judged, rank_anew(judged))
-    cut = keep(lineup, hits=(hits[0], hits[2]), limit=2)
+    cut = keep(inputs, hits=(hits[0], hits[2]), limit=2)
     assert [(each.id, each.fate) for each in rank_anew(cut, whole=True)] == [
         (IDS[0], Fate.HIT),
         (IDS[2], Fate.HIT),
@@ -198,9 +198,9 @@ def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
 
 
 def test_what_the_judge_dropped_leaves_its_place_to_nobody():
-    lineup = line_up([5.0, 4.0, 3.0, 2.0, 1.0])
-    hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(lineup))
-    judged = keep(lineup, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
+    inputs = rank_texts([5.0, 4.0, 3.0, 2.0, 1.0])
+    hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(inputs))
+    judged = keep(inputs, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
     again = rank_anew(judged, whole=True)
     assert is_same(judged, again)
     fates = {each.id: each.fate for each in again}
@@ -209,7 +209,7 @@ def test_what_the_judge_dropped_leaves_its_place_to_nobody():
 
 
 def test_one_bit_of_a_score_is_noticed():
-    kept = keep(line_up([3.0, 2.0]))
+    kept = keep(rank_texts([3.0, 2.0]))
     nudged = replace(kept.hits[0], score=float(np.nextafter(kept.hits[0].score, 0)))
     assert not is_same(replace(kept, hits=(nudged, *kept.hits[1:])), rank_anew(kept))
 
