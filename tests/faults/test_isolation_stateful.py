@@ -77,7 +77,7 @@ class World:
         return self.loop.run_until_complete(coroutine)
 
     def mind(self, tenant, scope):
-        return self.run(self.running.admit(self.secrets[tenant], "http", *scope))
+        return self.run(self.running.authorize(self.secrets[tenant], "http", *scope))
 
     def mine(self, tenant, scope):
         return self.memories.setdefault((tenant, *scope), {})
@@ -213,11 +213,11 @@ class Crowd(RuleBasedStateMachine):
         secret = world.revoked[pick % len(world.revoked)]
         secret = secret[:-1] + chr(ord(secret[-1]) ^ 1) if broken else secret
         try:
-            world.run(world.running.admit(secret, "http", *scope))
+            world.run(world.running.authorize(secret, "http", *scope))
         except UnauthenticatedError as problem:
             world.check(str(problem) == "This API key is unknown or revoked.", "revoked keys are told apart")
         else:
-            world.check(False, "a key without a right to anything was admitted")
+            world.check(False, "a key without a right to anything was authorized")
         world.done["intrude"] += 1
 
     @rule(tenant=tenants, scope=scopes)

@@ -22,7 +22,7 @@ class Proposal:
     lent: Mapping[str, list[Candidate]] = field(default_factory=dict[str, list[Candidate]])
     """Candidates in the unit of another channel, to be weighed as if they were that channel's own."""
     rarities: tuple[float, ...] = ()
-    """How telling each term of the cue is, where the channel counted."""
+    """How distinctive each term of the cue is, where the channel counted."""
 
     @property
     def answered(self) -> bool:

@@ -28,7 +28,7 @@ LONGEST_LIST = 1_000
 class KeywordChannel:
     """Propose memories by the rarity of the keywords that they share with the cue, the newest first among equals.
 
-    Each shared keyword adds ln(1 + memories of the scope / memories filed under it). The logarithm lets two telling
+    Each shared keyword adds ln(1 + memories of the scope / memories filed under it). The logarithm lets two distinctive
     keywords win over one that is merely rarer.
     """
 

@@ -45,16 +45,16 @@ class RemoteBlocks(RemoteView):
         budget: int = 2_000,
         *,
         conversation: str = "",
-        carry: bool = False,
+        repeat: bool = False,
         tokenizer: str = "",
     ) -> Block:
         """Give back what a cue reminds of as one text within a budget in tokens, each line with its short id.
 
-        In a conversation, what was shown before is left out until it has faded; with `carry` it is shown on, in less
-        and less words.
+        In a conversation, what was shown before is left out until it has faded; with `repeat` it is shown again, in
+        fewer and fewer words.
         """
         answer: Block = await self.call(
-            "blocks.recall", cue=cue, budget=budget, conversation=conversation, carry=carry, tokenizer=tokenizer
+            "blocks.recall", cue=cue, budget=budget, conversation=conversation, repeat=repeat, tokenizer=tokenizer
         )
         return answer
 

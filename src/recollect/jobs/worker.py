@@ -37,7 +37,7 @@ from recollect.jobs.progress import reporting
 from recollect.jobs.upkeep import Pass, defer_passes, retain, sync_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.conversations import lifecycle, shown
-from recollect.store.database.pool import PATIENCE, UNAVAILABLE, Database, commit_at_once, describe
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, UNAVAILABLE, Database, commit_at_once, describe
 from recollect.store.knowledge import facts, segments
 from recollect.store.memories import accesses, embeddings, fading, memories
 from recollect.store.service import jobs, scopes
@@ -216,12 +216,12 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
 
 def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int, duties: Duties = IDLE) -> App:
     """Join the job engine with the tasks it can run."""
-    kwargs = {"prepare_threshold": None, **PATIENCE}
+    kwargs = {"prepare_threshold": None, **CONNECTION_TIMEOUTS}
     connector = PsycopgConnector(conninfo=dsn, kwargs=kwargs, configure=commit_at_once, min_size=1, max_size=4)
     app = App(connector=connector)
     app.job_manager = GuardedJobManager(connector)
     tasks = Tasks(app, database, embedder, batch, duties)
-    patience = RetryPolicy()
+    retry = RetryPolicy()
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
     leased: dict[str, Callable[..., Awaitable[None]]] = {
         "embed": tasks.embed,
@@ -232,9 +232,9 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
         "sync_state": tasks.sync_state,
     }
     for name, task in leased.items():
-        app.task(name=name, queue=name, retry=patience, task_middleware=around, pass_context=True)(task)
-    app.task(name="fold", queue="fold", retry=patience, task_middleware=around)(tasks.fold)
-    app.task(name="rederive", queue="rederive", retry=patience, task_middleware=around)(tasks.rederive)
+        app.task(name=name, queue=name, retry=retry, task_middleware=around, pass_context=True)(task)
+    app.task(name="fold", queue="fold", retry=retry, task_middleware=around)(tasks.fold)
+    app.task(name="rederive", queue="rederive", retry=retry, task_middleware=around)(tasks.rederive)
     schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     schedule(app, "retain", "41 * * * *", tasks.retain)

@@ -43,7 +43,7 @@ def build_remote_embedder(settings: Settings) -> Embedder:
         batch=settings.embedder_batch,
         characters=settings.embedder_characters,
         # Callers give up after their wait: the endpoint must count as slow before they do.
-        patience_seconds=settings.embed_wait_seconds / 2,
+        slow_seconds=settings.embed_wait_seconds / 2,
     )
     return OpenAIEmbedder(endpoint)
 

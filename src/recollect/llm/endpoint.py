@@ -49,7 +49,7 @@ class Breaker:
             return 0.0
         return max(0.0, self._opened_at + self._seconds - now)
 
-    def admit(self, now: float) -> bool:
+    def allow(self, now: float) -> bool:
         """Say whether a call may go out; in the half-open state only one at a time."""
         state = self.state(now)
         if state is State.HALF_OPEN and not self._probing:
@@ -72,7 +72,7 @@ class Breaker:
         self._probing = False
 
     def release(self) -> None:
-        """Note that an admitted call ended without a verdict, so that another may probe."""
+        """Note that an allowed call ended without a verdict, so that another may probe."""
         self._probing = False
 
 
@@ -95,8 +95,8 @@ class EndpointAddress:
     key: str = field(repr=False)
     timeout_seconds: float
     attempts: int
-    patience_seconds: float
-    """A caller who gives up after this long counts as a failure of the endpoint."""
+    slow_seconds: float
+    """A caller who gives up after so long counts as a failure of the endpoint."""
 
 
 class EndpointUnavailableError(Exception):
@@ -154,7 +154,7 @@ class EndpointClient:
         name = self._reach.name
         if self._client.is_closed:
             raise RefusedError(f"the line to {name} is closed")
-        if not self._breaker.admit(self._clock()):
+        if not self._breaker.allow(self._clock()):
             wait = self._breaker.wait(self._clock())
             raise EndpointUnavailableError(f"{name} keeps failing; the next try is due in {wait:.0f} s")
         try:
@@ -209,7 +209,7 @@ class EndpointClient:
             self._breaker.succeed()
             raise
         except asyncio.CancelledError:
-            if self._clock() - started >= self._reach.patience_seconds:
+            if self._clock() - started >= self._reach.slow_seconds:
                 self._breaker.fail(self._clock())
             raise
         self._breaker.succeed()

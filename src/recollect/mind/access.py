@@ -27,7 +27,7 @@ class Access:
     scope: Scope
     deadline_seconds: float
     place: Place | None = None
-    """Where the scope lay when the caller was admitted, good for that one request; None looks it up each time."""
+    """Where the scope lay when the caller was authorized, good for that one request; None looks it up each time."""
 
     @asynccontextmanager
     async def asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:

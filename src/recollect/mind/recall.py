@@ -56,15 +56,15 @@ class BlockView:
         budget: int = 2_000,
         *,
         conversation: str = "",
-        carry: bool = False,
+        repeat: bool = False,
         tokenizer: str = "",
     ) -> Block:
         """Give back what a cue reminds of as one text within a budget in tokens, each line with its short id.
 
-        In a conversation, what was shown before is left out until it has faded; with `carry` it is shown on, in less
-        and less words.
+        In a conversation, what was shown before is left out until it has faded; with `repeat` it is shown again, in
+        fewer and fewer words.
         """
-        asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, carry, tokenizer)
+        asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, repeat, tokenizer)
         async with self.access.asking(right_for([asked.cue])) as access:
             return await block(access.parts, access.scope, asked, access.place)
 
@@ -85,7 +85,7 @@ class RecallsView:
         """Fetch one page of kept recalls, the latest first."""
         return await list_recalls(self.access.parts, self.access.scope, cursor, limit)
 
-    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="why")
+    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="explain")
     async def explain(self, recall_id: UUID) -> Explanation:
         """Say what a recall was ranked by, what each channel proposed, and where each candidate came to stand."""
         return await explain(self.access.parts, self.access.scope, recall_id)

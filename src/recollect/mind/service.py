@@ -1,4 +1,4 @@
-"""A running Recollect: it admits callers, gives them minds, keeps keys, and lets an operator look after the tables."""
+"""A running Recollect: it authorizes callers, opens minds, keeps keys, and gives operators access to the tables."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Recollect:
-    """A running Recollect: admits callers, gives them minds, keeps keys."""
+    """A running Recollect: authorizes callers, gives them minds, keeps keys."""
 
     parts: Parts
     settings: Settings
     addresses: Addresses
     probe: Probe
 
-    async def admit(self, secret: str, door: str, agent: str, user: str) -> Mind:
+    async def authorize(self, secret: str, door: str, agent: str, user: str) -> Mind:
         """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be left empty."""
         check_scope(agent or "left-out", user)
         async with within(self.settings.deadline_seconds):
-            admitted = await scopes.admit(self.parts.database, secret, door, agent, user)
-        if not admitted.scope.agent:
+            authorized = await scopes.authorize(self.parts.database, secret, door, agent, user)
+        if not authorized.scope.agent:
             raise InvalidInputError("name an agent: this API key is not bound to one")
-        return bind(self, admitted.caller, admitted.scope, admitted.place)
+        return bind(self, authorized.caller, authorized.scope, authorized.place)
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
@@ -86,7 +86,7 @@ class Recollect:
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
         """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless it is let in."""
         async with within(self.settings.deadline_seconds):
-            caller = (await scopes.admit(self.parts.database, secret, door, "", "")).caller
+            caller = (await scopes.authorize(self.parts.database, secret, door, "", "")).caller
         if not bound:
             check_unbound(caller)
         if right is not None:

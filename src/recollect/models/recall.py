@@ -233,7 +233,7 @@ class RankingInput:
     weights: Mapping[str, float]
     limit: int
     rarities: tuple[float, ...] = ()
-    """How telling each term of the cue is."""
+    """How distinctive each term of the cue is."""
 
 
 @dataclass(frozen=True, slots=True)

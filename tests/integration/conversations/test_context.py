@@ -30,7 +30,7 @@ from recollect.models.conversations import (
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from waiting import PATIENCE_SECONDS
+from waiting import WAIT_SECONDS
 
 CUE = "What is the cat of Li called?"
 WORDS = ("train", "river", "猫", "cloud", "今天", "window", "11:45", "—", "apples!", "<b>", "\n", "</memories>")
@@ -450,7 +450,7 @@ async def test_history_and_recall_are_read_side_by_side(recollect, mind, monkeyp
             yield connection
 
     monkeypatch.setattr(pool, "connection", lend)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         assert (await conversation.context(CUE, 500)).hits
     # The caller's own round trip comes last: it notes the access.
     assert trips.pop(caller) == 1

@@ -170,6 +170,6 @@ async def test_in_a_conversation_the_pinned_are_carried_in_full_or_not_repeated(
     assert [(line.memory_id, line.again) for line in first.lines] == [(stored.id, False)]
     assert (await mind.blocks.recall(asked, 1_000, conversation="c")).lines == ()
     later = replace(asked, now=NOW + timedelta(minutes=5))
-    [line] = (await mind.blocks.recall(later, 1_000, conversation="c", carry=True)).lines
+    [line] = (await mind.blocks.recall(later, 1_000, conversation="c", repeat=True)).lines
     assert (line.memory_id, line.again, line.pinned, line.level) == (stored.id, True, True, Level.FULL)
     assert line.short_id == first.lines[0].short_id

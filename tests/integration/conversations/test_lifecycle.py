@@ -276,16 +276,16 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
 
 
-async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch, caplog):
+async def test_a_worker_does_not_pass_by_what_was_queued_behind_a_running_job(recollect, mind, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, "procrastinate.worker")
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
-    sync_chunk, put_off = lifecycle.sync_chunk, False
+    sync_chunk, queued = lifecycle.sync_chunk, False
 
     async def as_the_sweep_comes(database, scope_id, **options):
-        nonlocal put_off
-        if not put_off:
-            put_off = True
+        nonlocal queued
+        if not queued:
+            queued = True
             await until(lambda: "Stopping worker because wait=False" in caplog.text)
             async with database.transaction(scope_id >> 40) as connection:
                 await lifecycle.defer_sync(connection, scope_id)
@@ -328,7 +328,7 @@ async def test_states_that_are_there_already_or_cannot_be_reached(mind):
 
 async def test_a_key_that_may_only_read_changes_no_state(recollect):
     _, secret = await new_key(recollect, rights=(Right.READ,))
-    mind = await recollect.admit(secret, "test", "ada", "li")
+    mind = await recollect.authorize(secret, "test", "ada", "li")
     conversation = mind.conversation("cats")
     for question in (conversation.archive, conversation.restore, conversation.delete, conversation.purge):
         with pytest.raises(ForbiddenError):

@@ -402,7 +402,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
 
 
 async def test_a_rewrite_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
-    monkeypatch.setattr(rewrite, "PATIENCE", 2)
+    monkeypatch.setattr(rewrite, "MOST_ATTEMPTS", 2)
     monkeypatch.setattr(rewrite, "PAUSE_SECONDS", 0.01)
     conversation, _ = await say(mind, "cats", "one")
     listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)

@@ -232,7 +232,7 @@ async def test_where_enrichment_failed_lately_it_rests_and_leaves_one_trace(plai
     assert owner.execute(jobs).fetchall() == [("todo",)]
 
 
-async def test_without_the_step_that_cuts_nothing_is_put_off(plain, owner):
+async def test_without_the_step_that_cuts_nothing_is_queued(plain, owner):
     running = replace(plain, parts=replace(plain.parts, steps=choose_steps("summarise")))
     mind = await running.mind("ada", "li")
     await mind.conversation("c").append(said(ROWING))

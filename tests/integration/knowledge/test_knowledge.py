@@ -73,7 +73,7 @@ async def test_the_same_fact_is_recognised_and_completed(mind, owner):
 
 async def test_evidence_is_added_and_trust_is_that_of_the_least_source(recollect, mind, owner):
     _, secret = await new_key(recollect, trust=30)
-    weak = await recollect.admit(secret, "http", "ada", "li")
+    weak = await recollect.authorize(secret, "http", "ada", "li")
     [one], [two] = await mind.remember("she said so"), await weak.remember("he said so")
     [fact] = await mind.knowledge.state(NewFact("Ann", "likes", "tea", evidence=(one.id, two.id)))
     assert (await mind.get(fact.memory_id)).trust == 30
@@ -197,7 +197,7 @@ async def test_a_faded_fact_that_is_stated_again_is_remembered_anew(mind, owner)
     assert [hit.memory.id for hit in (await mind.recall("Ann likes tea")).hits] == [new.memory_id]
 
 
-async def test_vectors_are_inherited_and_else_put_off(recollect, mind, embedder, owner):
+async def test_vectors_are_inherited_and_else_queued(recollect, mind, embedder, owner):
     embedder.fail()
     [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     later = datetime.now(UTC) + timedelta(days=9)

@@ -369,7 +369,7 @@ async def test_nobody_fades_or_restores_what_is_anothers(recollect, mind, owner)
 async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
     await store(mind, NewMemory("x"))
     _, secret = await new_key(recollect, rights=(Right.READ,))
-    reader = await recollect.admit(secret, "test", "ada", "li")
+    reader = await recollect.authorize(secret, "test", "ada", "li")
     assert (await reader.fading.fade(MONTH, dry_run=True)).looked_at == 1
     for refused in (reader.fading.fade(MONTH), reader.fading.restore([BEGINNING])):
         with pytest.raises(ForbiddenError):

@@ -123,11 +123,11 @@ async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone
     long = NewMemory("Train 7 to Ghent is late. " * 20, occurred_at=NOW)
     [receipt] = await mind.remember(long)
     cue = Cue(CUE, now=NOW)
-    levels = [(await mind.blocks.recall(cue, conversation="talk", carry=True)).lines[0].level]
+    levels = [(await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines[0].level]
     for minute in range(1, 5):
         await mind.remember(f"A cat {minute} sleeps.")
         other = Cue("cat", channels=("text",), now=NOW + timedelta(minutes=minute))
-        block = await mind.blocks.recall(other, conversation="talk", carry=True)
+        block = await mind.blocks.recall(other, conversation="talk", repeat=True)
         line = next((line for line in block.lines if line.memory_id == receipt.id), None)
         levels.append(line and line.level)
         assert line is None or line.again
@@ -161,7 +161,7 @@ async def test_showings_go_with_their_memory_and_with_their_conversation(mind, o
     ids = await remember_trains(mind, 4)
     for conversation in ("one", "two"):
         await mind.conversation(conversation).append([NewMessage(Role.USER, "Hello there")])
-        assert len((await mind.blocks.recall(CUE, conversation=conversation, carry=True)).lines) >= 4
+        assert len((await mind.blocks.recall(CUE, conversation=conversation, repeat=True)).lines) >= 4
     count = "select count(*) from showings where conversation_id = %s"
     before = owner.execute(count, ("two",)).fetchone()[0]
     await mind.forget(ids[:1])
@@ -177,14 +177,14 @@ async def test_showings_go_with_their_memory_and_with_their_conversation(mind, o
 async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
     writer = with_access(mind, caller=replace(mind.access.caller, trust=50))
     await writer.conversation("old").append([NewMessage(Role.USER, "The train to Ghent is late.")])
-    first = await mind.blocks.recall(Cue(CUE, now=NOW), conversation="talk", carry=True)
+    first = await mind.blocks.recall(Cue(CUE, now=NOW), conversation="talk", repeat=True)
     assert len(first.lines) == 1
     cue = Cue("nothing of the sort", channels=("text",), now=NOW)
-    assert len((await mind.blocks.recall(cue, conversation="talk", carry=True)).lines) == 1
-    assert not (await mind.blocks.recall(replace(cue, min_trust=100), conversation="talk", carry=True)).lines
-    assert not (await mind.blocks.recall(replace(cue, kinds=(Kind.FACT,)), conversation="talk", carry=True)).lines
+    assert len((await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines) == 1
+    assert not (await mind.blocks.recall(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
+    assert not (await mind.blocks.recall(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
     await mind.conversation("old").archive()
-    assert not (await mind.blocks.recall(cue, conversation="talk", carry=True)).lines
+    assert not (await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines
 
 
 async def test_a_block_without_touch_leaves_no_trace(mind, owner):

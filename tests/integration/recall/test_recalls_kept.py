@@ -303,7 +303,7 @@ async def test_to_look_back_takes_the_right_to_read(recollect, mind, apples):
     found = await mind.recall(KEPT)
     for right, allowed in ((Right.READ, True), (Right.WRITE, False)):
         _, secret = await new_key(recollect, rights=(right,))
-        caller = await recollect.admit(secret, "http", "ada", "li")
+        caller = await recollect.authorize(secret, "http", "ada", "li")
         if allowed:
             assert (await caller.recalls.explain(found.recall_id)).same
             continue

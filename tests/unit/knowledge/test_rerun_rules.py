@@ -48,33 +48,33 @@ def test_what_is_told_begins_when_it_was_said_unless_a_date_is_given():
 
 
 def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first():
-    telling = StatedSoFar()
+    stated = StatedSoFar()
     told = ParsedExtraction(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
-    telling.add(tell(ONE, told, (), NOON))
-    telling.add(tell(TWO, parsed(lives("Rome")), (), NOON))
-    assert [fact.text for fact in telling.about(["annie"])] == ["Ann lives in Oslo."]
-    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome.", "Ann lives in Oslo."]
-    assert telling.about(["oslo"]) == []
+    stated.add(tell(ONE, told, (), NOON))
+    stated.add(tell(TWO, parsed(lives("Rome")), (), NOON))
+    assert [fact.text for fact in stated.about(["annie"])] == ["Ann lives in Oslo."]
+    assert [fact.text for fact in stated.about(["ann"])] == ["Ann lives in Rome.", "Ann lives in Oslo."]
+    assert stated.about(["oslo"]) == []
 
 
 def test_what_was_replaced_is_shown_no_more_but_can_be_found():
-    telling = StatedSoFar()
+    stated = StatedSoFar()
     [oslo] = tell(ONE, parsed(lives("Oslo")), (), NOON)
-    telling.add([oslo])
-    telling.add(tell(TWO, parsed(lives("Rome", 1)), (oslo.fact,), NOON))
-    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome."]
-    assert telling.find(oslo.fact.id) == oslo.fact
-    assert telling.find(THREE) is None
+    stated.add([oslo])
+    stated.add(tell(TWO, parsed(lives("Rome", 1)), (oslo.fact,), NOON))
+    assert [fact.text for fact in stated.about(["ann"])] == ["Ann lives in Rome."]
+    assert stated.find(oslo.fact.id) == oslo.fact
+    assert stated.find(THREE) is None
     # Said again after it was replaced, it lasts again.
-    telling.add(tell(THREE, parsed(lives("Oslo")), (), NOON))
-    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Oslo.", "Ann lives in Rome."]
+    stated.add(tell(THREE, parsed(lives("Oslo")), (), NOON))
+    assert [fact.text for fact in stated.about(["ann"])] == ["Ann lives in Oslo.", "Ann lives in Rome."]
 
 
 def test_what_is_told_twice_is_shown_once_and_numbers_beyond_the_list_replace_nothing():
-    telling = StatedSoFar()
-    telling.add(tell(ONE, parsed(lives("Oslo")), (), NOON))
-    telling.add(tell(TWO, parsed(lives("Oslo", 7)), (), NOON))
-    assert [fact.id for fact in telling.about(["ann"])] == [name_statement(ONE, 0)]
+    stated = StatedSoFar()
+    stated.add(tell(ONE, parsed(lives("Oslo")), (), NOON))
+    stated.add(tell(TWO, parsed(lives("Oslo", 7)), (), NOON))
+    assert [fact.id for fact in stated.about(["ann"])] == [name_statement(ONE, 0)]
 
 
 def fact(identity, place="Acme"):

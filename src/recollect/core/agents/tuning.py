@@ -51,12 +51,12 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     """
     if present.mode is Mode.PAPER:
         raise InvalidInputError("only decay by rank can be tuned: the agent's mode is `paper`")
-    telling = [recall for recall in judged if recall.useful.any() and not recall.useful.all()]
-    if len(telling) < FEWEST_RECALLS:
+    usable = [recall for recall in judged if recall.useful.any() and not recall.useful.all()]
+    if len(usable) < FEWEST_RECALLS:
         raise InvalidInputError(
-            f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(telling)}"
+            f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(usable)}"
         )
-    held_out, training = split(telling)
+    held_out, training = split(usable)
     before = resolve_weighing(Weighing(), present)
     after = round_off(fit_all(training, before, gains_of(present)), present)
     resolved = resolve_weighing(Weighing(), after)

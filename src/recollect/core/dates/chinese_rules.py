@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, date_of, day_of, unit_of, week_of, weekend_of
-from recollect.core.dates.holidays import CHINESE_FEASTS, CHINESE_SEASONS, months
+from recollect.core.dates.holidays import CHINESE_HOLIDAYS, CHINESE_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
 from recollect.core.dates.parts import DateMark, Make, Rule, Seen, ago
 
@@ -45,7 +45,7 @@ YEAR_PARTS: Mapping[str, tuple[int, int]] = {
     "年终": (11, 2),
 } | {"上半年": (1, 6), "下半年": (7, 6)}
 """From which month, and how many."""
-LONG_FEASTS = frozenset(("端午", "中秋", "清明", "元旦"))
+LONG_HOLIDAYS = frozenset(("端午", "中秋", "清明", "元旦"))
 """Feasts of one day that are given two more to make a holiday."""
 
 NUMBER = "(?:[0-9]{1,3}|[零〇一二两三四五六七八九十百]{1,5})"
@@ -145,8 +145,8 @@ def _season(seen: Seen) -> DateMark:
 
 
 def _feast(seen: Seen) -> DateMark:
-    yearly = CHINESE_FEASTS[seen["name"]]
-    if seen["long"] and seen["name"] in LONG_FEASTS:
+    yearly = CHINESE_HOLIDAYS[seen["name"]]
+    if seen["long"] and seen["name"] in LONG_HOLIDAYS:
         return DateMark(yearly=lambda year: (yearly(year)[0] - DAY, yearly(year)[1] + DAY))
     return DateMark(yearly=yearly)
 
@@ -250,7 +250,7 @@ def rule(pattern: str, make: Make) -> Rule:
     return re.compile(pattern), make
 
 
-BARE_FEASTS = {name: feast for name, feast in CHINESE_FEASTS.items() if name != "十一"}
+BARE_HOLIDAYS = {name: holiday for name, holiday in CHINESE_HOLIDAYS.items() if name != "十一"}
 """Those that are named by themselves; the other may be the number eleven."""
 FULL_HOURS = {word: hours for word, hours in HOURS.items() if len(word) > 1}
 TO = " ?(?:-|~|至|到) ?"
@@ -283,7 +283,7 @@ RULES = (
     rule("(?P<part>[初早深晚])(?P<season>[春夏秋冬])", _season),
     rule("(?<=年)(?P<season>[春夏秋冬])(?!节)", _season),
     rule(
-        f"(?<!通)(?P<name>{either(BARE_FEASTS)})(?!广场|路|大道|商圈|上河|度)(?:节)?(?P<long>期间|假期|小长假|长假|黄金周|放假)?",
+        f"(?<!通)(?P<name>{either(BARE_HOLIDAYS)})(?!广场|路|大道|商圈|上河|度)(?:节)?(?P<long>期间|假期|小长假|长假|黄金周|放假)?",
         _feast,
     ),
     rule("(?P<name>十一)(?P<long>假期|长假|黄金周|期间|放假)", _feast),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, Yearly, date_of, day_of, month_of, unit_of, weekend_of
-from recollect.core.dates.holidays import ENGLISH_FEASTS, ENGLISH_SEASONS, months
+from recollect.core.dates.holidays import ENGLISH_HOLIDAYS, ENGLISH_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
 from recollect.core.dates.parts import DateMark, Make, Rule, Seen, ago
 
@@ -305,7 +305,7 @@ RULES = (
     rule(rf"(?P<shift>{SHIFT}) (?P<month>{MONTH})", _shifted_month),
     rule(rf"(?:(?P<shift>{SHIFT}) |{LEAD} (?:the )?(?P<at>)){SEASON}", _yearly(ENGLISH_SEASONS)),
     rule(rf"{SEASON}(?: of|,)? (?P<year>{YEAR})", _yearly(ENGLISH_SEASONS)),
-    rule(rf"(?:(?P<shift>{SHIFT}) )?(?P<name>{either(ENGLISH_FEASTS)}){OF_YEAR}", _yearly(ENGLISH_FEASTS)),
+    rule(rf"(?:(?P<shift>{SHIFT}) )?(?P<name>{either(ENGLISH_HOLIDAYS)}){OF_YEAR}", _yearly(ENGLISH_HOLIDAYS)),
     rule(either(RELATIVE_DAYS), _relative_day),
     rule(rf"(?P<count>{NUMBER}) (?P<unit>{UNIT})s? (?:ago|back)", _ago),
     rule(rf"(?:a few|few|several|some) (?P<unit>{UNIT})s (?:ago|back)", _few_ago),

@@ -148,7 +148,7 @@ def find_paths(text: str) -> list[str]:
 
 
 def find_keywords(text: str) -> tuple[str, ...]:
-    """List what memories may be filed under: the telling words, and phrases of them as they stand."""
+    """List what memories may be filed under: the distinctive words, and phrases of them as they stand."""
     found = dict[str, None]()
     for phrase in _phrases(text):
         if len(found) == MOST_KEYWORDS:
@@ -160,9 +160,11 @@ def find_keywords(text: str) -> tuple[str, ...]:
 
 def _phrases(text: str) -> Iterator[str]:
     words = list(_WORD.finditer(text))
-    telling = [word for word in words if word[0].casefold() not in _IDLE]
-    yield from (word[0] for word in telling)
-    yield from (text[one.start() : other.end()] for one, other in pairwise(telling) if other.start() - one.end() == 1)
+    distinctive = [word for word in words if word[0].casefold() not in _IDLE]
+    yield from (word[0] for word in distinctive)
+    yield from (
+        text[one.start() : other.end()] for one, other in pairwise(distinctive) if other.start() - one.end() == 1
+    )
     for run in _RUN.findall(text):
         for length in range(2, LONGEST_KEYWORD + 2):
             for start in range(len(run) - length + 1):

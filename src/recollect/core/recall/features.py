@@ -1,4 +1,4 @@
-"""Tell what a memory is like from how it is worded: whether it asks, tells a time or a number, or is a lasting wish."""
+"""Tell what a memory is like from how it is worded: whether it asks, tells a time or a number, or is an instruction."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"
 SESSION_BEST, SESSION_MEANING = "session_best", "session_meaning"
 SPEAKER, ANSWER, NEAR_DATE, LATEST = "speaker", "answer", "near_date", "latest"
 TELLS_TIME, TELLS_NUMBER = "tells_time", "tells_number"
-LONG, QUESTION, ASSISTANT, WISH = "long", "question", "assistant", "wish"
+LONG, QUESTION, ASSISTANT, INSTRUCTION = "long", "question", "assistant", "instruction"
 DIVERSITY = "diversity"
 """Not a number of its own: what each hit costs the others of its session where the overall picture is asked for."""
 REACH = 2.0
@@ -144,7 +144,7 @@ def rate_wording(all_features: Sequence[Features], facets: Facets) -> dict[str, 
         LONG: np.clip(np.log(lengths / LONGEST_TELLING) / np.log(LONGEST / LONGEST_TELLING), 0.0, 1.0),
         QUESTION: _flag(its_features.asks and its_features.length < LONGEST_QUESTION for its_features in all_features),
         ASSISTANT: _flag(its_features.assistant for its_features in all_features),
-        WISH: _flag(its_features.is_instruction and not its_features.assistant for its_features in all_features),
+        INSTRUCTION: _flag(its_features.is_instruction and not its_features.assistant for its_features in all_features),
     }
     if Asks.TIME in facets.asks:
         rated[TELLS_TIME] = _flag(its_features.tells_time for its_features in all_features)

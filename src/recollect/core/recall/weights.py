@@ -29,7 +29,7 @@ _BOTH = {
     "tells_number": (1.2, 0.0),
     "question": (-0.3, 0.0),
     "assistant": (-1.3, 0.0),
-    "wish": (0.5, 0.0),
+    "instruction": (0.5, 0.0),
     "long": (-2.3, -3.4),
     "diversity": (0.4, 0.0),
 }

@@ -1,4 +1,4 @@
-"""Name and summarise a text without a model: by its own most telling phrases and sentences, in its own language."""
+"""Name and summarise a text without a model: by its own most distinctive phrases and sentences, in its own language."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FILLER_TERMS = frozenset(chain.from_iterable(map(analyse, ENGLISH_FILLERS | CHI
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A candidate for a label: how it is written, where it stands first, and how telling it is."""
+    """A candidate for a label: how it is written, where it stands first, and how distinctive it is."""
 
     text: str
     position: int
@@ -70,7 +70,7 @@ def label(texts: Sequence[str]) -> str:
 
 
 def find_keywords(texts: Sequence[str], most: int = MOST_KEYWORDS) -> tuple[str, ...]:
-    """Choose the most telling phrases of texts, in the form memories are filed under."""
+    """Choose the most distinctive phrases of texts, in the form memories are filed under."""
     return file_under(tuple(phrase.text for phrase in _rank("\n".join(texts)[:LONGEST_READ])))[:most]
 
 
@@ -115,7 +115,7 @@ def _cover(sentences: Sequence[str], longest: int, joint: int) -> list[int]:
 
 
 def _rank(text: str) -> list[Phrase]:
-    """List the phrases of a text, the most telling first."""
+    """List the phrases of a text, the most distinctive first."""
     found = _phrases_of_characters(text) if script_of(text) is Script.CJK else _phrases_of_words(text)
     best: dict[str, Phrase] = {}
     for phrase in found:
@@ -256,7 +256,7 @@ def _early(position: int, text: str) -> float:
 
 
 def _begin(text: str) -> str:
-    """Name a text that has nothing telling by how it begins."""
+    """Name a text that has nothing distinctive by how it begins."""
     sentences = split_sentences(text)
     if not sentences:
         return ""

@@ -120,7 +120,7 @@ def average_length(term_count: int, memory_count: int) -> float:
 
 
 def inverse_frequency(memory_count: int, containing: float) -> float:
-    """Say how telling a term is that so many of the memories contain; never negative."""
+    """Say how distinctive a term is that so many of the memories contain; never negative."""
     rest = max(memory_count - containing, 0.0)
     return math.log1p((rest + 0.5) / (containing + 0.5))
 

@@ -37,14 +37,14 @@ def recalls(
 
 
 @commands.command()
-def why(
+def explain(
     recall_id: RecallId,
     agent: Agent,
     user: User = "",
     whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not the hits alone.")] = False,
     tenant: Tenant = "default",
 ) -> None:
-    """Say why a recall answered as it did: what each channel proposed, what it added, and what came of it."""
+    """Say why a recall answered as it did: what each channel proposed and added, and what came of it."""
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
     for line in describe(found):
         out.print(line, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The commands that carry memories in and out: `recollect import` and `recollect export`, a word for each format."""
+"""The commands `recollect import` and `recollect export`, with a sub-command for each format."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "explain": {
         "recalls": "List the recalls that were kept, the latest first.",
-        "why": "Say why a recall answered as it did: what each channel proposed, what it added, and what came of it.",
+        "explain": "Say why a recall answered as it did: what each channel proposed and added, and what came of it.",
         "replay": "Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment.",
     },
     "conversations": {

@@ -64,7 +64,7 @@ def fade(
 
 
 async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[Fading]:
-    """Go through a whole scope, call after call, telling how many memories each looked at."""
+    """Go through a whole scope, call after call, and report how many memories each looked at."""
     reports = [await mind.fading.fade(rules, dry_run=dry_run)]
     report(reports[-1].looked_at)
     while reports[-1].next_cursor is not None:

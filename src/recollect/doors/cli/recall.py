@@ -191,7 +191,9 @@ def sentence(number: int) -> str:
 @commands.command()
 @with_options(
     conversation=Annotated[str | None, typer.Option(help="Whose blocks before this one count.", show_default="none's")],
-    carry=Annotated[bool | None, typer.Option("--carry", help="Show on what was shown before, as it fades.")],
+    repeat=Annotated[
+        bool | None, typer.Option("--repeat", help="Show again what was shown before, in fewer words as it fades.")
+    ],
     limit=Annotated[int | None, typer.Option(help="Most lines to show.", show_default="what fits")],
     json=Annotated[bool | None, typer.Option("--json", help="Print the block with its lines as JSON.")],
     **OPTIONS,
@@ -206,9 +208,9 @@ def block(
 ) -> None:
     """Show what a cue reminds of as text for a prompt, within a budget in tokens."""
     cue = Cue(text, limit=more["limit"], **read_options(more))
-    conversation, carry = more["conversation"] or "", bool(more["carry"])
+    conversation, repeat = more["conversation"] or "", bool(more["repeat"])
     made = with_mind(
-        agent, user, tenant, lambda mind: mind.blocks.recall(cue, budget, conversation=conversation, carry=carry)
+        agent, user, tenant, lambda mind: mind.blocks.recall(cue, budget, conversation=conversation, repeat=repeat)
     )
     if made.status is Status.ERROR:
         raise UnavailableError(f"No channel could look. {made.message}")

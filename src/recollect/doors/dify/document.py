@@ -33,7 +33,7 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *(*SCOPE, "text", "limit", "kinds", "min_trust", "since", "until", "zone", "topics", "channels"),
             *("mode", "recency", "relevance", "importance", "decay", "touch", "judge", "as_of", "at"),
         ),
-        "recall_block": (*SCOPE, "text", "budget", "conversation", "carry", "kinds", "zone", "tokenizer"),
+        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "kinds", "zone", "tokenizer"),
         "associate": (*SCOPE, "subject", "predicate", "object", "limit", "triples"),
         "history": (*SCOPE, "conversation", "max_tokens", "leaf", "tokenizer", "unanswered"),
         "context": (

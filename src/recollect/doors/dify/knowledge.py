@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.doors.dify.conditions import MetadataCondition
 from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
-from recollect.doors.http.auth import DOOR, Admitted, bearer, running
+from recollect.doors.http.auth import DOOR, OpenMind, bearer, running
 from recollect.doors.http.bodies.fields import Integer, Number
 from recollect.errors import NotFoundError, RecollectError
 from recollect.models.memories import JSON, Memory
@@ -106,12 +106,12 @@ class Records(BaseModel):
 
 
 @router.post("/retrieval", response_model=Records, responses=describe_problems())
-async def retrieve_knowledge(body: RetrievalBody, admit: Admitted) -> Response:
+async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Response:
     """Answer Dify's External Knowledge API with the memories of a scope that the query reminds of, best first."""
     named = KNOWLEDGE.fullmatch(body.knowledge_id)
     if named is None:
         raise NotFoundError(NO_SCOPE)
-    mind = await admit(named[1], named[2] or "")
+    mind = await open_mind(named[1], named[2] or "")
     most = min(body.retrieval_setting.top_k or USUAL, MOST)
     narrowed = bool(body.metadata_condition and body.metadata_condition.conditions)
     # What is left out afterwards was not shown to anybody, and so not accessed.

@@ -21,7 +21,7 @@ JSON = "application/json"
 SHOW_KEY = "Send your API key as `Authorization: Bearer rec_...`."
 KNOWN_SECONDS = 60.0
 MOST_KNOWN = 10_000
-Admission: TypeAlias = Callable[[str, str], Awaitable[Mind]]
+MindOpener: TypeAlias = Callable[[str, str], Awaitable[Mind]]
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key as a bearer token.")
 
 
@@ -60,32 +60,32 @@ async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Dep
     return credentials.credentials
 
 
-async def admission(request: Request, shown: Annotated[str, Depends(secret)]) -> Admission:
+async def mind_opener(request: Request, shown: Annotated[str, Depends(secret)]) -> MindOpener:
     """Give the route a way to turn the scope it was asked for into a mind."""
 
-    async def admit(agent: str, user: str) -> Mind:
-        mind = await (await running(request)).admit(shown, DOOR, agent, user)
+    async def open_mind(agent: str, user: str) -> Mind:
+        mind = await (await running(request)).authorize(shown, DOOR, agent, user)
         request.app.state.known_keys.add(shown)
         return mind
 
-    return admit
+    return open_mind
 
 
-Admitted: TypeAlias = Annotated[Admission, Depends(admission)]
+OpenMind: TypeAlias = Annotated[MindOpener, Depends(mind_opener)]
 Running: TypeAlias = Annotated[Recollect, Depends(running)]
 Secret: TypeAlias = Annotated[str, Depends(secret)]
 Agent: TypeAlias = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User: TypeAlias = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
 
 
-async def find_mind(agent: Agent, admit: Admitted, user: User = "") -> Mind:
+async def find_mind(agent: Agent, open_mind: OpenMind, user: User = "") -> Mind:
     """Turn the scope that a query names into a mind."""
-    return await admit(agent, user)
+    return await open_mind(agent, user)
 
 
-async def find_agent(agent: Agent, admit: Admitted) -> Mind:
+async def find_agent(agent: Agent, open_mind: OpenMind) -> Mind:
     """Turn the agent that a query names into a mind."""
-    return await admit(agent, "")
+    return await open_mind(agent, "")
 
 
 AskedMind: TypeAlias = Annotated[Mind, Depends(find_mind)]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_type_hints
 from fastapi import APIRouter, Response
 from pydantic import TypeAdapter, create_model
 
-from recollect.doors.http.auth import JSON, Admitted, AskedAgent, AskedMind
+from recollect.doors.http.auth import JSON, AskedAgent, AskedMind, OpenMind
 from recollect.doors.http.bodies.fields import Body, OfAgent, OfScope
 from recollect.doors.http.problems import describe
 from recollect.mind.mind import OPERATIONS, Mind
@@ -105,7 +105,7 @@ def answer_by(
         return write(await handler(mind, **given))
 
     # Where the query names the scope, who asks is known before the other parameters are looked at.
-    kind = Admitted if in_body else AskedAgent if operation.agent_only else AskedMind
+    kind = OpenMind if in_body else AskedAgent if operation.agent_only else AskedMind
     taken = [inspect.Parameter("mind", NAMED, annotation=kind), *(each.replace(kind=NAMED) for each in parameters)]
     answer.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return answer

@@ -93,9 +93,9 @@ def is_local(origin: str | None) -> bool:
 
 
 async def open_mind(ctx: Asked, agent: str, user: str) -> AnyMind:
-    """Admit whoever sent the request that this call came with, to the scope that it names."""
+    """Authorize the sender of the request that this call came with, for the scope that it names."""
     request = cast("Request", ctx.request)
-    return await running(request.scope).admit(shown_key(request.headers), DOOR, agent, user)
+    return await running(request.scope).authorize(shown_key(request.headers), DOOR, agent, user)
 
 
 def running(scope: Scope) -> Recollect:

@@ -234,5 +234,5 @@ def _reach(endpoint: ChatEndpoint) -> EndpointAddress:
         key=endpoint.key,
         timeout_seconds=endpoint.seconds,
         attempts=endpoint.attempts,
-        patience_seconds=endpoint.seconds / 2,
+        slow_seconds=endpoint.seconds / 2,
     )

@@ -80,8 +80,8 @@ class EmbedderEndpoint:
     """Longer texts are cut, because most endpoints refuse what exceeds their model's window."""
     timeout_seconds: float = 10.0
     deadline_seconds: float = 30.0
-    patience_seconds: float = 0.5
-    """A caller who gives up after this long counts as a failure of the endpoint."""
+    slow_seconds: float = 0.5
+    """A caller who gives up after so long counts as a failure of the endpoint."""
     attempts: int = 4
     encoding: Literal["float", "base64"] = "float"
     send_dimensions: bool = False
@@ -160,5 +160,5 @@ def _reach(endpoint: EmbedderEndpoint) -> EndpointAddress:
         key=endpoint.key,
         timeout_seconds=endpoint.timeout_seconds,
         attempts=endpoint.attempts,
-        patience_seconds=endpoint.patience_seconds,
+        slow_seconds=endpoint.slow_seconds,
     )

@@ -124,7 +124,7 @@ with recursive conversation as materialized (
     select leaf.id, leaf.parent_id, leaf.turn_id, leaf.number, leaf.role, leaf.status, leaf.occurred_at, leaf.tokens,
            leaf.images, leaf.parts, leaf.attachments, leaf.external_id, judged.counts,
            answer.given and answer.calls as calls,
-           case when judged.counts then 0 else priced.cost end as put_off,
+           case when judged.counts then 0 else priced.cost end as unanswered,
            case when judged.counts then priced.cost else 0 end as spent,
            case when judged.counts and leaf.id = leaf.turn_id then 1 else 0 end as turns
     from leaf
@@ -143,8 +143,8 @@ with recursive conversation as materialized (
     select parent.id, parent.parent_id, parent.turn_id, parent.number, parent.role, parent.status, parent.occurred_at,
            parent.tokens, parent.images, parent.parts, parent.attachments, parent.external_id, judged.counts,
            (turn.goes_on and walked.calls) or (answer.given and answer.calls),
-           case when judged.counts then 0 else priced.cost + turn.put_off end,
-           walked.spent + case when judged.counts then priced.cost + turn.put_off else 0 end,
+           case when judged.counts then 0 else priced.cost + turn.unanswered end,
+           walked.spent + case when judged.counts then priced.cost + turn.unanswered else 0 end,
            walked.turns + case when judged.counts and parent.id = parent.turn_id then 1 else 0 end
     from walked
     cross join lateral (
@@ -159,7 +159,7 @@ with recursive conversation as materialized (
     ) priced
     cross join lateral (
         select parent.turn_id = walked.turn_id as goes_on,
-               case when parent.turn_id = walked.turn_id then walked.put_off else 0 end as put_off
+               case when parent.turn_id = walked.turn_id then walked.unanswered else 0 end as unanswered
     ) turn
     cross join lateral (
         select parent.role = 'assistant' and parent.status = 'done' as given,

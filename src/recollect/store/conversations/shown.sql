@@ -1,5 +1,5 @@
 -- name: read
--- What was shown and still takes part in recall; what does not is not carried on, and keeps its short id.
+-- What was shown and still takes part in recall; what does not is not shown again, and keeps its short id.
 select showings.memory_id, showings.short_id, showings.score, showings.reckoned_at, memory.withheld is null as in_sight
 from showings
 cross join lateral (

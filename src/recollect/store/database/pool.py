@@ -42,7 +42,7 @@ TAKEN = {
     "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it anew, then try again.",
 }
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
-PATIENCE: dict[str, Any] = {
+CONNECTION_TIMEOUTS: dict[str, Any] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 5000,
     "keepalives_idle": 5,
@@ -109,7 +109,7 @@ class Database:
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
-            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **PATIENCE},
+            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **CONNECTION_TIMEOUTS},
             connection_class=GivenUpConnection,
             configure=configure,
             min_size=1,
@@ -203,7 +203,7 @@ async def unpipelined() -> AsyncIterator[None]:
 async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
     """Look the pgvector types up once, for all connections to come."""
     try:
-        async with await AsyncConnection.connect(dsn, autocommit=True, **PATIENCE) as connection:
+        async with await AsyncConnection.connect(dsn, autocommit=True, **CONNECTION_TIMEOUTS) as connection:
             vector = await TypeInfo.fetch(connection, "vector")
             halfvec = await TypeInfo.fetch(connection, "halfvec")
             sparsevec = await TypeInfo.fetch(connection, "sparsevec")

@@ -36,7 +36,7 @@ class Applied:
 
 
 class Probe:
-    """A connection that serves no request, so that a busy pool does not keep it from telling."""
+    """A connection that serves no request, so that a busy pool does not delay it."""
 
     def __init__(self, dsn: str, connection: Connection) -> None:
         self._dsn = dsn

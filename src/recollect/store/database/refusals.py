@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 
 from recollect.errors import SetupError
-from recollect.store.database.pool import PATIENCE, Connection, GivenUpConnection
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, Connection, GivenUpConnection
 
 LOG = logging.getLogger("recollect.database")
 SERVICE_VARIABLE, OWNER_VARIABLE = "RECOLLECT_DATABASE_URL", "RECOLLECT_OWNER_DATABASE_URL"
@@ -74,7 +74,7 @@ OTHER = Refusal("unknown", (), "PostgreSQL does not answer at {place}, which {va
 async def connect(dsn: str) -> Connection:
     """Make one connection outside the pool; nothing is prepared on it, so a pooler in transaction mode is safe."""
     return await GivenUpConnection.connect(
-        dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, **PATIENCE
+        dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, **CONNECTION_TIMEOUTS
     )
 
 

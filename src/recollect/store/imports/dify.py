@@ -18,7 +18,7 @@ from recollect.core.imports.dify import DifyConversation, Exchange, File, Outlin
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope
-from recollect.store.database.pool import PATIENCE, Database, describe, load_queries
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, describe, load_queries
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
@@ -121,7 +121,7 @@ class DifyDatabase:
 async def open_source(dsn: str) -> AsyncIterator[DifyDatabase]:
     """Open a snapshot of a Dify database that is read and never written to."""
     try:
-        snapshot = await Snapshot.connect(dsn, row_factory=dict_row, client_encoding="utf8", **PATIENCE)
+        snapshot = await Snapshot.connect(dsn, row_factory=dict_row, client_encoding="utf8", **CONNECTION_TIMEOUTS)
     except (psycopg.OperationalError, psycopg.ProgrammingError) as problem:
         raise SetupError(
             f"Dify's PostgreSQL does not answer at this DSN ({type(problem).__name__}): "

@@ -327,7 +327,7 @@ def to_segment(row: DictRow) -> StoredSegment:
     return StoredSegment(**{**row, "ending": Ending(row["ending"]), "state": SegmentState(row["state"])})
 
 
-async def put_off(database: Database, scope_id: int) -> None:
+async def enqueue(database: Database, scope_id: int) -> None:
     """See that a job looks at a scope."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await defer_enrichment(connection, scope_id)

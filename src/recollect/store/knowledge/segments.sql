@@ -1,5 +1,5 @@
 -- name: await_writers
--- A write that found this job waiting, and so put off none, is waited for.
+-- Wait for a write that found this job waiting and therefore queued none.
 select id from scopes where id = %(scope_id)s for no key update
 
 -- name: running

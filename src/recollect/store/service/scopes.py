@@ -58,7 +58,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Authorized:
     """Who asks, which scope that comes to, and where it lies."""
 
     caller: Caller
@@ -66,12 +66,12 @@ class Admission:
     place: Place
 
 
-async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> Admission:
+async def authorize(database: Database, secret: str, door: str, agent: str, user: str) -> Authorized:
     """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
     shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
     async with database.statement() as connection:
-        asked = {"hash": shown, "agent": agent, "user": user, "patience": database.milliseconds}
-        answer = await connection.execute(QUERIES["admit"], asked)
+        asked = {"hash": shown, "agent": agent, "user": user, "lock_timeout": database.milliseconds}
+        answer = await connection.execute(QUERIES["authorize"], asked)
         row = await answer.fetchone()
     if row is None:
         raise UnauthenticatedError("This API key is unknown or revoked.")
@@ -80,7 +80,7 @@ async def admit(database: Database, secret: str, door: str, agent: str, user: st
     rights = frozenset(Right(right) for right in row["rights"])
     bounds = Bounds(row["bound_agent"], row["bound_user"])
     caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds)
-    return Admission(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
+    return Authorized(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
 
 
 async def locate(database: Database, scope: Scope) -> Place:

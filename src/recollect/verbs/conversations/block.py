@@ -62,8 +62,8 @@ class BlockRequest:
     budget: int
     conversation: str = ""
     """Whose blocks before this one count: none if empty."""
-    carry: bool = False
-    """Whether what they showed is shown on while it fades; if not, it is left out until it is gone."""
+    repeat: bool = False
+    """Whether what they showed is shown again while it fades; if not, it is left out until it is gone."""
     tokenizer: str = ""
 
     @property
@@ -79,8 +79,8 @@ class BlockMaterial:
     hits: Sequence[Hit]
     present: Mapping[UUID, ShownMemory]
     """What the conversation was shown before and is not gone."""
-    carried: Sequence[Memory]
-    """What of it is shown on although the cue does not remind of it, the most present first."""
+    repeated: Sequence[Memory]
+    """What of it is shown again although the cue does not find it, the most present first."""
     names: Mapping[UUID, str]
     """The short id of everything that may be shown."""
     now: datetime
@@ -152,20 +152,20 @@ async def read_pinned(parts: Parts, scope: Scope, cue: Cue) -> list[Memory]:
 
 
 async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, found: BlockFindings) -> BlockMaterial:
-    """Compute what is still present, and fetch what is carried on and what summaries quote."""
+    """Compute what is still present, and fetch what is shown again and the sources of summaries."""
     hits, shown = found.hits, found.shown
     reminded = {hit.memory.id for hit in hits}
     now = asked.now
     present = compute_present(shown.memories, now, reminded)
-    carried: list[Memory] = []
-    if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
+    repeated: list[Memory] = []
+    if asked.repeat and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
         fetched = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
-        carried = sorted(fetched.values(), key=lambda each: (-present[each.id].score, each.id))
+        repeated = sorted(fetched.values(), key=lambda each: (-present[each.id].score, each.id))
     listed = [*reminded, *present, *(memory.id for memory in found.pinned)]
     names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.memories})
-    memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
-    source_texts = await read_source_texts(parts, place.scope_id or 0, [*memories_shown, *carried])
-    return BlockMaterial(hits, present, carried, names, now, source_texts, found.pinned)
+    memories_shown = [hit.memory for hit in hits if asked.repeat or hit.memory.id not in present]
+    source_texts = await read_source_texts(parts, place.scope_id or 0, [*memories_shown, *repeated])
+    return BlockMaterial(hits, present, repeated, names, now, source_texts, found.pinned)
 
 
 def assemble(
@@ -177,7 +177,7 @@ def assemble(
     room = asked.budget - form
     kept = choose(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
     pinned = fill(kept, min(asked.budget // PINNED_PART, room), gauge, len(kept))
-    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.carried]
+    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.repeated]
     candidates = choose(material, asked, ranked, shown=pinned.lines)
 
     def fits(lines: Sequence[Line]) -> bool:
@@ -188,7 +188,7 @@ def assemble(
     lines = order(leave_least([*pinned.lines.values(), *filled.lines.values()], fits))
     there = {line.memory_id for line in lines}
     text = lay_out(lines)
-    repeats = 0 if asked.carry else sum(hit.memory.id in material.present for hit in material.hits)
+    repeats = 0 if asked.repeat else sum(hit.memory.id in material.present for hit in material.hits)
     return Block(
         text=text,
         lines=tuple(lines),
@@ -220,7 +220,7 @@ def choose(
     for memory, score in ranked:
         before = material.present.get(memory.id)
         content = fold(memory.content)
-        if content in told or (before is not None and not asked.carry):
+        if content in told or (before is not None and not asked.repeat):
             continue
         told.add(content)
         # What is pinned does not fade.

@@ -84,7 +84,7 @@ async def enrich(
     began, done = monotonic(), 0
     while closed := await segments.find_next(parts.database, scope_id):
         if done >= MOST_AT_ONCE or monotonic() - began >= LONGEST_SECONDS:
-            await segments.put_off(parts.database, scope_id)
+            await segments.enqueue(parts.database, scope_id)
             break
         await learn(work, closed)
         done += 1
@@ -123,7 +123,7 @@ async def cut(work: Work, conversation: Unsegmented, asked: Ending | None = None
             break
         if not await segments.close(work.parts.database, work.scope_id, conversation, spoken, closings):
             # What has changed is read anew.
-            await segments.put_off(work.parts.database, work.scope_id)
+            await segments.enqueue(work.parts.database, work.scope_id)
             break
         await note_steps(work, times, None)
         closed += len(closings)
@@ -345,5 +345,5 @@ async def close_segment(parts: Parts, scope: Scope, conversation: str) -> list[S
         if running is None or await cut(Work(parts, scope, scope_id), running, Ending.ASKED):
             break
     if CUTTING in parts.steps:
-        await segments.put_off(parts.database, scope_id)
+        await segments.enqueue(parts.database, scope_id)
     return await list_segments(parts, scope, conversation, limit=MOST_SEGMENTS)

@@ -237,14 +237,14 @@ async def build(work: Work, context: StepContext, listed: Sequence[Listed], repo
     built: list[Built] = []
     report(label, 0, len(listed))
     for number, each in enumerate(listed, 1):
-        one = await build_patiently(work, replace(context, now=datetime.now(UTC)), each.closed)
+        one = await build_with_retries(work, replace(context, now=datetime.now(UTC)), each.closed)
         if one is not None:
             built.append(one)
         report(label, number, len(listed))
     return built
 
 
-async def build_patiently(work: Work, context: StepContext, closed: Closed) -> Built | None:
+async def build_with_retries(work: Work, context: StepContext, closed: Closed) -> Built | None:
     """Build a segment; None if nothing can be made of it, however often it is tried."""
     for _ in range(MOST_ATTEMPTS):
         try:

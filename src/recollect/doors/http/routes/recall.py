@@ -33,10 +33,10 @@ class BlockBody(OfScope, CueBody):
     )
     budget: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] = Field(2_000, description="All that the block may cost.")
     conversation: UserName = Field("", description=CONVERSATION)
-    carry: bool = Field(
+    repeat: bool = Field(
         default=False,
         strict=True,
-        description="Show on what was shown before, in fewer words as it fades; else it is left out until it is gone.",
+        description="Show again what was shown before, in fewer words as it fades, or leave it out until it is gone.",
     )
     tokenizer: str = Field("", max_length=64, description="A tokenizer's or a model's name; the usual one if empty.")
 
@@ -72,7 +72,7 @@ async def recall_each(mind: Mind, body: RecallEachBody) -> list[Recollection]:
 async def recall_block(mind: Mind, body: BlockBody) -> Block:
     """Recall as text."""
     return await mind.blocks.recall(
-        build(Cue, body), body.budget, conversation=body.conversation, carry=body.carry, tokenizer=body.tokenizer
+        build(Cue, body), body.budget, conversation=body.conversation, repeat=body.repeat, tokenizer=body.tokenizer
     )
 
 

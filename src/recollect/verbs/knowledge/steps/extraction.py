@@ -88,7 +88,7 @@ async def reopen(context: StepContext, kept: Mapping[str, Any]) -> SegmentExtrac
             read = await facts.fetch_facts(connection, context.scope_id, lineages=ids)
         found = {fact.id: fact for fact in read if fact.superseded_at is None}
     if context.staged is not None:
-        found |= {each: fact for each in ids if (fact := context.staged.telling.find(each))}
+        found |= {each: fact for each in ids if (fact := context.staged.stated.find(each))}
     parsed = parse_extraction(kept["said"], len(ids), context.zone)
     numbers = {number: fact for number, each in enumerate(ids, 1) if (fact := found.get(each))}
     places = {number: place for place, number in enumerate(numbers, 1)}

@@ -20,7 +20,7 @@ class Staged:
         self.run_id = run_id
         self.segment_ids = segment_ids
         """What is read anew: whatever it called anybody so far is not to be gone by."""
-        self.telling = StatedSoFar()
+        self.stated = StatedSoFar()
         self.fact_write: FactWrite | None = None
         """Set when the run takes over."""
         self.waiting: list[Taken] = []
@@ -36,13 +36,13 @@ class Staged:
 
     def show(self, called: Sequence[str], known: Sequence[Fact]) -> list[Fact]:
         """Choose what a prompt shows: what the run said itself, and what is known and will stand beside it."""
-        return [*self.telling.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
+        return [*self.stated.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
 
     def add(
         self, told: Sequence[StatedFact], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]
     ) -> None:
         """Take note of what a segment states and of whom it speaks."""
-        self.telling.add(told)
+        self.stated.add(told)
         for mention in mentions:
             entity = resolved.get(normalise_name(mention.name)) or self._introduce(mention)
             self._met.setdefault(entity.id, entity)
