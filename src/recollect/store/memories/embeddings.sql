@@ -35,9 +35,9 @@ from (
     select scope_id, id, kind, content, embedding_text from memories
     where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[]))) offset 0
 ) held
-join unnest(%(ids)s::uuid[], %(marks)s::text[]) as given (id, mark) on given.id = held.id
+join unnest(%(ids)s::uuid[], %(checksums)s::text[]) as given (id, checksum) on given.id = held.id
 left join lateral said_before(held.scope_id, held.id, 0) as before on held.kind = 'message'
-where md5(held.content || held.embedding_text) || coalesce(before.parent_id::text, '') = given.mark
+where md5(held.content || held.embedding_text) || coalesce(before.parent_id::text, '') = given.checksum
 
 -- name: await_writers
 select id from scopes where id = %(scope_id)s for no key update
@@ -49,7 +49,7 @@ on conflict do nothing
 
 -- name: pending
 select waiting.scope_id, waiting.id, waiting.speaker, waiting.content, waiting.embedding_text,
-       md5(waiting.content || waiting.embedding_text) || coalesce(before.parent_id::text, '') as mark,
+       md5(waiting.content || waiting.embedding_text) || coalesce(before.parent_id::text, '') as checksum,
        before.parent_id as before_id, before.speaker as before_speaker, before.content as before_content
 from (
     select memories.scope_id, memories.id, kind, speaker, content, embedding_text
@@ -85,7 +85,7 @@ delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids
 
 -- name: unfilled
 select lacking.scope_id, lacking.id, lacking.speaker, lacking.content, lacking.embedding_text,
-       md5(lacking.content || lacking.embedding_text) || coalesce(before.parent_id::text, '') as mark,
+       md5(lacking.content || lacking.embedding_text) || coalesce(before.parent_id::text, '') as checksum,
        before.parent_id as before_id, before.speaker as before_speaker, before.content as before_content
 from (
     select scope_id, id, kind, speaker, content, embedding_text from memories

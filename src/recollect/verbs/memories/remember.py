@@ -288,9 +288,9 @@ async def store_vectors(
     if known:
         await embeddings.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
     made = [row.id for row in rows if needs_vector(row.memory)]
-    if with_context := [identity for identity in made if identity in known and identity in context.in_time]:
+    if with_context := [identity for identity in made if identity in known and identity in context.done]:
         await embeddings.note_with_context(connection, space, scope_id, with_context)
-    waiting = [identity for identity in made if identity not in known or identity in context.later]
+    waiting = [identity for identity in made if identity not in known or identity in context.again]
     if waiting:
         await embeddings.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
