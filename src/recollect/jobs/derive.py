@@ -22,7 +22,7 @@ from recollect.store.service.jobs import Lease
 Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
 """Enrich what has closed in a scope for one run of a job, reporting how many segments are done."""
 Rederiving: TypeAlias = Callable[[int], Awaitable[int]]
-"""Make a scope's stale memories anew; return how many."""
+"""Derive again the memories of a scope that lost evidence; return how many."""
 ORIGIN = "reflect"
 FULL_TRUST = 100
 """Cut down by the evidence: a thought is trusted as the least of what it was made from."""
@@ -44,7 +44,7 @@ async def close_silent(database: Database, idle_minutes: float) -> None:
 
 
 async def rederive_scope(rederiving: Rederiving | None, scope_id: int) -> None:
-    """Make a scope's stale memories anew, or leave it to a worker that can."""
+    """Derive again the memories of a scope that lost evidence, or leave it to a worker that can."""
     if rederiving is None:
         raise ChatModelError("This worker has no chat model; another worker may have one.")
     await rederiving(scope_id)

@@ -133,8 +133,8 @@ class Overview:
     strengths: tuple[Strength, ...]
     """The strongest keywords."""
     profile: Profile
-    stale: int = 0
-    """How many memories lost some of their evidence and wait to be made anew; no other number counts them."""
+    to_rederive: int = 0
+    """How many memories lost some of their evidence and wait to be derived again; no other number counts them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
         assert row == ("", "", "", [], "", {}, "stale")
         assert mentions(owner, identity) <= {"memories", "memory_features", "evidence"}
     overview = await mind.overview()
-    assert (overview.stale, overview.memories) == (2, 2)
+    assert (overview.to_rederive, overview.memories) == (2, 2)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 2
     assert owner.execute("select keyword from keyword_strengths").fetchall() == []
     assert await conversation.receipts() == [receipt]
@@ -216,7 +216,7 @@ async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embe
         [found] = await mind.associate(Triple("notes", "say", ""))
         assert [memory.id for memory in found.thoughts] == [shared]
         overview = await mind.overview()
-        assert (overview.stale, overview.memories, overview.thoughts) == (0, 3, 1)
+        assert (overview.to_rederive, overview.memories, overview.thoughts) == (0, 3, 1)
         assert all("secret" not in prompt for prompt in chat.prompts)
 
 

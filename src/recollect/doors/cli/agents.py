@@ -94,7 +94,15 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Show what a scope holds in numbers, its strongest keywords, and its agent's settings."""
     found = with_mind(agent, user, tenant, lambda mind: mind.overview())
     counts = Table("memories", "")
-    for name in ("memories", "events", "thoughts", "chats", "unreflected_importance", "unreflected_events", "stale"):
+    for name in (
+        "memories",
+        "events",
+        "thoughts",
+        "chats",
+        "unreflected_importance",
+        "unreflected_events",
+        "to_rederive",
+    ):
         counts.add_row(name, f"{getattr(found, name):g}")
     strengths = Table("keyword", "kind", "strength")
     for each in found.strengths:

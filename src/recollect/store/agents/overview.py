@@ -30,7 +30,7 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
         unreflected_events=counts.get("unreflected_events", 0),
         strengths=tuple(strengths),
         profile=(await agents.read(kept)).profile,
-        stale=counts.get("stale", 0),
+        to_rederive=counts.get("to_rederive", 0),
     )
 
 

@@ -1,6 +1,6 @@
 -- name: counts
 select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events,
-       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'stale') as stale
+       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'stale') as to_rederive
 from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: strongest

@@ -140,13 +140,13 @@ async def erase(connection: Connection, place: Mapping[str, object], ids: Sequen
         if row["purged"]:
             purged.add(row["source_id"])
     erasure = decide(purged, evidence)
-    chosen = {"gone": [*ids, *erasure.gone], "stale": list(erasure.stale), "lost": list(erasure.lost)}
+    chosen = {"gone": [*ids, *erasure.gone], "to_rederive": list(erasure.to_rederive), "lost": list(erasure.lost)}
     await connection.execute(QUERIES["erase"], {**place, **chosen})
 
 
 async def defer_rederiving(connection: Connection, scope_id: int) -> None:
     """See that a job makes anew what lost some of its evidence, if there is anything to make."""
-    row = await (await connection.execute(QUERIES["has_stale"], {"scope_id": scope_id})).fetchone()
+    row = await (await connection.execute(QUERIES["has_to_rederive"], {"scope_id": scope_id})).fetchone()
     if row is not None and row["present"]:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
 
@@ -157,7 +157,7 @@ async def revive(database: Database, tenant_id: int, *, rederive: bool) -> None:
         for row in await (await connection.execute(QUERIES["scopes_unsynced"])).fetchall():
             await defer_sync(connection, row["scope_id"])
         if rederive:
-            for row in await (await connection.execute(QUERIES["scopes_with_stale"])).fetchall():
+            for row in await (await connection.execute(QUERIES["scopes_to_rederive"])).fetchall():
                 await defer_rederiving(connection, row["scope_id"])
 
 

@@ -60,7 +60,7 @@ left join messages on messages.scope_id = %(scope_id)s and messages.id = evidenc
 
 -- name: erase
 with erased as materialized (
-    select erase_memories(%(scope_id)s, %(gone)s::uuid[], %(stale)s::uuid[], %(lost)s::uuid[]) as removed
+    select erase_memories(%(scope_id)s, %(gone)s::uuid[], %(to_rederive)s::uuid[], %(lost)s::uuid[]) as removed
 )
 update purge_receipts
 set removed = (
@@ -88,14 +88,14 @@ where scope_id = {this_scope}
 order by begun_at desc, id
 limit %(limit)s
 
--- name: has_stale
+-- name: has_to_rederive
 select exists (select from memories where scope_id = %(scope_id)s and withheld = 'stale') as present
 
 -- name: scopes_unsynced
 select distinct scope_id from conversations
 where scope_id between first_scope() and last_scope() and not settled
 
--- name: scopes_with_stale
+-- name: scopes_to_rederive
 select distinct scope_id from memories
 where scope_id between first_scope() and last_scope() and withheld = 'stale'
 

@@ -54,9 +54,9 @@ async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
     return (row["memory_count"], row["term_count"]) if row else (0, 0)
 
 
-async def hold(connection: Connection, scope_id: int, stale: ToRederive) -> bool:
+async def hold(connection: Connection, scope_id: int, memory: ToRederive) -> bool:
     """Tell whether a memory still waits with the same evidence, and keep it so until the end of the transaction."""
-    parameters = {"scope_id": scope_id, "id": stale.id, "evidence": list(stale.evidence)}
+    parameters = {"scope_id": scope_id, "id": memory.id, "evidence": list(memory.evidence)}
     return await (await connection.execute(QUERIES["hold"], parameters)).fetchone() is not None
 
 
