@@ -67,12 +67,12 @@ def to_prompt(message: Message, *, images: bool) -> PromptMessage:
     if message.role is Role.TOOL:
         prompt["tool_call_id"] = next((part.call_id for part in message.parts if part.call_id), "")
     elif message.role is Role.ASSISTANT and (calls := _calls(message)):
-        prompt["content"] = _text_beside(message, PartType.TOOL_CALL) or None
+        prompt["content"] = _other_text(message, PartType.TOOL_CALL) or None
         prompt["tool_calls"] = calls
     elif images and message.role is Role.USER and (urls := _images(message)):
         prompt["content"] = [
             *map(_hand_on, urls),
-            *map(_text_part, filter(None, [_text_beside(message, PartType.IMAGE)])),
+            *map(_text_part, filter(None, [_other_text(message, PartType.IMAGE)])),
         ]
     return prompt
 
@@ -100,7 +100,7 @@ def _show(message: NewMessage | Message, without: PartType | None = None) -> lis
     return [*files, message.content, *(_show_part(part) for part in parts if part.type is PartType.TOOL_CALL)]
 
 
-def _text_beside(message: Message, handed_on: PartType) -> str:
+def _other_text(message: Message, handed_on: PartType) -> str:
     """Give what is left as text where the parts of one type are handed on as they are."""
     attachments = [
         _show_attachment(each) for each in message.attachments if handed_on is not PartType.IMAGE or not _is_image(each)

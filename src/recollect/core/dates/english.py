@@ -46,12 +46,12 @@ def _shift(match: re.Match[str]) -> Change:
     """Go so many units before or after a day; a bare "the week before" is the seven days up to it."""
     unit, later = match["unit"], match["side"] in ("after", "following")
     if not match["count"]:
-        return _beside(unit, later=later)
+        return _neighbour(unit, later=later)
     count = number(match["count"]) if later else -number(match["count"])
     return lambda span: calendar.day_of(calendar.step(span[0], unit, count))
 
 
-def _beside(unit: str, *, later: bool) -> Change:
+def _neighbour(unit: str, *, later: bool) -> Change:
     if unit == "weekend":
         return lambda span: calendar.weekend_of(span[0], 1 if later and span[0].weekday() > 4 else 0 if later else -1)
     if later:

@@ -1,4 +1,4 @@
-"""Say what speaks for a candidate beside the channels: its surroundings, its session, who said it, and how.
+"""Say what speaks for a candidate apart from the channels: its surroundings, its session, who said it, and how.
 
 Each preference gives every candidate a number from 0 to 1, and 0 where it does not apply; its weight says what that is
 worth, and is negative where it speaks against a memory. docs/explanation/recall.md has them in a table.
@@ -99,7 +99,7 @@ def rate_coverage(bench: CandidateTable) -> Scores:
 
 def rate_company(bench: CandidateTable) -> dict[str, Scores]:
     """Say what of the cue the neighbours and the whole session have, and how good the best of the session is."""
-    beside = bench.terms.copy()
+    nearby = bench.terms.copy()
     ordered, places = (
         bench.terms[bench.order],
         np.array([its_features.place for its_features in bench.features])[bench.order],
@@ -110,9 +110,9 @@ def rate_company(bench: CandidateTable) -> dict[str, Scores]:
         if not near.any():
             break
         later, earlier = bench.order[step:][near], bench.order[:-step][near]
-        beside[later] = np.maximum(beside[later], ordered[:-step][near])
-        beside[earlier] = np.maximum(beside[earlier], ordered[step:][near])
-    company = {SURROUNDINGS: _to_best(beside @ bench.rarities)}
+        nearby[later] = np.maximum(nearby[later], ordered[:-step][near])
+        nearby[earlier] = np.maximum(nearby[earlier], ordered[step:][near])
+    company = {SURROUNDINGS: _to_best(nearby @ bench.rarities)}
     if bench.session_count < 2:
         return company
     together = np.zeros((bench.session_count, bench.terms.shape[1]))

@@ -218,9 +218,9 @@ def block(
         out.print_json(BLOCK.dump_json(made).decode())
         return
     out.print(escape(made.text) if made.text else "nothing to show", highlight=False, soft_wrap=True)
-    beside = f", {made.left_out} found no room" if made.left_out else ""
-    beside += f", {made.not_repeated} were shown before" if made.not_repeated else ""
-    err.print(f"{made.tokens} of {made.budget} tokens by {made.tokenizer}{beside}", highlight=False)
+    rest = f", {made.left_out} found no room" if made.left_out else ""
+    rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
+    err.print(f"{made.tokens} of {made.budget} tokens by {made.tokenizer}{rest}", highlight=False)
 
 
 @commands.command()

@@ -159,8 +159,8 @@ def inline(openapi: Mapping[str, Any], schema: Any) -> Any:  # noqa: ANN401 - an
         return [inline(openapi, each) for each in schema]
     if not isinstance(schema, dict):
         return deepcopy(schema)
-    beside = {name: inline(openapi, each) for name, each in schema.items() if name != "$ref"}
+    siblings = {name: inline(openapi, each) for name, each in schema.items() if name != "$ref"}
     if "$ref" not in schema:
-        return beside
+        return siblings
     name = str(schema["$ref"]).rpartition("/")[2]
-    return {**inline(openapi, openapi["components"]["schemas"][name]), **beside}
+    return {**inline(openapi, openapi["components"]["schemas"][name]), **siblings}

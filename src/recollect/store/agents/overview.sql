@@ -24,7 +24,7 @@ where scope_id = (select id from place)
 order by strength desc, keyword, kind
 limit %(limit)s
 
--- name: beside
+-- name: others
 with place as materialized (
     select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 )

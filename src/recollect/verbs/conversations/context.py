@@ -68,11 +68,11 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
     try:
         async with asyncio.TaskGroup() as reading:
             walked = reading.create_task(read_thread(parts, scope, conversation, wanted, tokenizer))
-            beside = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
+            extra = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
             reminding = reading.create_task(remind(parts, scope, wanted, place))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    known = beside.result()
+    known = extra.result()
     if walked.result() is None:
         # Whoever cannot see the conversation does not see what it came to either.
         known = replace(known, summary=None)
@@ -87,7 +87,7 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
     return made
 
 
-def gather(path: Sequence[Read], beside: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
+def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
     """Put together what a prompt can be made from."""
     asked = find_asked(path, wanted)
     turn = {message.turn for message in asked}
@@ -95,12 +95,12 @@ def gather(path: Sequence[Read], beside: SummaryAndPinned, reminded: Reminded, w
     return PromptMaterial(
         thread,
         asked,
-        beside.summary,
+        extra.summary,
         reminded.hits,
         reminded.most,
         reminded.methods,
         reminded.source_texts,
-        beside.pinned,
+        extra.pinned,
     )
 
 

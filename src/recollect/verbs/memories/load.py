@@ -176,4 +176,4 @@ async def restore(parts: Parts, caller: Caller, scope: Scope, saved: SavedMind) 
 
 async def take_stock(parts: Parts, scope: Scope) -> tuple[Overview, dict[str, int]]:
     """Read a scope's numbers, with the strength of every keyword, and count by name what it holds beside memories."""
-    return await overview.read(parts.database, scope, None), await overview.count_beside(parts.database, scope)
+    return await overview.read(parts.database, scope, None), await overview.count_others(parts.database, scope)
