@@ -1,4 +1,4 @@
-"""Score the memory stream by recency, relevance and importance, in plain floats that the SQL is held against."""
+"""Score the memory stream by recency, relevance and importance, in plain floats; the tests compare the SQL with it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from recollect.models.recall import Candidate, Factors, Mode, Tally, Weighing
 USUAL = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
 USUAL_OF_PAPER = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
 NEGLIGIBLE = 1e-6
-"""What recency adds to a score from the horizon on is less than this."""
+"""From the horizon on, recency adds less than this to a score."""
 FARTHEST = 1_000_000
 SMALLEST_EXPONENT = -700.0
-"""PostgreSQL refuses a power too small for a double, so both twins stop short of it."""
+"""PostgreSQL refuses a power too small for a double, so both implementations stop before it."""
 HOUR = timedelta(hours=1)
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedWeighing:
-    """How one recall weighs the stream, with nothing left open."""
+    """How one recall weighs the stream, with every value decided."""
 
     mode: Mode
     weights: tuple[float, float, float]
@@ -61,7 +61,7 @@ def resolve_weighing(asked: Weighing, agent: Weighing) -> ResolvedWeighing:
 
 def horizon(resolved: ResolvedWeighing) -> int:
     """Give the rank from which on recency adds nothing worth computing."""
-    # Also where recency counts for little, or nothing: its rank is told, and may be learned from.
+    # Also where recency counts for little, or nothing: its rank is returned, and may be learned from.
     weight, decay = max(resolved.weights[0], 1.0), resolved.decay
     # By the hour, any number of memories can be as recent as the first.
     if resolved.mode is Mode.PAPER or decay == 1:
@@ -86,7 +86,7 @@ def score(considered: Sequence[Considered], resolved: ResolvedWeighing) -> tuple
 
 
 def sort_by_recency(considered: Sequence[Considered], mode: Mode) -> list[Considered]:
-    """Bring what recency favours to the front; of equals thoughts come last, and the newer written before the older."""
+    """Sort by what recency favours; of equals thoughts come last, and the newer before the older."""
     ordered = sorted(considered, key=lambda memory: (memory.kind is Kind.THOUGHT, -memory.id.int))
     ordered.sort(key=lambda memory: memory.last_accessed_at, reverse=mode is not Mode.ORIGINAL)
     return ordered
@@ -119,7 +119,7 @@ def _decayed(ordered: Sequence[Considered], resolved: ResolvedWeighing) -> list[
 
 
 def _relevances(ordered: Sequence[Considered]) -> list[float]:
-    """Take a memory without a vector for as little relevant as the least of the others."""
+    """Treat a memory without a vector as no more relevant than the least relevant of the others."""
     least = min((memory.relevance for memory in ordered if memory.relevance is not None), default=0.0)
     return [least if memory.relevance is None else memory.relevance for memory in ordered]
 

@@ -19,13 +19,13 @@ from recollect.models.recall import Mode, Weighing
 Numbers = NDArray[np.float64]
 
 FEWEST_RECALLS = 10
-"""With fewer there is nothing to learn from and nothing to check it against."""
+"""With fewer there is too little to learn from and to check against."""
 HELD_OUT = 0.3
 DECAYS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 MOST_PAIRS = 100
 """Taken from one recall: two hundred marked hits make ten thousand pairs, which say little more than a hundred."""
 STEADINESS = 0.05
-"""How much the present weights hold: about as much as one recall."""
+"""How strongly the present weights are kept: about as much as one recall counts."""
 STANDARD_ERRORS = 2.0
 MOST_STEPS = 50
 PLACES = 4
@@ -74,14 +74,14 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
 
 
 def split(judged: Sequence[MarkedRecall]) -> tuple[list[MarkedRecall], list[MarkedRecall]]:
-    """Hold a part back, chosen by a hash of the recall's id: at random, and the same every time."""
+    """Hold a part back, chosen by a hash of the recall's id: random, but always the same."""
     shuffled = sorted(judged, key=lambda recall: sha256(recall.recall_id.bytes).digest())
     held = round(len(shuffled) * HELD_OUT)
     return shuffled[:held], shuffled[held:]
 
 
 def chance_alone(changes: Numbers) -> float:
-    """Say how far from zero the mean of these changes can be by chance alone."""
+    """Say how far from zero the mean of these changes can be by chance."""
     return float(STANDARD_ERRORS * changes.std(ddof=1) / np.sqrt(len(changes)))
 
 
@@ -98,7 +98,7 @@ def gains_of(present: Weighing) -> Sequence[float]:
 def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: Sequence[float]) -> ResolvedWeighing:
     """Fit the weights for each decay and keep the best; the present decay wins where none is better."""
     prior = np.array(before.weights)
-    # A factor without gain can not be weighed: it counts for nothing here as well.
+    # A factor with gain 0 cannot be weighed: it counts for nothing here as well.
     counted = np.array([gain > 0 for gain in gains])
     best, least = before, np.inf
     for decay in dict.fromkeys((before.decay, *DECAYS)):
@@ -110,7 +110,7 @@ def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: S
 
 
 def keep_sum(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
-    """Bring weights to the sum they had: only their proportions rank."""
+    """Scale weights to the sum they had: only their proportions rank."""
     total = prior.sum() or 1.0
     kept = weights * (total / weights.sum()) if weights.sum() > 0 else prior
     return float(kept[0]), float(kept[1]), float(kept[2])
@@ -127,12 +127,12 @@ def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
     least = decay**candidates
     if decay - least <= 0:
         return np.full(len(ranks), 0.5)
-    # A power of an array may differ from that of a number in the last place, and so fall below the least.
+    # A power of an array may differ from that of a number in the last digit, and so fall below the least.
     return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
 
 
 def pair_up(judged: Iterable[MarkedRecall], decay: float) -> tuple[Numbers, Numbers]:
-    """Subtract the factors of useless hits from those of useful ones; every recall has the same say in all."""
+    """Subtract the factors of useless hits from those of useful ones; every recall counts the same."""
     differences: list[Numbers] = []
     shares: list[Numbers] = []
     for recall in judged:
@@ -209,7 +209,7 @@ def order(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> tuple[N
 
 
 def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
-    """Write a weighing out in full, the gains apart; a factor without gain keeps its weight."""
+    """Write a weighing in full, the gains apart; a factor without gain keeps its weight."""
     own = (present.recency, present.relevance, present.importance)
     shown = [
         weight / gain if gain > 0 else (1.0 if kept is None else kept)
@@ -219,7 +219,7 @@ def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
 
 
 def round_off(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
-    """Write a weighing with as many places as a person would."""
+    """Round a weighing to as many digits as a person would write."""
     full = describe(resolved, present)
     recency, relevance, importance = full.recency or 0.0, full.relevance or 0.0, full.importance or 0.0
     return replace(

@@ -27,22 +27,22 @@ GROUPS = {
 }
 """What stands above the lines of each kind, in this order: what is certain first, what was only said last."""
 PINNED_PART = 10
-"""What is pinned takes at most one part in so many of a budget."""
+"""Pinned memories take at most one part in so many of a budget."""
 PINNED = "Pinned:\n"
-"""What stands above lines that are there whatever the cue, before all others."""
+"""The heading of pinned memories, which come before all others."""
 SHARES = {Level.FULL: 0.75, Level.COMPACT: 0.9, Level.ABSTRACT: 1.0}
-"""Up to which part of the room lines are shown at a level, where not all of them fit in full."""
+"""Which part of the room is for lines up to a level, where not all of them fit in full."""
 WIDTHS = {Level.COMPACT: 240, Level.ABSTRACT: 100}
-"""How wide a text is at most; a Chinese character is as wide as two letters, and says as much."""
+"""The widest a text can be; a Chinese character is as wide as two letters, and says as much."""
 LONGEST_SOURCE = 160
 FEWEST_CHARACTERS = 4
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 TAG = re.compile(r"[<＜﹤](?=[^\w<＜﹤>]*/|[^\w<＜﹤]*memories)", re.IGNORECASE)
 """What could be read as one of the tags around the block; the search stops at the next bracket."""
 MOST_CHARACTERS_PER_TOKEN = 16
-"""No tokenizer packs running text as densely, so a line that is longer for its room need not be counted."""
+"""No tokenizer packs running text as densely, so a longer line need not be counted."""
 MOST_MISSES = 8
-"""After so many lines that did not fit no other is tried: a bound on what is counted without use."""
+"""After so many lines that did not fit no other is tried, to limit the counting."""
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|[。！？；…]")
 
 
@@ -54,16 +54,16 @@ class BlockMemory:
     short_id: str
     score: float = 0.0
     source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
-    """What its sources say, as far as they may be quoted."""
+    """Texts of its sources, as far as they may be shown."""
     ceiling: Level = Level.FULL
-    """The most that may be shown of it."""
+    """The fullest level that it may be shown at."""
     again: bool = False
     pinned: bool = False
-    """Whether it stands among the pinned."""
+    """Whether it is one of the pinned."""
 
     @property
     def heading(self) -> str:
-        """Say what stands above its line."""
+        """Return the heading above its line."""
         return PINNED if self.pinned else GROUPS[self.memory.kind]
 
 
@@ -78,12 +78,12 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class FittedLines:
-    """The lines of the memories that found room, best first, and what they cost with what stands above them."""
+    """The lines of the memories that fit, best first, and what they cost with their headings."""
 
     lines: Mapping[UUID, Line]
     tokens: int
     exhausted: bool
-    """Whether all that may be shown is shown as well as it may be: more room would be of no use."""
+    """Whether everything is shown at its best level: more room would not help."""
 
 
 def fold(text: str) -> str:
@@ -95,7 +95,7 @@ def fold(text: str) -> str:
 
 
 def shorten_ids(ids: Iterable[UUID], known: Mapping[UUID, str] | None = None) -> dict[UUID, str]:
-    """Name each memory by the shortest end of its id that ends no other; what is known by a name keeps it."""
+    """Name each memory by the shortest suffix of its id that is unique; a memory that has a name keeps it."""
     given = dict(known or {})
     every = sorted({*ids, *given})
     taken = set(given.values())
@@ -129,7 +129,7 @@ def write_summary(memory: Memory) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text that is wider, behind a sentence or a word if there is one in its second half, and mark the cut."""
+    """Cut a text that is wider, after a sentence or a word if there is one in its second half, and mark the cut."""
     end = wide = 0
     for end, character in enumerate(text):  # noqa: B007 - read behind the loop
         wide += 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -191,7 +191,7 @@ def render(texts: Iterable[str]) -> str:
 
 
 def cut_line(line: str, room: int, gauge: Gauge) -> str:
-    """Shorten a line from its end until it fits, and mark the cut; nothing if no word of what is said would be left."""
+    """Shorten a line from its end until it fits, and mark the cut; nothing if no word of the content would be left."""
     if room > 0 and len(line) <= room * MOST_CHARACTERS_PER_TOKEN and gauge.count(line) <= room:
         return line
     said = line.index(": ") + 2
@@ -217,7 +217,7 @@ def leave_least(lines: Sequence[Line], fits: Callable[[Sequence[Line]], bool]) -
 def _place(
     candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int, shares: Mapping[Level, float]
 ) -> tuple[dict[UUID, Line], int]:
-    """Take memories from the front, each at the best level whose part of the room is not spent yet."""
+    """Take memories from the front, each at the best level whose part of the room is not used up."""
     lines: dict[UUID, Line] = {}
     headings: set[str] = set()
     spent = misses = 0
@@ -238,7 +238,7 @@ def _place(
 
 
 def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int, spent: int, gauge: Gauge) -> int:
-    """Show lines at a better level, the best first, as far as there is room; return what is spent then."""
+    """Show lines at a better level, the best first, as far as there is room; return what is used then."""
     for each in candidates:
         shown = lines.get(each.memory.id)
         if shown is None:
@@ -269,7 +269,7 @@ def _levels(remembered: BlockMemory) -> list[Level]:
 
 
 def _is_all(lines: Mapping[UUID, Line], candidates: Sequence[BlockMemory], most: int) -> bool:
-    """Tell whether as many as may be are shown, and each as well as it may be."""
+    """Tell whether as many as possible are shown, each at its best level."""
     shown = [(each.ceiling, lines[each.memory.id].level) for each in candidates if each.memory.id in lines]
     whole = all(level in (ceiling, Level.FULL) for ceiling, level in shown)
     return whole and len(lines) == min(len(candidates), most)

@@ -86,7 +86,7 @@ def to_text(messages: Sequence[Message], prefixes: tuple[str, str]) -> str:
 
 
 def is_own(message: NewMessage | Message) -> bool:
-    """Tell whether the content was given by whoever sent the message, and not made from its parts."""
+    """Tell whether the content was given by the sender, and not made from its parts."""
     return bool(message.content) and message.content != _join(map(_show_part, message.parts))
 
 
@@ -95,7 +95,7 @@ def _show(message: NewMessage | Message, without: PartType | None = None) -> lis
     parts = [part for part in message.parts if part.type is not without]
     if not is_own(message):
         return [_show_part(part) for part in parts]
-    # A content beside parts says what their texts say; what is no text costs and is shown all the same.
+    # A content repeats the texts of parts; parts that are no text cost and are shown all the same.
     files = [_show_part(part) for part in parts if part.type in {PartType.IMAGE, PartType.FILE}]
     return [*files, message.content, *(_show_part(part) for part in parts if part.type is PartType.TOOL_CALL)]
 

@@ -46,7 +46,7 @@ YEAR_PARTS: Mapping[str, tuple[int, int]] = {
 } | {"上半年": (1, 6), "下半年": (7, 6)}
 """From which month, and how many."""
 LONG_HOLIDAYS = frozenset(("端午", "中秋", "清明", "元旦"))
-"""Feasts of one day that are given two more to make a holiday."""
+"""Festivals of one day that two more days make a holiday."""
 
 NUMBER = "(?:[0-9]{1,3}|[零〇一二两三四五六七八九十百]{1,5})"
 MONTH = "(?:1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
@@ -246,7 +246,7 @@ def either(words: Mapping[str, object]) -> str:
 
 
 def rule(pattern: str, make: Make) -> Rule:
-    """Join a pattern with what it makes."""
+    """Pair a pattern with what it makes."""
     return re.compile(pattern), make
 
 

@@ -129,7 +129,7 @@ def _shifted_month(seen: Seen) -> DateExpression:
 
 
 def _choose(word: str, yearly: Yearly, now: datetime) -> Span:
-    """Choose among the years: the last that is over, the present or the next to come."""
+    """Choose among the years: the last that is over, the present or the next one."""
     shift = SHIFTS[word]
     if shift < 0:
         return calendar.latest(yearly, now, over=True)
@@ -273,7 +273,7 @@ def _part(seen: Seen) -> DateExpression:
 
 
 def rule(pattern: str, make: Make) -> Rule:
-    """Join a pattern of whole words with what it makes."""
+    """Pair a pattern of whole words with what it makes."""
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), make
 
 

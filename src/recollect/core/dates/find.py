@@ -43,7 +43,7 @@ PLAIN = str.maketrans(
         )
     )
 )
-"""One character for one, so that places in the text stay what they are."""
+"""Replaces character by character, so that positions in the text stay the same."""
 HAN = re.compile("[\u4e00-\u9fff]")
 LATIN = re.compile("[a-z]{3}")
 
@@ -202,7 +202,7 @@ def _is_pair(plain: str, left: DateExpression, right: DateExpression, grammar: G
 
 
 def _open(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
-    """Let a date be the beginning or the end of what has no other."""
+    """Let a date be the beginning or the end of a period without another."""
     for pattern, side in grammar.ends_after:
         match = pattern.match(plain, date.last)
         if match:
@@ -239,7 +239,7 @@ def _blank(plain: str, dates: list[DateExpression]) -> str:
 
 
 def _try(work: Callable[[], T]) -> T | None:
-    """Take what cannot be a date, such as the 31st of June or a day after the last of all years, for none."""
+    """Return None for what cannot be a date, such as the 31st of June or a day after the last year."""
     try:
         return work()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Feasts and seasons: when they are in a given year."""
+"""Holidays and seasons: when they are in a given year."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def season(first_month: int, year: int) -> Span:
 
 
 def months(first: int, count: int) -> Yearly:
-    """Make a time of so many months that comes every year."""
+    """Make a period of so many months that comes every year."""
     return lambda year: month_of(year, first, count)
 
 
@@ -78,7 +78,7 @@ def on_weekday(month: int, weekday: int, place: int) -> Yearly:
 
 
 def _qingming(year: int) -> Span:
-    """Compute the day when the sun stands at 15 degrees; right from 2000 to 2099."""
+    """Compute the day on which the sun's longitude is 15 degrees; right from 2000 to 2099."""
     return date_of(year, 4, int(year % 100 * 0.2422 + 4.81) - year % 100 // 4)
 
 

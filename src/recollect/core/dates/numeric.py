@@ -19,7 +19,7 @@ def _year_first(seen: Seen) -> DateExpression:
 
 def _year_last(seen: Seen) -> DateExpression:
     first, second, year = int(seen["first"]), int(seen["second"]), int(seen["year"])
-    # With slashes the month comes first, as in America; with dots the day, as where dots are written.
+    # With slashes the month comes first, as in America; with dots the day, as in Europe.
     month, day = (first, second) if seen["sign"] == "/" else (second, first)
     if month > 12:
         month, day = day, month

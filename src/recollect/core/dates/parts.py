@@ -25,11 +25,11 @@ from recollect.core.dates.calendar import (
 )
 
 Change: TypeAlias = Callable[[Span], Span]
-"""What a word beside a date makes of it."""
+"""How a word next to a date changes it."""
 NEVER = re.compile("(?!)")
 Modifier: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], Change]]
 End: TypeAlias = tuple[re.Pattern[str], str]
-"""What leaves a time open at one side, and at which."""
+"""A pattern that leaves one side of a period open, and which side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class DateExpression:
     last: int = 0
     """Where its words begin and end in the text."""
     span: Span | None = None
-    """What it means, if that needs nothing else."""
+    """Its meaning, if it does not depend on other parts."""
     year: int | None = None
     month: int | None = None
     day: int | None = None
     weekday: int | None = None
     yearly: Yearly | None = None
-    """What comes once in a year, such as a season."""
+    """A period that comes once in a year, such as a season."""
     hours: tuple[float, float] | None = None
     loose: bool = False
     """Whether it counts only where no other time is named: a weekday next to a date says nothing new."""
@@ -60,7 +60,7 @@ class DateExpression:
 
     @property
     def yearless(self) -> bool:
-        """Tell whether a year would say more exactly what is meant."""
+        """Tell whether a year would make it more exact."""
         return self.year is None and self.span is None and bool(self.month or self.yearly)
 
 
@@ -76,7 +76,7 @@ def modify(date: DateExpression, change: Change, now: datetime) -> DateExpressio
 
 
 def ago(now: datetime, unit: str, count: int) -> DateExpression:
-    """Mark the whole day, week, month or year that lies so many of them back, open to be completed by smaller ones."""
+    """Return the whole day, week, month or year so many units ago, to be completed by smaller ones."""
     then = step(now, unit, -count)
     if unit == "year":
         return DateExpression(year=then.year)
@@ -86,13 +86,13 @@ def ago(now: datetime, unit: str, count: int) -> DateExpression:
 
 
 def resolve(date: DateExpression, now: datetime) -> Span:
-    """Say what a date means: what is missing is filled in so that it is the latest that has begun."""
+    """Resolve a date: what is missing is filled in so that it is the latest that has begun."""
     span = date.span or _resolve_date(date, now)
     return hours_of(span, date.hours) if date.hours else span
 
 
 def resolve_after(date: DateExpression, start: datetime, now: datetime) -> Span:
-    """Say what the end of a range means: what is missing is filled in so that it comes first after the start."""
+    """Resolve the end of a range: what is missing is filled in so that it comes first after the start."""
     if date.weekday is not None and date.span is None:
         return _with_hours(date, day_of(start + (date.weekday - start.weekday()) % 7 * DAY))
     if date.yearless:
@@ -108,7 +108,7 @@ def merge(left: DateExpression, right: DateExpression) -> DateExpression | None:
 
 
 def lend(giver: DateExpression, taker: DateExpression) -> DateExpression:
-    """Give what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
+    """Copy what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
     if taker.span or giver.span:
         return taker
     if taker.day and not taker.month and giver.month and giver.day:
@@ -167,7 +167,7 @@ def _yearly(month: int | None, day: int | None) -> Yearly | None:
 
 
 def _latest_day(day: int, now: datetime) -> Span:
-    """Find the latest month that has such a day, and had it already."""
+    """Find the latest month in which such a day has begun."""
     for back in range(4):
         start, end = month_of(now.year, now.month - back)
         if start + (day - 1) * DAY < min(end, now):
@@ -177,7 +177,7 @@ def _latest_day(day: int, now: datetime) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Words that a rule found, and the moment they are understood from."""
+    """Words that a rule found, and the moment from which they are resolved."""
 
     match: re.Match[str]
     now: datetime
@@ -197,20 +197,20 @@ class Grammar:
     """How a language says when."""
 
     hint: re.Pattern[str]
-    """What is in every text that says when; most texts that do not are told by it."""
+    """Occurs in every text that names a time; most other texts are excluded by it."""
     rules: tuple[Rule, ...]
     joins: re.Pattern[str]
-    """What stands between the pieces of one date."""
+    """What may separate the pieces of one date."""
     ranges: re.Pattern[str]
-    """What stands between the beginning and the end of a range."""
+    """What separates the beginning and the end of a range."""
     lists: re.Pattern[str]
-    """What stands between two dates that are both meant."""
+    """What separates two dates of a list."""
     opening: re.Pattern[str]
-    """What stands before a range, and belongs to it."""
+    """Words before a range that belong to it."""
     pairing: tuple[re.Pattern[str], re.Pattern[str]]
-    """What stands before or after two dates to make a range of what else would be a list."""
+    """Words before or after two dates that make them a range instead of a list."""
     before: tuple[Modifier, ...]
     after: tuple[Modifier, ...]
     ends_before: tuple[End, ...]
-    """What leaves one side open, standing before a date."""
+    """Words before a date that leave one side open."""
     ends_after: tuple[End, ...]

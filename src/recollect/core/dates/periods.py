@@ -16,7 +16,7 @@ ECHO = 2 * DAY
 """A time is still spoken of for so long after it: what was said then counts in part."""
 ECHO_SHARE = 0.5
 MOST_PERIODS = 12
-"""Of more periods than these, the widest are left out: each is a search of its own."""
+"""If there are more periods, the widest are left out: each is a search of its own."""
 
 
 def find_zone(name: str) -> tzinfo:
@@ -43,7 +43,7 @@ def choose(periods: Iterable[Period]) -> list[Period]:
 
 
 def rate_moment(periods: Iterable[Period], moment: datetime) -> float:
-    """Rate a moment by the narrowest period that it lies in, half as much soon after one; 0 if neither."""
+    """Rate a moment by the narrowest period that contains it, half as much soon after one; 0 if neither."""
     return max((rate(period) * _fit(period, moment) for period in periods), default=0.0)
 
 

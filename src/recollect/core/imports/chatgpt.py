@@ -43,7 +43,7 @@ EVERYBODY = "all"
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A node on its way from the root: when its nearest dated ancestor was said, and which tool was called last."""
+    """A node while walking from the root: the time of its nearest dated ancestor, and which tool was called last."""
 
     moment: datetime | None
     call: str
@@ -154,7 +154,7 @@ def read_text(content: Mapping[str, JSON]) -> str:
 
 
 def read_part(part: JSON) -> str:
-    """Give the text of a part; what it points to is a file."""
+    """Return the text of a part; what it points to is a file."""
     return part if isinstance(part, str) else to_text(to_fields(part).get("text"))
 
 
@@ -179,6 +179,6 @@ def read_files(
 
 
 def sort_file(mime: str) -> str:
-    """Say what sort of file it is."""
+    """Return the type of a file."""
     family = mime.partition("/")[0].lower()
     return family if family in {"image", "audio", "video"} else "document"

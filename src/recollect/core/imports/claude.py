@@ -1,4 +1,4 @@
-"""Read Claude's data export: conversations of messages in blocks, and what Claude wrote down about its user."""
+"""Read Claude's data export: conversations of messages in blocks, and Claude's own notes about its user."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read_conversation(conversation: Mapping[str, JSON], data: ImportedData) -> N
 
 
 def own(account: str) -> Owner:
-    """Say whose it is."""
+    """Return the owner."""
     return {UserField.ACCOUNT: account} if account else {}
 
 
@@ -101,7 +101,7 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
 
 
 def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
-    """Join the blocks of text; a message from before there were blocks has its text beside them."""
+    """Join the blocks of text; a message from before there were blocks has its text in another field."""
     texts: list[str] = []
     for block in map(to_fields, to_list(entry.get("content"))):
         match to_text(block.get("type")):
@@ -121,7 +121,7 @@ def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
 
 
 def attached_text(attachment: Mapping[str, JSON]) -> str:
-    """Give the text that was pasted or read from a file, behind the file's name."""
+    """Return the text that was pasted or read from a file, after the file's name."""
     text = to_text(attachment.get("extracted_content"))
     name = to_text(attachment.get("file_name"))
     return f"[{name}]\n{text}" if text and name else text
@@ -142,7 +142,7 @@ def read_files(files: Sequence[Mapping[str, JSON]], remarks: Counter[str]) -> tu
 
 
 def read_memories(fields: Mapping[str, JSON], data: ImportedData) -> None:
-    """Read what Claude wrote down over all conversations, and for each project."""
+    """Read Claude's notes over all conversations, and for each project."""
     account = to_text(fields.get("account_uuid"))
     texts = {"": fields.get("conversations_memory"), **to_fields(fields.get("project_memories"))}
     for project, text in texts.items():

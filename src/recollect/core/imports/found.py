@@ -1,4 +1,4 @@
-"""What is found in another system's export, said in our words: memories, conversations, facts, and what is left out."""
+"""What an import finds in another system's export: memories, conversations, facts, and what is left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Owner = Mapping[UserField, str]
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """Something to remember, and what its source calls it."""
+    """A memory, and its id at the source."""
 
     key: str
     memory: NewMemory
@@ -41,7 +41,7 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message behind the one it follows; both are named as their source names them."""
+    """A message and the one it follows; both by their ids at the source."""
 
     key: str
     parent: str | None
@@ -50,7 +50,7 @@ class FoundMessage:
 
 @dataclass(frozen=True, slots=True)
 class FoundConversation:
-    """A conversation with its messages, each behind its parent."""
+    """A conversation with its messages, each after its parent."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ class FoundConversation:
 
 @dataclass(frozen=True, slots=True)
 class FoundFact:
-    """A fact, what it rests on, and how it is remembered where no fact can be made of it."""
+    """A fact, its evidence, and the memory to store where it cannot be a fact."""
 
     key: str
     fact: NewFact
@@ -74,22 +74,22 @@ class FoundFact:
 
 @dataclass(frozen=True, slots=True)
 class ImportedData:
-    """What was found in one document, with all that was seen and left out."""
+    """What was found in one document, and counts of what was seen and left out."""
 
     memories: list[FoundMemory] = field(default_factory=list[FoundMemory])
     conversations: list[FoundConversation] = field(default_factory=list[FoundConversation])
     facts: list[FoundFact] = field(default_factory=list[FoundFact])
     seen: Counter[str] = field(default_factory=Counter[str])
-    """How many of each thing the document holds, also of what is left out."""
+    """How many of each thing the document holds, including what is left out."""
     remarks: Counter[str] = field(default_factory=Counter[str])
 
     def leave(self, thing: str, why: str) -> None:
-        """Count something that stays where it is."""
+        """Count something that is left out."""
         self.seen[thing] += 1
         self.remarks[why] += 1
 
     def take_memory(self, found: FoundMemory) -> None:
-        """Take a memory if it can be kept, as several if it is too long for one."""
+        """Add a memory if it can be stored, as several if it is too long for one."""
         content = clean(found.memory.content, self.remarks)
         pieces = [content[start : start + LONGEST_CONTENT] for start in range(0, len(content), LONGEST_CONTENT)]
         self.remarks[DIVIDED] += len(pieces) > 1
@@ -105,7 +105,7 @@ class ImportedData:
                 self.memories.append(replace(found, key=key, memory=memory))
 
     def take_fact(self, found: FoundFact) -> None:
-        """Take a fact if it can be kept, as a memory if it joins nothing."""
+        """Add a fact if it can be stored, as a memory if it has no two ends."""
         try:
             check_new_fact(found.fact)
             check_new_memory(word_fact(found.fact, {}))
@@ -118,7 +118,7 @@ class ImportedData:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A message as its place in a tree; one that is left out only passes its place on."""
+    """A message as a node of a tree; one that is left out only passes its parent on."""
 
     key: str
     parent: str | None
@@ -149,7 +149,7 @@ def arrange(placed: Sequence[Placed], data: ImportedData, current: str = "") -> 
 
 
 def to_key(text: str) -> str:
-    """Give what a source calls something as it is if it can be kept, else a hash of it."""
+    """Return a source's id as it is if it can be stored, else a hash of it."""
     return hash_parts(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
 
 
@@ -165,7 +165,7 @@ def _keep(message: NewMessage | None, data: ImportedData) -> NewMessage | None:
 
 
 def take_conversation(conversation: FoundConversation, data: ImportedData) -> None:
-    """Take a conversation, or leave it where nothing is said in it."""
+    """Add a conversation, unless it has no messages."""
     data.seen[CONVERSATIONS] += 1
     if conversation.messages:
         data.conversations.append(conversation)
@@ -174,10 +174,10 @@ def take_conversation(conversation: FoundConversation, data: ImportedData) -> No
 
 
 def hash_memory(memory: NewMemory) -> str:
-    """Name what a memory says, so that it is noticed when its source says something else."""
+    """Hash what a memory says, to notice a change at the source."""
     return hash_parts(memory.content)
 
 
 def hash_fact(fact: NewFact) -> str:
-    """Name what a fact says, and when it is true."""
+    """Hash what a fact says, and when it is true."""
     return hash_parts(fact.subject, fact.predicate, fact.object, fact.text, fact.valid_at, fact.invalid_at)

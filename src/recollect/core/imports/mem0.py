@@ -31,7 +31,7 @@ WHOLE_DAY = len("2030-01-31")
 
 
 def read(document: JSON) -> ImportedData:
-    """Read all memories of a file, and the relations of a graph beside them."""
+    """Read all memories of a file, and the relations of its graph."""
     data = ImportedData()
     listed = document if isinstance(document, list) else open_page(document)
     if listed is None:
@@ -48,14 +48,14 @@ def read(document: JSON) -> ImportedData:
 
 
 def open_page(value: JSON) -> list[JSON] | None:
-    """Give the entries that one answer of mem0 or Qdrant lists; None if it is no such answer."""
+    """Return the entries that one answer of mem0 or Qdrant lists; None if it is no such answer."""
     fields = to_fields(value)
     inner = to_fields(fields.get("result")) or fields
     return next((listed for name in LISTS if isinstance(listed := inner.get(name), list)), None)
 
 
 def flatten(entry: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Give a point of Qdrant the form that `get_all` gives it."""
+    """Convert a point of Qdrant to the form of `get_all`."""
     payload = entry.get("payload")
     if not isinstance(payload, dict):
         return entry
@@ -106,7 +106,7 @@ def to_keywords(words: list[JSON], remarks: Counter[str]) -> tuple[str, ...]:
 
 
 def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> datetime | None:
-    """Read until when a memory is recalled, a date meaning the whole of that day; one that was over never is."""
+    """Read until when a memory is recalled, a date meaning the end of that day; one in the past expires at once."""
     moment = to_moment(value, remarks)
     if moment is not None and isinstance(value, str) and len(value.strip()) == WHOLE_DAY:
         moment += timedelta(days=1)
@@ -117,7 +117,7 @@ def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> da
 
 
 def own(entry: Mapping[str, JSON]) -> Owner:
-    """Say whose it is."""
+    """Return the owner."""
     return {field: name for field in OWNERS if (name := to_text(entry.get(field.replace("-", "_"))))}
 
 

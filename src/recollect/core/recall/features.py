@@ -1,11 +1,11 @@
-"""Tell what a memory is like from how it is worded: whether it asks, tells a time or a number, or is an instruction."""
+"""Compute features of a memory from its wording: whether it asks, tells a time or a number, or is an instruction."""
 
 from __future__ import annotations
 
 import re
 
 MOST_READ = 400
-"""So many characters of a memory are looked at: what it is like shows at its beginning."""
+"""So many characters of a memory are looked at: its form shows at its beginning."""
 QUESTION_MARKS = frozenset("?？")
 _TIME = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|ago|next|weeks?|weekend|months?|years?|days?|morning|evening|recently"

@@ -1,4 +1,4 @@
-"""Rank what the channels propose as one list, and say why there was nothing to rank."""
+"""Rank the candidates of all channels as one list, and say why nothing was found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.models.service import Scope
 
 MOST_USERS = 5
 RESTRICTIONS = ("channels", "topics", "since", "until")
-"""By which a cue is restricted beside its filter."""
+"""Fields that restrict a cue in addition to its filter."""
 VECTOR, SKIPPED = "vector", "skipped: "
 Scores = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def name_user(user: str) -> str:
 
 
 def tell_unmatched(cue: Cue, methods: Mapping[str, str]) -> str:
-    """Say what nothing was found by: the restrictions that were given, or the words."""
+    """Say why nothing was found: the restrictions that were given, or the words."""
     given = [*cue.named, *(name for name in RESTRICTIONS if getattr(cue, name))]
     said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has the words of the cue"
     skipped = methods.get(VECTOR, "")
@@ -62,12 +62,12 @@ def join(
 
 
 class Floor(Enum):
-    """The raw score that a channel's scale begins at; it ends at the channel's best score."""
+    """The raw score at which a channel's scale begins; it ends at the channel's best score."""
 
     ZERO = "zero"
     """Nothing found means nothing scored: BM25, counts, activations."""
     LOWEST = "lowest"
-    """Everything has some score, so only the distance from the weakest candidate tells: cosines."""
+    """Everything has some score, so only the distance from the weakest candidate counts: cosines."""
 
 
 FLOORS: Mapping[str, Floor] = MappingProxyType({"vector": Floor.LOWEST})
@@ -76,14 +76,14 @@ FLOORS: Mapping[str, Floor] = MappingProxyType({"vector": Floor.LOWEST})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What one channel says of every candidate: its own score, which is not a number where it says nothing."""
+    """One channel's scores of all candidates; NaN where it did not propose one."""
 
     candidates: Sequence[Candidate | None]
     scores: Scores
     scaled: Scores
 
     def part(self, place: int, weight: float) -> ChannelScore:
-        """Give the channel's part in one candidate."""
+        """Return the channel's part in one candidate."""
         candidate = self.candidates[place]
         factors = candidate.factors if candidate else None
         return ChannelScore(float(self.scores[place]), float(weight * self.scaled[place]), factors)
@@ -91,7 +91,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """What every channel and preference says of every candidate, before any of it is weighed."""
+    """Scores of every channel and preference for all candidates, before weighing."""
 
     ids: Sequence[UUID]
     columns: Mapping[str, Column]
@@ -113,7 +113,7 @@ def fuse(inputs: RankingInput) -> list[Ranked]:
 
 
 def rate(inputs: RankingInput) -> Rated:
-    """Say what the channels that have a say, and all preferences, make of the candidates."""
+    """Compute the scores of the channels that count, and of all preferences."""
     voiced = {
         name: some for name, some in sorted(inputs.candidates.items()) if some and inputs.weights.get(name, 0.0) > 0
     }
@@ -131,7 +131,7 @@ def rate(inputs: RankingInput) -> Rated:
 def _fill(
     inputs: RankingInput, channel: str, some: Sequence[Candidate], ids: Sequence[UUID], places: Mapping[UUID, int]
 ) -> Column | None:
-    """Bring a channel's scores into the order of the ids, and let it score what others proposed, where it can."""
+    """Sort a channel's scores by the ids, and compute its score of what others proposed, where it can."""
     candidates: list[Candidate | None] = [None] * len(ids)
     scores = np.full(len(ids), np.nan)
     for each in some:
@@ -145,7 +145,7 @@ def _fill(
 
 
 def _complete(inputs: RankingInput, channel: str, ids: Sequence[UUID], scores: Scores) -> None:
-    """Score what others proposed, where a channel's score follows from what is known of a memory."""
+    """Score what others proposed, where a channel's score follows from the features."""
     if not inputs.features or channel not in {"text", "vector", "date"}:
         return
     weakest = float(np.nanmin(scores))
@@ -154,19 +154,19 @@ def _complete(inputs: RankingInput, channel: str, ids: Sequence[UUID], scores: S
         if channel == "vector":
             score = its_features.cosine
         elif channel == "text":
-            # What it weighs in each is not known; but if it were more than the weakest has, it would be proposed.
+            # Its weight in each is not known; but if it were more than the weakest has, it would be proposed.
             rarities = [inputs.rarities[term] for term in its_features.terms] if inputs.rarities else []
             score = min(math.fsum(rarities), weakest)
         else:
             score = rate_moment(inputs.facets.periods, its_features.occurred_at)
-        # Of what a channel would not have found at all it says nothing.
+        # A channel has no score for what it could not have found.
         scores[place] = score or math.nan
 
 
 def _rank(
     inputs: RankingInput, ids: Sequence[UUID], columns: Mapping[str, Column], preferences: Mapping[str, Scores]
 ) -> list[Ranked]:
-    """Add up the shares and sort; a ranking for the overall picture is then spread over the sessions."""
+    """Add up the shares and sort; for an overview, spread the hits over the sessions."""
     gains = [inputs.weights[name] for name in preferences if inputs.weights[name] > 0]
     total = math.fsum((*(inputs.weights[name] for name in columns), *gains))
     if not ids or total <= 0:
@@ -192,7 +192,7 @@ def _explain(
     columns: Mapping[str, Column],
     preferences: Mapping[str, Scores],
 ) -> Ranked:
-    """Say what every channel and preference adds to one candidate."""
+    """Return what every channel and preference adds to one candidate."""
     parts = {
         name: column.part(place, inputs.weights[name] / total)
         for name, column in columns.items()
@@ -204,7 +204,7 @@ def _explain(
 
 
 def _diversify(ranked: Sequence[Ranked], inputs: RankingInput, spread: float) -> list[Ranked]:
-    """Take the best in turn, where each that is taken makes the others of its session a little less welcome."""
+    """Take the best in turn, where each one lowers the others of its session a little."""
     waiting = list(ranked)
     taken: dict[str, int] = {}
     chosen: list[Ranked] = []
@@ -221,7 +221,7 @@ def _diversify(ranked: Sequence[Ranked], inputs: RankingInput, spread: float) ->
 
 
 def _scale(scores: Scores, floor: Floor) -> Scores:
-    """Map raw scores onto 0..1; what has none stays so."""
+    """Map raw scores onto 0..1; missing ones stay missing."""
     # Halved, because the distance of two floats can be more than a float holds.
     lowest = np.nanmin(scores) / 2 if floor is Floor.LOWEST else 0.0
     span = np.nanmax(scores) / 2 - lowest

@@ -1,4 +1,4 @@
-"""Say what speaks for a candidate apart from the channels: its surroundings, its session, who said it, and how.
+"""Rate candidates by features apart from the channels: surroundings, session, speaker, and form.
 
 Each preference gives every candidate a number from 0 to 1, and 0 where it does not apply; its weight says what that is
 worth, and is negative where it speaks against a memory. docs/explanation/recall.md has them in a table.
@@ -25,21 +25,21 @@ SPEAKER, ANSWER, NEAR_DATE, LATEST = "speaker", "answer", "near_date", "latest"
 TELLS_TIME, TELLS_NUMBER = "tells_time", "tells_number"
 LONG, QUESTION, ASSISTANT, INSTRUCTION = "long", "question", "assistant", "instruction"
 DIVERSITY = "diversity"
-"""Not a number of its own: what each hit costs the others of its session where the overall picture is asked for."""
+"""Not a number of its own: what each hit costs the others of its session where an overview is asked for."""
 REACH = 2.0
-"""What is up to so many places apart stands by each other."""
+"""Memories up to so many positions apart are neighbours."""
 MOST_BESIDE = 12
-"""So many on either side are looked at: of events of one hour there may be very many."""
+"""So many on either side are looked at: one hour may have very many events."""
 LONGEST_TELLING, LONGEST_QUESTION = 40, 25
-"""In terms: beyond the first, words come to stand in a memory by chance; a longer question tells something as well."""
+"""In terms: words beyond the first ones occur by chance; a longer question also says something."""
 LONGEST = 1000
 DENSER = 3.0
-"""A word of Chinese gives about three terms, its characters and their pairs, where one of English gives one."""
+"""A word of Chinese gives about three terms, its characters and their pairs; one of English gives one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateTable:
-    """The candidates side by side, in the order of their ids, with what all preferences look at."""
+    """The candidates as arrays, in the order of their ids, with what all preferences need."""
 
     features: Sequence[Features]
     terms: Scores
@@ -54,7 +54,7 @@ class CandidateTable:
 
     @classmethod
     def seat(cls, inputs: RankingInput, ids: Sequence[UUID], scaled: Mapping[str, Scores]) -> CandidateTable:
-        """Line the candidates up."""
+        """Build the arrays of the candidates."""
         all_features = [inputs.features[memory_id] for memory_id in ids]
         width = len(inputs.rarities)
         terms = np.zeros((len(ids), width))
@@ -92,13 +92,13 @@ def prefer(bench: CandidateTable, facets: Facets) -> dict[str, Scores]:
 
 
 def rate_coverage(bench: CandidateTable) -> Scores:
-    """Say which part of the cue each candidate has, its rarer terms counting more."""
+    """Compute which part of the cue each candidate has, weighted by the rarity of its terms."""
     whole = bench.rarities.sum()
     return bench.terms @ bench.rarities / whole if whole > 0 else np.zeros(len(bench.features))
 
 
 def rate_company(bench: CandidateTable) -> dict[str, Scores]:
-    """Say what of the cue the neighbours and the whole session have, and how good the best of the session is."""
+    """Compute what of the cue the neighbours and the whole session have, and the best score of the session."""
     nearby = bench.terms.copy()
     ordered, places = (
         bench.terms[bench.order],
@@ -126,7 +126,7 @@ def rate_company(bench: CandidateTable) -> dict[str, Scores]:
 
 
 def rate_answers(bench: CandidateTable) -> Scores:
-    """Rate what somebody says to a question that shares words with the cue, by how much the question shares."""
+    """Rate answers to a question that shares words with the cue, by how much the question shares."""
     rated = np.zeros(len(bench.features))
     for before, after in zip(bench.order[:-1], bench.order[1:], strict=True):
         asked, told = bench.features[before], bench.features[after]
@@ -137,7 +137,7 @@ def rate_answers(bench: CandidateTable) -> Scores:
 
 
 def rate_wording(all_features: Sequence[Features], facets: Facets) -> dict[str, Scores]:
-    """Rate by length, by who spoke, and by whether a candidate has the form of what is asked for."""
+    """Rate by length, by speaker, and by whether a candidate has the form that is asked for."""
     denser = DENSER if facets.script is Script.CJK else 1.0
     lengths = np.array([max(its_features.length, 1) / denser for its_features in all_features], dtype=np.float64)
     rated = {
@@ -174,12 +174,12 @@ def _flag(flags: Iterable[bool]) -> Scores:
 
 
 def _to_best(values: Scores) -> Scores:
-    """Scale to the best; nothing stays nothing."""
+    """Divide by the best; zeros stay zero."""
     best = values.max(initial=0.0)
     return values / best if best > 0 else np.zeros_like(values)
 
 
 def _from_worst(values: Scores) -> Scores:
-    """Scale between the worst and the best; equals tell nothing."""
+    """Scale between the worst and the best; equal values become 0."""
     span = np.ptp(values) if len(values) else 0.0
     return (values - values.min()) / span if span > 0 else np.zeros_like(values)
