@@ -83,7 +83,7 @@ def average(rows: Sequence[Asked]) -> Quality:
 
 
 def interval(rows: Sequence[Asked]) -> tuple[float, float]:
-    """Say between which values recall@10 lies, by drawing the questions anew."""
+    """Say between which values recall@10 lies, by drawing the questions again."""
     values = np.array([row.quality.recall_10 for row in rows])
     drawn = np.random.default_rng(7).choice(values, (RESAMPLES, len(values))).mean(axis=1)
     low, high = np.quantile(drawn, (0.025, 0.975))

@@ -61,7 +61,7 @@ async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
         # Nothing is learned from the messages: what is measured is recall without any model but the embedder.
         # No channel is given up, however busy the machine is: its speed must not show in the figures.
         settings = Settings(deadline_seconds=300, channel_seconds=60, steps="")
-        # Ids by the same chance each time: the same memories, stored anew, must rank the same.
+        # Ids by the same chance each time: the same memories, stored again, must rank the same.
         with patch.object(remember.os, "urandom", Random(7).randbytes):
             async with connected(settings, addresses, None) as recollect:
                 yield recollect

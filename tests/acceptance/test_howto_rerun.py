@@ -1,4 +1,4 @@
-"""The page on reading history anew: its commands run in their order, and print what the page shows."""
+"""The page on reading history again: its commands run in their order, and print what the page shows."""
 
 from __future__ import annotations
 

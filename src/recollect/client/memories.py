@@ -94,6 +94,6 @@ class RemoteFading(RemoteView):
         return answer
 
     async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+        """Bring faded memories back as they were, and tell which; from now on they may fade again."""
         answer: list[UUID] = await self.call("fading.restore", ids=ids)
         return answer

@@ -82,6 +82,6 @@ class RemoteRecalls(RemoteView):
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
-        """Rank what a recall found by other weights; or ask it anew as of a moment, counting no access."""
+        """Rank what a recall found by other weights; or ask it again as of a moment, counting no access."""
         answer: Replay = await self.call("recalls.replay", recall_id=recall_id, weights=weights, as_of=as_of)
         return answer

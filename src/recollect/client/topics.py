@@ -36,7 +36,7 @@ class RemoteTopics(RemoteView):
         return answer
 
     async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
-        """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+        """File memories under a topic, which comes to be if it is new; what is filed there already is filed again."""
         answer: Topic = await self.call("topics.link", path=path, memories=memories)
         return answer
 

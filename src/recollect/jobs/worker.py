@@ -153,7 +153,7 @@ class Tasks:
             await sync_scope(self.database, scope_id, rederive=rederive, report=counter.add)
 
     async def rederive(self, scope_id: int) -> None:
-        """Make anew what lost some of its evidence in a scope."""
+        """Make again what lost some of its evidence in a scope."""
         await rederive_scope(self.duties.rederiving, scope_id)
 
     async def fade(self, context: JobContext, scope_id: int) -> None:

@@ -95,5 +95,5 @@ class FadingView:
 
     @operation("POST /v1/faded/restore", Right.WRITE, answer="restored", command="fade")
     async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+        """Bring faded memories back as they were, and tell which; from now on they may fade again."""
         return await restore(self.access.parts, self.access.scope, ids)

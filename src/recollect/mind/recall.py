@@ -94,5 +94,5 @@ class RecallsView:
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
-        """Rank what a recall found by other weights; or ask it anew as of a moment, counting no access."""
+        """Rank what a recall found by other weights; or ask it again as of a moment, counting no access."""
         return await replay(self.access.parts, self.access.scope, recall_id, weights, as_of)

@@ -155,7 +155,7 @@ class Recollect:
 
     @property
     def reruns(self) -> Reruns:
-        """Give the place where history is read anew."""
+        """Give the place where history is read again."""
         return Reruns(self.parts, self.addresses.owner, partial(build_other, self.settings))
 
     @property

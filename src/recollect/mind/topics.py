@@ -36,7 +36,7 @@ class TopicsView:
 
     @operation("POST /v1/topics/links", Right.WRITE, command="topics")
     async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
-        """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+        """File memories under a topic, which comes to be if it is new; what is filed there already is filed again."""
         return await link(self.access.parts, self.access.scope, path, as_filings(memories))
 
     @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="topics")

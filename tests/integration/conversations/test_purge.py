@@ -1,4 +1,4 @@
-"""A purge on the real store: what goes, what is made anew, what a receipt says, and that no byte is left behind."""
+"""A purge on the real store: what goes, what is made again, what a receipt says, and that no byte is left behind."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkey
     monkeypatch.setattr(verb, "SYNC_SECONDS", 600)
     assert (await conversation.purge()).finished_at is not None
     # The name is free again, and a conversation of that name is another one.
-    await conversation.append(NewMessage(Role.USER, "anew"))
+    await conversation.append(NewMessage(Role.USER, "again"))
     assert [message.number for message in (await conversation.history(50)).messages] == []
     assert len(await conversation.receipts()) == 1
 
@@ -186,7 +186,7 @@ def restating(prompt, _answer):
     return Restatement(text="Left: " + " & ".join(notes), subject="notes", predicate="say", object=notes[0])
 
 
-async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embedder, owner):
+async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, embedder, owner):
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
@@ -220,7 +220,7 @@ async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embe
         assert all("secret" not in prompt for prompt in chat.prompts)
 
 
-async def test_nothing_is_made_anew_from_what_is_hidden(addresses, embedder):
+async def test_nothing_is_made_again_from_what_is_hidden(addresses, embedder):
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
@@ -254,7 +254,7 @@ async def test_what_the_model_cannot_word_keeps_nothing_else_waiting(addresses, 
         assert first in await known(mind)
 
 
-async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addresses, owner):
+async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_again(addresses, owner):
     embedder, chat = FakeEmbedder(), FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")

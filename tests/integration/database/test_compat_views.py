@@ -463,7 +463,7 @@ async def test_a_reader_cannot_take_all_connections(mind, readers):
         connection.close()
 
 
-async def test_a_reader_whose_role_was_dropped_by_hand_is_made_anew(recollect, mind, readers, owner):
+async def test_a_reader_whose_role_was_dropped_by_hand_is_made_again(recollect, mind, readers, owner):
     await recollect.operator.act_for("other")
     new = await readers()
     owner.execute(f"drop role {new.reader.name}")

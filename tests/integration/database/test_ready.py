@@ -168,7 +168,7 @@ async def test_a_locked_table_does_not_keep_from_being_ready(addresses, owner):
         await asyncio.gather(*recalls)
 
 
-async def test_a_lost_connection_is_made_anew(recollect, owner):
+async def test_a_lost_connection_is_made_again(recollect, owner):
     mine = "select pid from pg_stat_activity where datname = current_database() and usename = 'recollect_service'"
     for (pid,) in owner.execute(mine).fetchall():
         owner.execute("select pg_terminate_backend(%s, 10000)", [pid])

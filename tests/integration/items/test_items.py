@@ -33,7 +33,7 @@ async def test_a_value_comes_back_as_it_was_put(mind):
     assert await mind.items.get(("users",), TEA) is None
 
 
-async def test_a_put_replaces_and_counts_and_a_drop_begins_anew(mind):
+async def test_a_put_replaces_and_counts_and_a_drop_begins_again(mind):
     first = await mind.items.put(LI, TEA, {"kind": "green"})
     second = await mind.items.put(LI, TEA, {"kind": "black"})
     assert (second.revision, second.created_at) == (2, first.created_at)

@@ -396,7 +396,7 @@ async def test_what_is_purged_leaves_no_segment_and_no_extraction(recollect, own
     assert owner.execute("select count(*) from memories where kind = 'summary'").fetchone() == (1,)
 
 
-async def test_a_segment_that_loses_a_message_is_made_anew_from_the_others(recollect, owner):
+async def test_a_segment_that_loses_a_message_is_made_again_from_the_others(recollect, owner):
     running, chat = scripted(recollect, extraction("They row."))
     mind = await running.mind("ada", "li")
     receipts = await mind.conversation("c").append(said(ROWING))

@@ -92,7 +92,7 @@ async def test_a_closed_segment_of_a_restored_conversation_waits_until_it_is_bac
     assert len((await mind.get(segment.summary_id)).evidence) == 3
 
 
-async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_anew(plain, owner):
+async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_again(plain, owner):
     async def vanish(_, draft):
         if len(draft.messages) == 3:
             owner.execute("update conversations set settled = false")

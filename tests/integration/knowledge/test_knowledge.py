@@ -187,7 +187,7 @@ async def test_chinese_facts(mind):
     assert [fact.text for fact in (await known.facts(as_of=old.created_at)).facts] == ["张伟住在上海"]
 
 
-async def test_a_faded_fact_that_is_stated_again_is_remembered_anew(mind, owner):
+async def test_a_faded_fact_that_is_stated_again_is_remembered_again(mind, owner):
     [old] = await mind.knowledge.state(NewFact("Ann", "likes", "tea", valid_at=day(0)))
     scope = owner.execute("select id from scopes").fetchone()[0]
     owner.execute("select withhold_memories(%s, %s, 'faded')", [scope, [old.memory_id]])

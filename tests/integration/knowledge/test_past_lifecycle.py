@@ -1,4 +1,4 @@
-"""What is past stays past: deleting, restoring, purging and making anew bring no version back that is over."""
+"""What is past stays past: deleting, restoring, purging and making again bring no version back that is over."""
 
 from __future__ import annotations
 

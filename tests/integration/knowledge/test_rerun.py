@@ -1,4 +1,4 @@
-"""Re-runs: history is read anew beside what stands, and takes its place at once, for scopes as they were asked for."""
+"""Re-runs: history is read again beside what stands, and takes its place at once, for scopes as they were asked for."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ async def test_facts_of_other_segments_stay_and_what_a_run_ends_of_them_is_ended
     assert new.count() == 1
     assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
     assert await read(enriched) == ["New: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
-    # Read anew once more, by a model that does not notice: what was ended is open again.
+    # Read again once more, by a model that does not notice: what was ended is open again.
     again = Model("third@1", old_answers())
     third = replace(running.reruns, build=lambda _: again)
     await third.run(Rerun(model="third@1", since=NOON + timedelta(days=2)))

@@ -55,20 +55,20 @@ async def summaries(recollect):
 async def test_a_plan_comes_first_and_a_refusal_spends_nothing(run, enriched):
     with chatting(answering=answer, usage=USAGE) as url:
         plan = run("enrich", "--model", "other", "--dry-run", url=url)
-        assert len(re.findall(r"│ ada", plan)) == 2 and "all, estimated" in plan and "Read it anew" not in plan
+        assert len(re.findall(r"│ ada", plan)) == 2 and "all, estimated" in plan and "Read it again" not in plan
         refused = run("enrich", "--model", "other", url=url, typed="n\n", fails=True)
-        assert "Read it anew? [y/N]" in refused and "by the ledger" not in refused
+        assert "Read it again? [y/N]" in refused and "by the ledger" not in refused
         assert await summaries(enriched) == ["Ann lives in Oslo"] * 2
         done = run("enrich", "--model", "other", url=url, typed="y\n")
     assert re.search(r"by the ledger +│.*│ +2 │ +2,000 │ +200 │ +0\.0040 │", done), done
     assert await summaries(enriched) == ["They speak of Ann."] * 2
 
 
-async def test_one_scope_is_read_anew_without_being_asked(run, enriched):
+async def test_one_scope_is_read_again_without_being_asked(run, enriched):
     with chatting(answering=answer, usage=USAGE) as url:
         done = run("enrich", "--agent", "ada", "--user", "mo", "--since", "2026-03-01", "--yes", url=url)
         assert "ada and mo" in done and "100%" in done
-        assert "There is nothing to read anew." in run("enrich", "--since", "2026-04-01", "--yes", url=url)
+        assert "There is nothing to read again." in run("enrich", "--since", "2026-04-01", "--yes", url=url)
     assert await summaries(enriched) == ["Ann lives in Oslo", "They speak of Ann."]
 
 

@@ -46,8 +46,8 @@ async def test_http_lists_explains_and_replays(http, mind):
     other = (await http.post(path, json=SCOPE | {"weights": {"text": 0, "vector": 1}})).json()
     assert (other["same"], other["weights"]["text"]) == (False, 0)
     moment = datetime.now(UTC).isoformat()
-    anew = await http.post(path, json=SCOPE | {"as_of": moment})
-    assert (anew.status_code, len(anew.json()["placings"])) == (200, 2)
+    again = await http.post(path, json=SCOPE | {"as_of": moment})
+    assert (again.status_code, len(again.json()["placings"])) == (200, 2)
 
 
 async def test_http_keeps_rights_and_bounds(recollect, http, mind):

@@ -188,7 +188,7 @@ async def test_a_replay_by_other_weights_is_what_these_weights_would_have_given(
         await mind.recalls.replay(found.recall_id, {"text": -1.0})
 
 
-async def test_a_replay_as_of_a_moment_asks_anew_and_leaves_no_trace(mind, apples, embedder, owner):
+async def test_a_replay_as_of_a_moment_asks_again_and_leaves_no_trace(mind, apples, embedder, owner):
     moment = note_moment(owner)
     await mind.remember("Green apples in the garden, far too late.")
     found = await mind.recall(KEPT)
@@ -203,7 +203,7 @@ async def test_a_replay_as_of_a_moment_asks_anew_and_leaves_no_trace(mind, apple
     assert count(owner) == 1
 
 
-async def test_a_vector_of_a_space_that_recall_has_left_is_made_anew(mind, apples, embedder, owner):
+async def test_a_vector_of_a_space_that_recall_has_left_is_made_again(mind, apples, embedder, owner):
     found = await mind.recall(KEPT)
     owner.execute("update recalls set space_id = 99")
     calls = embedder.calls

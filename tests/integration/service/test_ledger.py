@@ -168,7 +168,7 @@ async def test_converse_is_entered_in_the_scope_that_it_makes(asking, chat):
     assert (await asking.ledger("other")).sums == ()
 
 
-async def test_what_is_made_anew_is_entered(asking, chat):
+async def test_what_is_made_again_is_entered(asking, chat):
     mind = await asking.mind("ada")
     conversation = mind.conversation("c")
     [said] = await conversation.append(NewMessage(Role.USER, "the secret"))

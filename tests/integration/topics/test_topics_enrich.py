@@ -75,7 +75,7 @@ async def test_the_topic_goes_with_the_conversation_that_named_it(plain, owner, 
         assert owner.execute(f"select count(*) from {table}").fetchone() == (0,)
 
 
-async def test_a_segment_that_is_told_anew_is_filed_anew(recollect, owner):
+async def test_a_segment_that_is_told_again_is_filed_again(recollect, owner):
     running, chat = scripted(recollect, extraction("They row.", "Rowing"))
     mind = await running.mind("ada", "li")
     await mind.set_profile(Profile(topic_threshold=0.3))

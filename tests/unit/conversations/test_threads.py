@@ -30,7 +30,7 @@ def conversations(draw) -> list[ThreadNode]:
 
 
 def climb_slowly(nodes_newest_first: list[ThreadNode], leaf: str) -> list[str]:
-    """Walk as the rules say, looking everything up anew: only for nodes without circles."""
+    """Walk as the rules say, looking everything up again: only for nodes without circles."""
     by_id = {node.id: node for node in nodes_newest_first}
     thread, node = [], by_id.get(leaf)
     while node is not None:

@@ -1,4 +1,4 @@
-"""What reading history anew costs, and what a run keeps in mind of its own words."""
+"""What reading history again costs, and what a run keeps in mind of its own words."""
 
 from __future__ import annotations
 

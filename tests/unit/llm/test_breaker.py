@@ -79,7 +79,7 @@ def test_late_failures_do_not_prolong_the_wait():
     assert breaker.allow(110.0)
 
 
-def test_the_count_begins_anew_after_recovery():
+def test_the_count_begins_again_after_recovery():
     breaker = opened(failures=3)
     breaker.allow(110.0)
     breaker.succeed()

@@ -1,4 +1,4 @@
-"""What a ranking was made from, written down and ranked anew."""
+"""What a ranking was made from, written down and ranked again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.core.recall.fusion import fuse
-from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_anew, to_cue
+from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_again, to_cue
 from recollect.errors import InvalidInputError
 from recollect.models.kept import Fate, KeptHit
 from recollect.models.memories import Kind
@@ -117,7 +117,7 @@ def test_a_ranking_input_is_read_back_as_it_was_and_ranked_as_it_was(inputs):
 @settings(max_examples=EXAMPLES.now)
 def test_a_replay_with_the_same_weights_is_the_recall(inputs):
     kept = keep(inputs)
-    placings = rank_anew(replace(kept, inputs=decode(encode(inputs))))
+    placings = rank_again(replace(kept, inputs=decode(encode(inputs))))
     assert is_same(kept, placings)
     assert [each.before for each in placings] == [each.rank for each in placings] == [*range(1, len(kept.hits) + 1)]
 
@@ -125,11 +125,11 @@ def test_a_replay_with_the_same_weights_is_the_recall(inputs):
 @given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
 def test_the_whole_of_the_candidates_is_told_each_once(inputs):
-    whole = rank_anew(keep(inputs), whole=True)
+    whole = rank_again(keep(inputs), whole=True)
     ids = [each.id for each in whole]
     assert len(ids) == len({*ids})
     assert {*ids} <= {*list_memories(inputs, ())}
-    assert whole[: len(fuse(inputs))] == rank_anew(keep(inputs))
+    assert whole[: len(fuse(inputs))] == rank_again(keep(inputs))
     assert {each.fate for each in whole[len(fuse(inputs)) :]} <= {Fate.BELOW}
 
 
@@ -160,7 +160,7 @@ def test_what_has_no_number_is_not_kept_and_a_foreign_version_is_refused():
 def test_other_weights_rank_otherwise_and_tell_where_a_hit_stood():
     kept = keep(rank_texts([3.0, 2.0, 1.0]))
     # Of the two that the other channel proposes, the weaker one of text comes first there.
-    turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
+    turned = rank_again(kept, {"text": 0.0, "graph": 1.0})
     assert not is_same(kept, turned)
     assert {each.id for each in turned} == {IDS[1], IDS[2]}
     assert {each.id: each.before for each in turned} == {IDS[1]: 2, IDS[2]: 3}
@@ -170,7 +170,7 @@ def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
     inputs = rank_texts([3.0, 2.0, 1.0])
     best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
     kept = keep(inputs, hits=(replace(best, duplicates=(IDS[1],)), last))
-    again = rank_anew(kept, whole=True)
+    again = rank_again(kept, whole=True)
     assert is_same(kept, again)
     assert [(each.id, each.fate, each.rank) for each in again] == [
         (IDS[0], Fate.HIT, 1),
@@ -178,7 +178,7 @@ def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
         (IDS[1], Fate.DUPLICATE, 0),
     ]
     assert again[0].duplicates == (IDS[1],)
-    turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
+    turned = rank_again(kept, {"text": 0.0, "graph": 1.0})
     assert [each.duplicates for each in turned if each.id == IDS[1]] == [(IDS[0],)]
 
 
@@ -186,10 +186,10 @@ def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
     inputs = rank_texts([4.0, 3.0, 2.0, 1.0])
     hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
     judged = keep(inputs, hits=(hits[0], hits[2]), limit=10)
-    assert [each.fate for each in rank_anew(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
-    assert is_same(judged, rank_anew(judged))
+    assert [each.fate for each in rank_again(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
+    assert is_same(judged, rank_again(judged))
     cut = keep(inputs, hits=(hits[0], hits[2]), limit=2)
-    assert [(each.id, each.fate) for each in rank_anew(cut, whole=True)] == [
+    assert [(each.id, each.fate) for each in rank_again(cut, whole=True)] == [
         (IDS[0], Fate.HIT),
         (IDS[2], Fate.HIT),
         (IDS[1], Fate.DROPPED),
@@ -201,17 +201,17 @@ def test_what_the_judge_dropped_leaves_its_place_to_nobody():
     inputs = rank_texts([5.0, 4.0, 3.0, 2.0, 1.0])
     hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(inputs))
     judged = keep(inputs, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
-    again = rank_anew(judged, whole=True)
+    again = rank_again(judged, whole=True)
     assert is_same(judged, again)
     fates = {each.id: each.fate for each in again}
     assert [fates[each] for each in IDS[:5]] == ["dropped", "hit", "hit", "duplicate", "below"]
-    assert rank_anew(judged) == again[:2]
+    assert rank_again(judged) == again[:2]
 
 
 def test_one_bit_of_a_score_is_noticed():
     kept = keep(rank_texts([3.0, 2.0]))
     nudged = replace(kept.hits[0], score=float(np.nextafter(kept.hits[0].score, 0)))
-    assert not is_same(replace(kept, hits=(nudged, *kept.hits[1:])), rank_anew(kept))
+    assert not is_same(replace(kept, hits=(nudged, *kept.hits[1:])), rank_again(kept))
 
 
 def test_a_cue_is_read_back_without_its_embedding():

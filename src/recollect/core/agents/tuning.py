@@ -47,7 +47,7 @@ class MarkedRecall:
 def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     """Fit weights and decay to one part of the feedback, and compare before and after on both.
 
-    Only ranks can be weighed anew, so the decay of mode `paper`, which goes by the hour, cannot be learned.
+    Only ranks can be weighed again, so the decay of mode `paper`, which goes by the hour, cannot be learned.
     """
     if present.mode is Mode.PAPER:
         raise InvalidInputError("only decay by rank can be tuned: the agent's mode is `paper`")
@@ -123,7 +123,7 @@ def factors_at(recall: MarkedRecall, decay: float) -> Numbers:
 
 
 def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
-    """Compute recency anew from ranks; what lies beyond the horizon has none."""
+    """Compute recency again from ranks; what lies beyond the horizon has none."""
     least = decay**candidates
     if decay - least <= 0:
         return np.full(len(ranks), 0.5)

@@ -97,7 +97,7 @@ def check_revision(place: int, expected: int | None, actual: int) -> None:
     if expected not in (None, actual):
         found = f"the item has revision {actual}" if actual else "there is no such item"
         wanted = f"not revision {expected}" if expected else "and none was expected"
-        raise ConflictError(f"operations.{place}: {found}, {wanted}; get it anew, then try again.")
+        raise ConflictError(f"operations.{place}: {found}, {wanted}; get it again, then try again.")
 
 
 def make_item(put: PutItem, before: CurrentItem | None, memory_id: UUID | None, written_at: datetime) -> Item:

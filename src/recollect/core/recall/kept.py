@@ -150,7 +150,7 @@ def to_cue(written: JSON) -> Cue:
     return CUE.validate_python(written)
 
 
-def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: bool = False) -> tuple[Placing, ...]:
+def rank_again(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: bool = False) -> tuple[Placing, ...]:
     """Rank what was found then, by other weights where they are named; the hits, or the whole of the candidates.
 
     What was found to be a duplicate of another still is, and what was dropped stays so.

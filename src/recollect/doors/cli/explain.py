@@ -60,7 +60,7 @@ def explain(
 
 @commands.command()
 @with_options(
-    as_of=Annotated[datetime | None, typer.Option(help="Ask anew, by what was believed then, in UTC.")],
+    as_of=Annotated[datetime | None, typer.Option(help="Ask again, by what was believed then, in UTC.")],
     weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
 )
 def replay(
@@ -70,7 +70,7 @@ def replay(
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment."""
+    """Rank what a recall found again, by other weights if they are named; or ask it again as of a moment."""
     weights = dict(map(read_weight, chosen["weight"] or ()))
     as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))

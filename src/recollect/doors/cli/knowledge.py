@@ -277,17 +277,17 @@ def enrich(
     tenant: Tenant = "default",
     **options: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Read history anew with another model or prompt, beside what stands, and switch to it at once."""
+    """Read history again with another model or prompt, beside what stands, and switch to it at once."""
     moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
     wanted = Rerun(agent, user, moment, model, bool(options["ignore_budget"]), tenant)
 
     async def work(recollect: Recollect) -> None:
         plans = await recollect.reruns.plan(wanted)
-        out.print(show_plans(plans) if plans else "There is nothing to read anew.")
+        out.print(show_plans(plans) if plans else "There is nothing to read again.")
         if not plans or options["dry_run"]:
             return
         if not options["yes"]:
-            typer.confirm("Read it anew?", abort=True)
+            typer.confirm("Read it again?", abort=True)
         with Progress(console=err) as progress:
             done = await recollect.reruns.run(wanted, Steps(progress))
         out.print(show_done(plans, done))
@@ -310,7 +310,7 @@ def show_plans(plans: Sequence[RerunPlan]) -> Table:
 
 def show_done(plans: Sequence[RerunPlan], done: Sequence[Reread]) -> Table:
     """Lay out what came of each scope and what the ledger says, beside what was estimated."""
-    table = tabulate("agent", "user", "read anew", "left", "facts replaced", *COSTS)
+    table = tabulate("agent", "user", "read again", "left", "facts replaced", *COSTS)
     for each in done:
         numbers = (f"{each.segments:,}", f"{each.left:,}", f"{each.replaced:,}", *show_cost(each.cost))
         table.add_row(escape(each.agent), escape(each.user), *numbers)

@@ -39,7 +39,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "explain": {
         "recalls": "List the recalls that were kept, the latest first.",
         "explain": "Say why a recall answered as it did: what each channel proposed and added, and what came of it.",
-        "replay": "Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment.",
+        "replay": "Rank what a recall found again, by other weights if they are named; or ask it again as of a moment.",
     },
     "conversations": {
         "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
@@ -56,7 +56,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "facts": "Show facts, each with when it is true and since when it is believed.",
         "entities": "Show whom and what facts speak of, with what else they are called.",
         "graph": "Follow facts from entity to entity.",
-        "enrich": "Read history anew with another model or prompt, beside what stands, and switch to it at once.",
+        "enrich": "Read history again with another model or prompt, beside what stands, and switch to it at once.",
     },
     "topics": {
         "topics": "Show what memories are about, and put it in order.",

@@ -43,7 +43,7 @@ def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
 
         reflection, thoughts = with_mind(agent, user, tenant, work)
     if not thoughts:
-        out.print("There is nothing to reflect upon yet.")
+        out.print("There is nothing to reflect on yet.")
         return
     table = Table("question", "thought", "importance", "depth", "evidence")
     for question in reflection.questions:

@@ -89,7 +89,7 @@ class Call:
         scope["allow_seconds"] = self.allow
 
     def extend(self) -> None:
-        """Start the deadline anew: it counts from the last part of the body, which may not come for ever."""
+        """Start the deadline again: it counts from the last part of the body, which may not come for ever."""
         ends = asyncio.get_running_loop().time() + self.deadline_seconds
         self.timer.reschedule(min(ends, self._upload_ends) if self._uploading else ends)
 

@@ -120,7 +120,7 @@ def read_list(member: Member) -> Iterator[Document]:
             position, wanted = end, CHUNK
             yield Document(entry, min(member.before + member.stream.tell(), member.total), member.total)
         else:
-            # An entry is tried anew only when there is twice as much of it.
+            # An entry is tried again only when there is twice as much of it.
             more = text.read(wanted)
             if not more:
                 raise InvalidInputError(NO_JSON)

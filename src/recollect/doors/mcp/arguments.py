@@ -23,7 +23,7 @@ from recollect.models.service import Bounds
 AnyMind: TypeAlias = Mind | RemoteMind
 Asked: TypeAlias = ServerRequestContext[Any, Any]
 OpenMind: TypeAlias = Callable[[Asked, str, str], Awaitable[AnyMind]]
-"""From a request and the names in it to a mind; asked anew at every call, so that no two callers share one."""
+"""From a request and the names in it to a mind; asked again at every call, so that no two callers share one."""
 OUT_OF_BOUNDS = "This server was started for other names: leave agent and user empty."
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
 KINDS = "message, event, chat, thought, fact, summary"

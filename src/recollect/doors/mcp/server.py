@@ -1,4 +1,4 @@
-"""Put the MCP door together: each call finds its mind anew, and each failure becomes a text that says what to do."""
+"""Put the MCP door together: each call finds its mind again, and each failure becomes a text that says what to do."""
 
 from __future__ import annotations
 

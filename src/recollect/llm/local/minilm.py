@@ -114,7 +114,7 @@ def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
     except SetupError:
         raise
     except Exception:
-        # onnxruntime raises many kinds of error for a file that a bad disk spoilt: build it anew, once.
+        # onnxruntime raises many kinds of error for a file that a bad disk spoilt: build it again, once.
         _build(folder, graph)
         session = _open_session(graph, threads)
     return MiniLM(session, WordPiece(vocabulary, ROOM))

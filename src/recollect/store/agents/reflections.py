@@ -46,7 +46,7 @@ async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
     async with database.transaction(scope.tenant_id) as connection:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
-            raise NotFoundError("There is nothing to reflect upon in this scope yet.")
+            raise NotFoundError("There is nothing to reflect on in this scope yet.")
         deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"], now)
         row = await deferred.fetchone()
     assert row is not None  # noqa: S101 - one waits, or one was made

@@ -145,7 +145,7 @@ async def erase(connection: Connection, place: Mapping[str, object], ids: Sequen
 
 
 async def defer_rederiving(connection: Connection, scope_id: int) -> None:
-    """See that a job makes anew what lost some of its evidence, if there is anything to make."""
+    """See that a job makes again what lost some of its evidence, if there is anything to make."""
     row = await (await connection.execute(QUERIES["has_to_rederive"], {"scope_id": scope_id})).fetchone()
     if row is not None and row["present"]:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})

@@ -39,7 +39,7 @@ OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
     "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
-    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it anew, then try again.",
+    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it again, then try again.",
 }
 # A silent network is only noticed by all of these together; statement_timeout alone is not enough.
 CONNECTION_TIMEOUTS: dict[str, Any] = {

@@ -39,7 +39,7 @@ class Version:
     trust: int
     withheld: str
     hidden: bool
-    """Whether nobody can see it: it rests on a deleted conversation, or waits to be made anew."""
+    """Whether nobody can see it: it rests on a deleted conversation, or waits to be made again."""
     every_id: frozenset[UUID]
     """The ids of all versions of the fact, where lineages were asked for."""
 

@@ -1,4 +1,4 @@
-"""Keep runs over history: what there is to read anew, what that has cost, and how a run takes over."""
+"""Keep runs over history: what there is to read again, what that has cost, and how a run takes over."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A segment that can be read anew, and whether the run has its extraction already."""
+    """A segment that can be read again, and whether the run has its extraction already."""
 
     closed: Closed
     kept: bool
@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A believed version that rests on what is read anew, and when the fact is true without it; None if it is not."""
+    """A believed version that rests on what is read again, and when the fact is true without it; None if it is not."""
 
     id: UUID
     lineage: UUID
@@ -60,7 +60,7 @@ async def list_scopes(database: Database, tenant_id: int, agent: str, user: str 
 
 
 async def list_segments(database: Database, scope_id: int, since: datetime | None, run_id: UUID | None) -> list[Listed]:
-    """List what can be read anew of what was said since a moment, in the order in which it was said."""
+    """List what can be read again of what was said since a moment, in the order in which it was said."""
     parameters = {"scope_id": scope_id, "since": since, "run_id": run_id}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["segments"], parameters)

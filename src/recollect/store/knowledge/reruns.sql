@@ -6,7 +6,7 @@ where tenant_id = current_tenant() and (%(agent)s = '' or agent = %(agent)s)
 order by agent, "user"
 
 -- name: segments
--- What can be read anew, in the order in which it was said.
+-- What can be read again, in the order in which it was said.
 select segments.id, segments.conversation_id, segments.first_number, segments.last_number, segments.label,
        segments.attempts,
        exists (

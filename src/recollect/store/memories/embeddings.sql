@@ -29,7 +29,7 @@ order by id
 for key share
 
 -- name: unchanged
--- A memory that was made anew since its text was read, or follows another one now, waits for another vector.
+-- A memory that was made again since its text was read, or follows another one now, waits for another vector.
 select held.id
 from (
     select scope_id, id, kind, content, embedding_text from memories

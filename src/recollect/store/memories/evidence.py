@@ -1,4 +1,4 @@
-"""Read what memories were made from, and mark what must be derived anew when some of it is gone."""
+"""Read what memories were made from, and mark what must be derived again when some of it is gone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ToRederive:
 
 
 async def find_next(database: Database, scope_id: int, after: UUID) -> ToRederive | None:
-    """Find the next memory after an id that can be made anew."""
+    """Find the next memory after an id that can be made again."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["next"], {"scope_id": scope_id, "after": after})
     row = await found.fetchone()
@@ -83,5 +83,5 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
 
 
 async def keep_past(connection: Connection, scope_id: int, memory_id: UUID) -> None:
-    """Take a memory that was made anew out of recall again if it is a version that is over."""
+    """Take a memory that was made again out of recall again if it is a version that is over."""
     await connection.execute(QUERIES["keep_past"], {"scope_id": scope_id, "id": memory_id})

@@ -23,7 +23,7 @@ where scope_id = %(scope_id)s
 order by id
 
 -- name: next
--- The next that can be made anew: all that is left of its evidence is in sight. Facts that join entities are not among
+-- The next that can be made again: all that is left of its evidence is in sight. Facts that join entities are not among
 -- them: they go as soon as they are stale.
 select id, kind, importance, depth, occurred_at,
        array(select source_id from evidence

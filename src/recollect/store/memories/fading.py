@@ -51,7 +51,7 @@ async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> FadingStep
     fading = [each.id for each in judgements if each.fades]
     if fading and not walk.dry_run:
         decided = {each.id: each for each in await fade_now(database, walk, fading)}
-        # What was recalled meanwhile is judged anew, and what is not there any more needs no judgement.
+        # What was recalled meanwhile is judged again, and what is not there any more needs no judgement.
         judgements = [decided.get(each.id, each) for each in judgements if not each.fades or each.id in decided]
     return FadingStep(judgements, next_cursor)
 

@@ -30,7 +30,7 @@ group by 1, 2, 3
 order by 1 desc, 2, 3
 
 -- name: fold
--- What was added up bears the first moment of its day. Of a scope that is enriched anew every line is still needed.
+-- What was added up bears the first moment of its day. Of a scope that is enriched again every line is still needed.
 with folded as (
     delete from ledger
     where tenant_id = current_tenant() and at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'

@@ -158,7 +158,7 @@ async def set_unreflected(connection: Connection, scope_id: int, importance: flo
 async def defer_reflection(
     connection: Connection, scope_id: int, events: int, now: datetime | None = None
 ) -> AsyncCursor[DictRow]:
-    """Put a reflection off to a job and begin to gather anew; if one is waiting already, go on gathering."""
+    """Put a reflection off to a job and begin to gather again; if one is waiting already, go on gathering."""
     moment = now.astimezone(UTC).isoformat() if now else None
     parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events, "now": moment}
     return await connection.execute(QUERIES["defer_reflection"], parameters)

@@ -112,7 +112,7 @@ async def follow_reflection(parts: Parts, scope: Scope, job_id: int) -> Reflecti
 
 
 def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:
-    """Give the chat model as one who reflects in a scope; what is not there yet holds nothing to reflect upon."""
+    """Give the chat model as one who reflects in a scope; what is not there yet holds nothing to reflect on."""
     return metered(parts, place.scope_id or 0, STEP, prompt_version=version_of(prompt))
 
 

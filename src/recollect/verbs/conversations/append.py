@@ -45,7 +45,7 @@ async def append(
     counted = await asyncio.to_thread(check_and_count, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
-    # What the conversation said last is not read before the transaction: a vector that lacks it is made anew by a job.
+    # What the conversation said last is not read before the transaction: a vector that lacks it is made again by a job.
     vectors = await embed_missing(parts, remembered, texts_before(remembered, find_before(new)))
     linked: list[Linked] = []
     write = Write(

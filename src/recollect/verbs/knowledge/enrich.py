@@ -122,7 +122,7 @@ async def cut(work: Work, conversation: Unsegmented, asked: Ending | None = None
         if not closings:
             break
         if not await segments.close(work.parts.database, work.scope_id, conversation, spoken, closings):
-            # What has changed is read anew.
+            # What has changed is read again.
             await segments.enqueue(work.parts.database, work.scope_id)
             break
         await note_steps(work, times, None)
@@ -273,7 +273,7 @@ async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:
 async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, reason: str) -> None:
     """Write everything that was learned from a segment in one transaction.
 
-    Nothing is written if another run did before, or if some of what was read is gone: then it is read anew.
+    Nothing is written if another run did before, or if some of what was read is gone: then it is read again.
     """
     new = [to_summary(draft)] if draft.summary else []
     write = Write(context.caller, context.scope, prepare_all(new), await embed_missing(work.parts, new), "", b"")

@@ -1,4 +1,4 @@
-"""Re-run: read history anew with another model or prompt, beside what stands, and switch to it when all is read."""
+"""Re-run: read history again with another model or prompt, beside what stands, and switch to it when all is read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def say_nothing(_: str, __: int, ___: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reruns:
-    """Where an operator sees what it would cost to read history anew, and has it done."""
+    """Where an operator sees what it would cost to read history again, and has it done."""
 
     parts: Parts
     owner: str
@@ -76,7 +76,7 @@ class Reruns:
         return [each for each in planned if each.segments]
 
     async def run(self, wanted: Rerun, report: Progress = say_nothing) -> list[Reread]:
-        """Read history anew scope by scope, and switch each when all of it is read; go on where a run has stopped."""
+        """Read history again scope by scope, and switch each when all of it is read; go on where a run has stopped."""
         done = []
         async with self._opened(wanted) as works:
             for work in works:
@@ -205,7 +205,7 @@ async def cut_early(work: Work, conversation: Unsegmented, since: datetime | Non
 
 
 async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | None:
-    """Read one scope's history anew and switch to it; None where there is none."""
+    """Read one scope's history again and switch to it; None where there is none."""
     database, scope_id, begun = work.parts.database, work.scope_id, await reruns.read_clock(work.parts.database)
     for conversation in await reruns.list_unsegmented(database, scope_id, wanted.since):
         await cut_early(work, conversation, wanted.since, keep=True)
@@ -252,7 +252,7 @@ async def build_with_retries(work: Work, context: StepContext, closed: Closed) -
         except Exception as problem:
             if is_everywhere(problem):
                 raise
-            LOG.warning("A segment could not be read anew: %s", describe(problem))
+            LOG.warning("A segment could not be read again: %s", describe(problem))
     return None
 
 

@@ -64,7 +64,7 @@ async def list_faded(parts: Parts, scope: Scope, cursor: UUID | None, limit: int
 
 
 async def restore(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+    """Bring faded memories back as they were, and tell which; from now on they may fade again."""
     check_ids(ids)
     place = await locate(parts.database, scope)
     return [] if place.scope_id is None else await fading.revive(parts.database, place.scope_id, ids)

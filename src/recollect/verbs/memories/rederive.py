@@ -1,4 +1,4 @@
-"""Rederive: make memories anew from the evidence that is left, where some of it was purged."""
+"""Rederive: make memories again from the evidence that is left, where some of it was purged."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MAKER = Caller(0, frozenset(), "rederive", 100)
 
 
 async def rederive(parts: Parts, scope_id: int) -> int:
-    """Make anew whatever can be in a scope, sources before what was made from them; return how many were."""
+    """Make again whatever can be in a scope, sources before what was made from them; return how many were."""
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     scope = await reflections.find_scope(parts.database, scope_id)
     made, after, refused = 0, BEGINNING, None
     while scope is not None and (each := await evidence.find_next(parts.database, scope_id, after)):
         after = each.id
         try:
-            made += await make_anew(parts, chat, scope, scope_id, each)
+            made += await make_again(parts, chat, scope, scope_id, each)
         except ChatModelError as problem:
             if problem.unavailable:
                 raise
@@ -46,7 +46,7 @@ async def rederive(parts: Parts, scope_id: int) -> int:
     return made
 
 
-async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: ToRederive) -> bool:
+async def make_again(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: ToRederive) -> bool:
     """Ask for one statement from what is left, and store it in place of the old one; tell whether it was."""
     found = await memories.fetch_every(parts.database, scope, each.evidence)
     sources = [found[source] for source in each.evidence if source in found]

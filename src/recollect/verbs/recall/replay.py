@@ -1,4 +1,4 @@
-"""Look back at a kept recall: explain why each candidate stood where it did, and rank or ask it anew."""
+"""Look back at a kept recall: explain why each candidate stood where it did, and rank or ask it again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.recall.checks import check_filter, check_weights
-from recollect.core.recall.kept import Kept, from_cue, is_same, rank_anew
+from recollect.core.recall.kept import Kept, from_cue, is_same, rank_again
 from recollect.errors import NotFoundError
 from recollect.models.kept import Explanation, Fate, Placing, Replay
 from recollect.models.recall import Cue, Filter, Recollection
@@ -23,7 +23,7 @@ from recollect.verbs.recall.recall import recall
 async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
     """Say what a recall's ranking was made from, and where each candidate came to stand."""
     kept = await find(parts, scope, recall_id)
-    placings = rank_anew(kept, whole=True)
+    placings = rank_again(kept, whole=True)
     return Explanation(
         recall_id=kept.recall_id,
         asked_at=kept.asked_at,
@@ -49,22 +49,22 @@ async def replay(
     weights: Mapping[str, float] | None = None,
     as_of: datetime | None = None,
 ) -> Replay:
-    """Rank what a recall found by other weights; or ask it anew, as of a moment, leaving no trace of the access."""
+    """Rank what a recall found by other weights; or ask it again, as of a moment, leaving no trace of the access."""
     check_filter(Filter(as_of=as_of))
     kept = await find(parts, scope, recall_id)
     check_weights(weights or {}, kept.inputs.candidates.keys())
     used = {**kept.inputs.weights, **(weights or {})}
     if as_of is None:
-        placings = await show(parts, scope, rank_anew(kept, weights))
+        placings = await show(parts, scope, rank_again(kept, weights))
     else:
         place = await locate(parts.database, scope)
         space = place.space.id if place.space else None
-        answer = await recall(parts, scope, ask_anew(kept, weights, as_of, space), place)
+        answer = await recall(parts, scope, ask_again(kept, weights, as_of, space), place)
         placings = to_placings(kept, answer)
     return Replay(kept.recall_id, kept.asked_at, used, as_of, placings, is_same(kept, placings))
 
 
-def ask_anew(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
+def ask_again(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
     """Make the cue of a replay: as of a moment, by the same vector where recall still reads its space."""
     vector = kept.vector if kept.space_id == space_id else None
     return replace(

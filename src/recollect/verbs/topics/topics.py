@@ -47,7 +47,7 @@ async def tree(parts: Parts, scope: Scope, path: str, limit: int, only: Filter =
 
 
 async def link(parts: Parts, scope: Scope, path: str, filings: Sequence[Filing]) -> Topic:
-    """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+    """File memories under a topic, which comes to be if it is new; what is filed there already is filed again."""
     if not 1 <= len(filings) <= MOST_MEMORIES:
         raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
     names = read_topic(path)

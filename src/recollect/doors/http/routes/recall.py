@@ -52,7 +52,7 @@ class ReplayBody(OfScope):
         description="What channels and preferences are to weigh, by name; as they did where nothing is said.",
     )
     as_of: Moment | None = Field(
-        None, description="Ask anew, by what was stored by then, with an offset; if left out, rank what was found."
+        None, description="Ask again, by what was stored by then, with an offset; if left out, rank what was found."
     )
 
 

@@ -125,7 +125,7 @@ def keep(node: SavedNode, derived: Mapping[str, JSON], order: list[int]) -> dict
 
 
 def to_nodes(memories: Sequence[Memory]) -> list[SavedNode]:
-    """Translate all memories back that are of the three kinds, numbered anew in the order of writing."""
+    """Translate all memories back that are of the three kinds, numbered again in the order of writing."""
     numbers: dict[UUID, int] = {}
     counts = Counter[Kind]()
     nodes: list[SavedNode] = []

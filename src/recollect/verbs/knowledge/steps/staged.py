@@ -19,7 +19,7 @@ class Staged:
     def __init__(self, run_id: UUID, segment_ids: Sequence[UUID], replaced: Mapping[UUID, Span | None]) -> None:
         self.run_id = run_id
         self.segment_ids = segment_ids
-        """What is read anew: whatever it called anybody so far is not to be gone by."""
+        """What is read again: whatever it called anybody so far is not to be gone by."""
         self.stated = StatedSoFar()
         self.fact_write: FactWrite | None = None
         """Set when the run takes over."""
