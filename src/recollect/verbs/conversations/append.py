@@ -41,11 +41,11 @@ async def append(
     """Append messages to a conversation, making it if it is new; the same key appends them once."""
     check_conversation(conversation)
     check_idempotency_key(key)
-    # In a thread: the first count reads a vocabulary, and a long text takes its time.
+    # In a thread: the first count reads a vocabulary, and a long text takes time.
     counted = await asyncio.to_thread(check_and_count, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
-    # What the conversation said last is not read before the transaction: a vector that lacks it is made again by a job.
+    # The newest message is not read before the transaction: a vector that lacks it is made again by a job.
     vectors = await embed_missing(parts, remembered, texts_before(remembered, find_before(new)))
     linked: list[Linked] = []
     write = Write(
@@ -94,7 +94,7 @@ def also_store(
     *,
     enriching: bool,
 ) -> AlsoAsk:
-    """Prepare what is written beside the memories; `linked` holds it when it is done."""
+    """Prepare what is written together with the memories; `linked` holds it when it is done."""
     named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
 
     async def ask(connection: Connection) -> AlsoStore:
@@ -106,7 +106,7 @@ def also_store(
             moments: list[datetime] = [row.occurred_at for row in rows]
             await conversations.store(connection, scope_id, conversation, linked, counted, moments)
             if opened.state is not ConversationState.ACTIVE:
-                # The next word brings an archived conversation back: its memories follow by a job.
+                # The next message restores an archived conversation: its memories follow by a job.
                 await lifecycle.defer_sync(connection, scope_id)
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)

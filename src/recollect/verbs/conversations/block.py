@@ -1,4 +1,4 @@
-"""Block: recall, and show what comes to mind as one text within a token budget, in a conversation nothing twice."""
+"""Block: recall, and write the hits as one text within a token budget; in a conversation nothing twice."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
 
 MOST_PINNED = 200
-"""So many of the pinned memories are looked at, the newest: more than a tenth of most budgets holds."""
+"""So many of the newest pinned memories are read: more than a tenth of most budgets holds."""
 TOKENS_PER_HIT = 30
-"""By so much the budget says how many memories are recalled: a line costs more, unless it is abstract."""
+"""The budget divided by this is how many memories are recalled: a line costs more, unless it is abstract."""
 FEWEST_HITS = 10
 NOTHING_SHOWN = Shown((), frozenset(), None)
 SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
@@ -56,12 +56,12 @@ SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class BlockRequest:
-    """What a caller wants a block of."""
+    """The options of a block."""
 
     cue: Cue
     budget: int
     conversation: str = ""
-    """Whose blocks before this one count: none if empty."""
+    """The conversation whose earlier blocks count; none if empty."""
     repeat: bool = False
     """Whether what they showed is shown again while it fades; if not, it is left out until it is gone."""
     tokenizer: str = ""
@@ -74,7 +74,7 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMaterial:
-    """What there is to make a block from."""
+    """The material of a block."""
 
     hits: Sequence[Hit]
     present: Mapping[UUID, ShownMemory]
@@ -86,12 +86,12 @@ class BlockMaterial:
     now: datetime
     source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     pinned: Sequence[Memory] = ()
-    """What is shown whatever the cue, the newest first."""
+    """Pinned memories, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockFindings:
-    """What was read for a block: hits, what is pinned, and what the conversation was shown."""
+    """What was read for a block: hits, pinned memories, and what the conversation was shown."""
 
     hits: Sequence[Hit]
     pinned: Sequence[Memory]
@@ -99,7 +99,7 @@ class BlockFindings:
 
 
 async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | None) -> Block:
-    """Recall rather more than is likely to be shown, fit it into the budget, and note what is shown."""
+    """Recall more than is likely to be shown, fit it into the budget, and note what is shown."""
     if not 1 <= asked.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
     if asked.conversation:
@@ -119,7 +119,7 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
     recollection = recalling.result()
     found = BlockFindings(recollection.hits, keeping.result(), shown)
     material = await gather(parts, scope, place, asked, found)
-    # In a thread: the first count reads a vocabulary, and long texts take their time.
+    # In a thread: the first count reads a vocabulary, and long texts take time.
     made = await asyncio.to_thread(assemble, material, asked, most, tokenizer, recollection)
     await note(parts, place, asked, material, made)
     return made
@@ -136,13 +136,13 @@ async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
 
 
 def query_pinned(cue: Cue) -> RowQuery | None:
-    """Say what is pinned and within a cue's filter, the newest first; nothing where the filter bars it."""
+    """Ask for pinned memories within a cue's filter, the newest first; nothing where the filter excludes them."""
     only = replace(cue.filter, pinned=True)
     return None if cue.pinned is False else RowQuery(only=only, limit=MOST_PINNED, newest=True)
 
 
 async def read_pinned(parts: Parts, scope: Scope, cue: Cue) -> list[Memory]:
-    """Read what is shown whatever the cue."""
+    """Read pinned memories."""
     wanted = query_pinned(cue)
     if wanted is None:
         return []
@@ -214,7 +214,7 @@ def choose(
     *,
     pinned: bool = False,
 ) -> list[BlockMemory]:
-    """List what the block may show, best first: no two of the same words, and nothing that only says the cue."""
+    """List what the block may show, best first: no two of the same words, and nothing that only repeats the cue."""
     told = {"", fold(asked.cue.text), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
     chosen: list[BlockMemory] = []
     for memory, score in ranked:
@@ -223,7 +223,7 @@ def choose(
         if content in told or (before is not None and not asked.repeat):
             continue
         told.add(content)
-        # What is pinned does not fade.
+        # Pinned memories do not fade.
         level = level_of(before.score) if before and not pinned else None
         each = BlockMemory(memory, material.names[memory.id], score, material.source_texts, pinned=pinned)
         chosen.append(replace(each, ceiling=level or Level.FULL, again=before is not None))
@@ -231,7 +231,7 @@ def choose(
 
 
 async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockMaterial, made: Block) -> None:
-    """Note what came to mind and what the conversation was shown; a block that cannot be noted is still a block."""
+    """Note the access and what the conversation was shown; a failure to note does not fail the block."""
     ids = [line.memory_id for line in made.lines if not line.pinned]
     if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
@@ -268,7 +268,7 @@ async def resolve(parts: Parts, scope: Scope, short_id: str, conversation: str) 
 
 
 async def find(parts: Parts, scope_id: int, tail: str, conversation: str) -> UUID | None:
-    """Find a memory by the end of its id; what several end with is refused."""
+    """Find a memory by the end of its id; an ambiguous end is refused."""
     if conversation:
         check_conversation(conversation)
         return await shown_store.find_shown(parts.database, scope_id, conversation, f"m{tail}")

@@ -1,4 +1,4 @@
-"""Bring conversations over: messages that are here stay, those that are new follow their parents, branch by branch."""
+"""Import conversations: known messages stay, new ones follow their parents, branch by branch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLOSED_HERE = "conversations deleted here: skipped"
 
 
 async def bring_conversation(run: ImportRun, conversation: FoundConversation) -> None:
-    """Bring over one conversation, or remark why not."""
+    """Import one conversation, or note why not."""
     ledger, scope = run.ledger, run.place(conversation.owner)
     standing = await read_standing(run.parts.database, scope, conversation.id, run.ours)
     if standing.state in CLOSED:
@@ -45,7 +45,7 @@ async def bring_conversation(run: ImportRun, conversation: FoundConversation) ->
 
 
 def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMessage]:
-    """Let every message follow its parent, which is here, or stands before it in the same batch."""
+    """Let every message follow its parent, which is stored, or earlier in the same batch."""
     positions: dict[str, int] = {}
     new: list[NewMessage] = []
     for position, each in enumerate(batch):
@@ -59,10 +59,10 @@ def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMess
 
 
 async def write(run: ImportRun, scope: Scope, conversation: str, new: list[NewMessage]) -> list[UUID]:
-    """Append messages and return what they are called here; in a dry run, only see whether they could be."""
+    """Append messages and return their ids; in a dry run, only check them."""
     if run.wanted.dry_run:
         check_conversation(conversation)
         check_messages(new)
-        # Their names are never asked for: nothing is written that could follow them.
+        # Their ids are never needed: nothing is written that could follow them.
         return [LEGACY] * len(new)
     return [each.id for each in await append(run.parts, run.caller, scope, conversation, new)]

@@ -1,4 +1,4 @@
-"""Bring a Dify database's conversations over, turn by turn: what is here stays as it is, what is new follows it."""
+"""Import the conversations of a Dify database, turn by turn: what is known stays as it is, what is new follows it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from recollect.verbs.parts import Parts
 
 MOST_TURNS = 250
 MOST_OCTETS = 1_000_000
-"""How much is appended at once: far below what one append takes, so that none comes near its deadline."""
+"""How much is appended at once: far below the limit of one append, to stay within its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class DifyRun:
-    """One import: from where, whereto, and how far it is."""
+    """One import: its source, its target, and its progress."""
 
     parts: Parts
     caller: Caller
@@ -41,18 +41,18 @@ class DifyRun:
 
 @dataclass(frozen=True, slots=True)
 class ConversationPlace:
-    """The conversation here that one of Dify's goes to."""
+    """The conversation here for one of Dify's."""
 
     scope: Scope
     conversation: str
     known: dict[str, UUID]
     """Its messages by their external id."""
     ends: dict[str, UUID | int]
-    """Where each turn ends: the message that the next one follows, or its position in this append."""
+    """The end of each turn: the message that the next one follows, or its position in this append."""
 
 
 async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progress) -> ImportReport:
-    """Bring over what is wanted and new; vectors follow by a job."""
+    """Import what is wanted and new; vectors follow by a job."""
     check_scope(wanted.agent, "")
     async with open_source(wanted.dsn) as source:
         totals = await source.count(wanted)
@@ -69,14 +69,14 @@ async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progre
 
 
 def show(run: DifyRun) -> None:
-    """Tell how far an import is; what lies in skipped conversations is passed once the last of them is."""
+    """Report progress; messages of skipped conversations count once the last of these is passed."""
     over = run.ledger.passed("conversations") == run.totals.conversations
     for thing, total in found_in(run.totals):
         run.report(thing, total if over else run.ledger.passed(thing), total)
 
 
 def conclude(run: DifyRun) -> ImportReport:
-    """Set what was done against what there was."""
+    """Report what was done of what there was."""
     ledger = run.ledger
     brought = tuple(
         Brought(
@@ -92,12 +92,12 @@ def conclude(run: DifyRun) -> ImportReport:
 
 
 def found_in(totals: Totals) -> tuple[tuple[str, int], ...]:
-    """Pair what is brought over with how much of it there is, in Dify's words."""
+    """Pair what is imported with how much of it there is, in Dify's words."""
     return ("conversations", totals.conversations), ("messages", totals.turns), ("files", totals.files)
 
 
 async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> None:
-    """Bring over one conversation, or remark why not."""
+    """Import one conversation, or note why not."""
     ledger = run.ledger
     user, renamed = dify.find_user(conversation, run.wanted.user_by)
     if conversation.deleted or user is None:
@@ -127,13 +127,13 @@ async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> No
 
 
 def skip(ledger: ImportCounts, why: str) -> None:
-    """Leave a conversation where it is."""
+    """Count a conversation as skipped."""
     ledger.skipped["conversations"] += 1
     ledger.remarks[why] += 1
 
 
 async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[DifyTurn]) -> int:
-    """Bring over what is new of a conversation's turns; return how many messages that are."""
+    """Import what is new of a conversation's turns; return how many messages that are."""
     whole = [turn for turn in turns if {question_of(turn.id), answer_of(turn.id)} <= place.known.keys()]
     passed = {turn.id for turn in whole}
     fresh = [turn for turn in turns if turn.id not in passed]
@@ -149,7 +149,7 @@ async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[Di
 
 
 async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[DifyTurn]) -> int:
-    """Append some turns in one transaction, each behind the one it follows."""
+    """Append some turns in one transaction, each after the one it follows."""
     ids = [turn.id for turn in batch]
     exchanges, files = await run.source.exchanges(ids), await run.source.files(ids)
     new: list[NewMessage] = []
@@ -178,7 +178,7 @@ async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[Di
 
 
 def record(ledger: ImportCounts, said: dify.DifyMessages, *, asked_before: bool, fresh: bool, files: int) -> None:
-    """Count one turn, among those that come over or those that were here."""
+    """Count one turn as imported or known."""
     side = ledger.imported if fresh else ledger.known
     side["messages"] += 1
     side["files"] += files
@@ -188,13 +188,13 @@ def record(ledger: ImportCounts, said: dify.DifyMessages, *, asked_before: bool,
 
 
 async def write(run: DifyRun, place: ConversationPlace, new: list[NewMessage], late: Sequence[UUID]) -> list[UUID]:
-    """Append messages and return what they are called here; in a dry run, only see whether they could be."""
+    """Append messages and return their ids; in a dry run, only check them."""
     run.ledger.imported["said"] += len(new)
     if run.wanted.dry_run:
         check_conversation(place.conversation)
         check_messages(new)
         return [LEGACY] * len(new)
     if late:
-        # Before their answers: if this is as far as it gets, the next import finds them unanswered and comes again.
+        # Before their answers: if the import stops here, the next one finds them unanswered and retries.
         await mark_answered(run.parts.database, place.scope, place.conversation, late)
     return [each.id for each in await append(run.parts, run.caller, place.scope, place.conversation, new)]

@@ -1,4 +1,4 @@
-"""Bring memories and facts over: known by what their source calls them and what they say, and written once."""
+"""Import memories and facts: recognised by their id at the source and their content, and written once."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from recollect.verbs.memories.remember import remember
 T = TypeVar("T")
 MOST_FACTS = 100
 EARLIER = "earlier"
-"""Under which a memory that was changed there names the one that says what it said before."""
+"""The metadata field in which a changed memory names its former version."""
 CHANGED = "memories that were changed there since: what they say now stands beside what they said"
 OTHERWISE = "facts that cannot be told from another one by their three parts: kept as memories"
 
 
 def label(metadata: Mapping[str, JSON], ours: str, key: str, content_hash: str) -> dict[str, JSON]:
-    """Write down what something is called where it comes from, and what it said."""
+    """Add the id at the source and a hash of the content to metadata."""
     return {**metadata, ours: {**to_fields(metadata.get(ours)), "id": key, "hash": content_hash}}
 
 
 async def bring_memories(run: ImportRun, found: Sequence[FoundMemory]) -> None:
-    """Remember what is new among memories, scope by scope."""
+    """Remember new memories, scope by scope."""
     sorted_out: dict[Scope, list[FoundMemory]] = {}
     for each in found:
         sorted_out.setdefault(run.place(each.owner), []).append(each)
@@ -52,7 +52,7 @@ async def bring_memories(run: ImportRun, found: Sequence[FoundMemory]) -> None:
 
 
 def choose(run: ImportRun, thing: str, named: Sequence[tuple[tuple[str, str], T]], arrived: Arrived) -> list[T]:
-    """Choose what is not here, once; count the rest."""
+    """Choose what is not stored yet, once; count the rest."""
     ledger = run.ledger
     new = [(name, each) for name, each in named if name not in arrived.hashes]
     fresh: dict[tuple[str, str], T] = {}
@@ -65,13 +65,13 @@ def choose(run: ImportRun, thing: str, named: Sequence[tuple[tuple[str, str], T]
 
 
 async def write_memories(run: ImportRun, scope: Scope, arrived: Arrived, batch: Sequence[FoundMemory]) -> None:
-    """Remember some memories in one transaction; one that was changed names the one that says what it said before."""
+    """Remember some memories in one transaction; a changed one names its former version."""
     hashes = [hash_memory(each.memory) for each in batch]
     new: list[NewMemory] = []
     for each, said in zip(batch, hashes, strict=True):
         noted = label(each.memory.metadata, run.ours, each.key, said)
         if each.key in arrived.ids:
-            # As evidence, the outdated words would take the present ones with them when they are forgotten.
+            # As evidence, the outdated version would take the present one with it when it is forgotten.
             noted[run.ours] = {**to_fields(noted[run.ours]), EARLIER: str(arrived.ids[each.key])}
         new.append(replace(each.memory, metadata=noted))
     ids = [LEGACY] * len(new)
@@ -83,7 +83,7 @@ async def write_memories(run: ImportRun, scope: Scope, arrived: Arrived, batch: 
 
 
 async def bring_facts(run: ImportRun, found: Sequence[FoundFact]) -> None:
-    """State what is new among facts, scope by scope."""
+    """State new facts, scope by scope."""
     sorted_out: dict[Scope, list[FoundFact]] = {}
     for each in found:
         sorted_out.setdefault(run.place(each.owner), []).append(each)
@@ -97,7 +97,7 @@ async def bring_facts(run: ImportRun, found: Sequence[FoundFact]) -> None:
 
 
 async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], newest: UUID) -> UUID:
-    """State some facts at once, or one by one where one of them is refused; return the newest version there is."""
+    """State some facts at once, or one by one if one of them is refused; return the newest version there is."""
     new = [rest(run, scope, each) for each in batch]
     if run.wanted.dry_run:
         check_new_facts(new)
@@ -119,7 +119,7 @@ async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], 
 
 
 def rest(run: ImportRun, scope: Scope, found: FoundFact) -> NewFact:
-    """Let a fact rest on the memories and messages that it was learned from, as far as they are here."""
+    """Let a fact rest on the memories and messages that it was learned from, as far as they are stored."""
     if run.wanted.dry_run:
         return found.fact
     arrived, said = run.arrived[scope].ids, run.said.get(scope, {})
@@ -128,7 +128,7 @@ def rest(run: ImportRun, scope: Scope, found: FoundFact) -> NewFact:
 
 
 async def count_fact(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
-    """Count a fact that was stated; where another was taken for it, keep what it says beside that one."""
+    """Count a fact that was stated; if an equal fact has another text, store the text as a memory."""
     if fact.text != found.fact.text:
         await spare(run, scope, found)
         return
@@ -140,7 +140,7 @@ async def count_fact(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact,
 
 
 async def spare(run: ImportRun, scope: Scope, found: FoundFact) -> None:
-    """Remember what a fact says, where no fact can be made of it."""
+    """Remember what a fact says, where it cannot be stored as a fact."""
     run.ledger.remarks[OTHERWISE] += 1
     run.ledger.imported[FACTS] += 1
     noted = label(found.spare.metadata, run.ours, found.key, hash_fact(found.fact))

@@ -1,4 +1,4 @@
-"""Items: read and write JSON values under names of the caller's own, a whole batch in one transaction."""
+"""Items: read and write JSON values under the caller's own names, a whole batch in one transaction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Answer: TypeAlias = Callable[[], Awaitable[ItemResult]]
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Where texts are looked for, with the vectors that could be made of them, by the numbers of their finds."""
+    """Where texts are searched, with the vectors of the searched texts, by the numbers of their operations."""
 
     place: Place | None
     vectors: Mapping[int, NDArray[np.float32] | None]
@@ -57,22 +57,22 @@ class Sought:
 
 @dataclass(slots=True)
 class ItemBatch:
-    """One batch on its way: what it asks, and what it is answered, by the numbers of its operations."""
+    """A running batch: its operations, and their answers by number."""
 
     scope: Scope
     operations: Sequence[ItemOperation]
     sought: Sought
     room: int
-    """How much each question may be answered with."""
+    """How much each question may return."""
     key: str
     answers: dict[int, Answer] = field(default_factory=dict[int, Answer])
     results: dict[int, ItemResult] = field(default_factory=dict[int, ItemResult])
     read_noted: Callable[[], Awaitable[list[JSON]]] | None = None
-    """What the same batch came to before, where it has a key."""
+    """The outcome of the same batch before, if it has a key."""
 
 
 def check_directions(operations: Sequence[ItemOperation]) -> None:
-    """Refuse vectors that point nowhere."""
+    """Refuse vectors without a direction."""
     for operation in operations:
         if isinstance(operation, PutItem | FindItems) and operation.embedding is not None:
             unit_vector(operation.embedding, len(operation.embedding))
@@ -86,7 +86,7 @@ async def batch(
     key: str = "",
     place: Place | None = None,
 ) -> list[ItemResult]:
-    """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
+    """Run operations in one transaction: all reads on the state before, then the writes in their order."""
     check_operations(operations)
     check_directions(operations)
     check_idempotency_key(key)
@@ -101,7 +101,7 @@ async def batch(
 
 
 async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], place: Place | None) -> Sought:
-    """Embed the texts that are looked for, before any connection is taken."""
+    """Embed the searched texts, before any connection is taken."""
     finds = {number: each for number, each in enumerate(operations) if isinstance(each, FindItems)}
     texts = {number: find.text for number, find in finds.items() if find.text.strip()}
     if not texts:
@@ -130,14 +130,14 @@ async def ask_all(connection: Connection, going: ItemBatch) -> None:
 
 
 async def read_all(going: ItemBatch) -> None:
-    """Read what was asked, as far as it was not read yet."""
+    """Read the answers that were not read yet."""
     for number, answer in going.answers.items():
         if number not in going.results:
             going.results[number] = await answer()
 
 
 async def ask_found(connection: Connection, going: ItemBatch, number: int, find: FindItems) -> Answer:
-    """Ask for what a find looks for: by its vector, by its text, or the newest."""
+    """Send the query of a find: by its vector, by its text, or the newest."""
     if find.embedding is not None:
         return partial(items.read_found, await items.ask_own(connection, going.scope, find, going.room, find.embedding))
     place = going.sought.place
@@ -166,7 +166,7 @@ async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
 
 
 def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk:
-    """Prepare what is written beside the memories, on what stands under the names once the scope is locked."""
+    """Prepare what is written together with the memories, on what is stored once the scope is locked."""
     last = choose_last(going.operations)
 
     async def ask(connection: Connection) -> AlsoStore:
@@ -177,7 +177,7 @@ def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk
             going.read_noted = partial(items.read_outcome, noted)
 
         async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> EmbeddedWithContext:
-            # Before anything is written: what cannot be answered is refused as a whole.
+            # Before anything is written: a batch that cannot be answered is refused as a whole.
             await read_all(going)
             written_at, standing = await items.read_standing(asked)
             made: dict[int, UUID] = dict(zip(remembered, (row.id for row in rows), strict=True))

@@ -37,14 +37,14 @@ from recollect.verbs.service.costs import note_step
 
 ORIGIN = "enrich"
 FULL_TRUST = 100
-"""Cut down by the evidence: what is learned is trusted as the least of what it was made from."""
+"""Lowered by the evidence: what is learned has the least trust of its sources."""
 MOST_ATTEMPTS = 3
-"""So often a segment is tried before it is left with what can be said of it without a model."""
+"""How often a segment is tried before it gets a summary without a model."""
 MOST_AT_ONCE, LONGEST_SECONDS = 20, 60.0
 """After so many segments or seconds a job makes room for other scopes, and another one goes on."""
 PAGE, MOST_SEGMENTS = 50, 200
 CUTTING = "segment"
-"""The step without which no segment comes to be, and so nothing to learn from."""
+"""Without this step there are no segments, and so nothing to learn from."""
 DONE = "done"
 LOG = logging.getLogger("recollect.enrich")
 Times: TypeAlias = list[tuple[str, float]]
@@ -59,10 +59,10 @@ class Work:
     scope: Scope
     scope_id: int
     lease: Lease | None = None
-    """None where somebody waits for it, and no job."""
+    """None where a caller waits for it, and no job."""
 
     async def open_context(self) -> StepContext:
-        """Lay out what the steps work with."""
+        """Build the context of the steps."""
         caller = Caller(self.scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
         place = await scopes.locate(self.parts.database, self.scope)
         return StepContext(self.parts, caller, self.scope, self.scope_id, place, datetime.now(UTC))
@@ -93,7 +93,7 @@ async def enrich(
 
 
 async def cut_alone(work: Work, conversation: Unsegmented) -> None:
-    """Cut a conversation; one that cannot be keeps no other waiting, and is tried again when it falls silent."""
+    """Cut a conversation; a failure does not block the others, and is retried when it falls silent."""
     try:
         await cut(work, conversation)
     except Exception as problem:
@@ -136,7 +136,7 @@ async def cut(work: Work, conversation: Unsegmented, asked: Ending | None = None
 async def find_closings(
     work: Work, conversation: Unsegmented, spoken: Spoken, asked: Ending | None
 ) -> tuple[list[ClosingSegment], Times]:
-    """Let the steps say where segments end, and see that a piece of a longer stretch ends in any case."""
+    """Let the steps say where segments end, and make sure that a piece of a longer stretch ends in any case."""
     context = replace(
         await work.open_context(), now=conversation.now, since=conversation.idle_since if spoken.whole else None
     )
@@ -158,7 +158,7 @@ async def find_closings(
 
 
 def to_closings(draft: Draft, last_number: int) -> list[ClosingSegment]:
-    """Turn closed segments into numbers: each reaches up to the message before the next one's first turn."""
+    """Turn closed segments into numbers: each reaches to the message before the next one's first turn."""
     numbers = [message.number for message in draft.messages if message.role is Role.USER]
     closings, passed = [], 0
     for segment in draft.closed:
@@ -170,13 +170,13 @@ def to_closings(draft: Draft, last_number: int) -> list[ClosingSegment]:
 
 
 def name_topic(draft: Draft, first: int, last: int | None = None) -> str:
-    """Name what a run of turns is about by what each of them is about."""
+    """Label a run of turns by the labels of each."""
     turns = [message.id for message in draft.messages if message.role is Role.USER][first:last]
     return phrases.label([draft.labels[turn] for turn in turns if draft.labels.get(turn)])
 
 
 async def learn(work: Work, closed: Closed) -> None:
-    """Enrich one segment; one that cannot be is left with its own sentences, and keeps no other waiting."""
+    """Enrich one segment; one that fails gets a summary of its own sentences, and does not block the others."""
     database = work.parts.database
     failed = closed.attempts >= MOST_ATTEMPTS
     reason = "Its workers died over it, one after the other." if failed else ""
@@ -185,7 +185,7 @@ async def learn(work: Work, closed: Closed) -> None:
         try:
             await learn_by(work, closed, "")
         except asyncio.CancelledError:
-            # A worker that is told to stop did not die over it.
+            # A worker that is told to stop did not fail because of the segment.
             await take_back(work, closed)
             raise
         except Exception as problem:
@@ -200,13 +200,13 @@ async def learn(work: Work, closed: Closed) -> None:
 
 
 async def take_back(work: Work, closed: Closed) -> None:
-    """Count an attempt out that says nothing of the segment; what ended it is to be seen, and not that this failed."""
+    """Do not count an attempt whose failure is not the segment's; an error in this must not hide the first one."""
     with suppress(RecollectError):
         await segments.count_attempt(work.parts.database, work.scope_id, closed.id, -1)
 
 
 async def give_up(work: Work, closed: Closed, reason: str) -> None:
-    """Leave a segment with what can be said of it without a model, or with nothing if that fails as well."""
+    """Leave a segment with what can be said without a model, or with nothing if that fails as well."""
     try:
         await learn_by(replace(work, parts=replace(work.parts, chat=None)), closed, reason)
     except Exception as problem:
@@ -221,7 +221,7 @@ def is_elsewhere(problem: Exception) -> bool:
 
 
 def is_everywhere(problem: Exception) -> bool:
-    """Tell whether every other segment would fail as well: something is unavailable, or set up wrongly."""
+    """Tell whether every other segment would fail as well: something is unavailable, or misconfigured."""
     return isinstance(problem, RecollectError) and (problem.unavailable or getattr(problem, "lasting", False))
 
 
@@ -231,7 +231,7 @@ def describe(problem: Exception) -> str:
 
 
 async def learn_by(work: Work, closed: Closed, reason: str) -> None:
-    """Take every step for a segment, then write what came of it."""
+    """Run every step for a segment, then write the result."""
     stretch = Stretch(closed.id, closed.conversation, closed.first_number, closed.last_number)
     database, numbers = work.parts.database, (closed.first_number, closed.last_number)
     spoken = await segments.read_messages(database, work.scope_id, closed.conversation, *numbers)
@@ -239,7 +239,7 @@ async def learn_by(work: Work, closed: Closed, reason: str) -> None:
     draft = Draft(stretch, spoken.messages, label=closed.label)
     times: Times = []
     if draft.messages:
-        # What a model said of a segment that failed is what it may have failed by.
+        # What a model said of a failed segment may be the cause of the failure.
         context = context if reason else replace(context, extractor=ExtractOnce(context))
         draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
     await apply(work, context, closed, draft, reason)
@@ -247,7 +247,7 @@ async def learn_by(work: Work, closed: Closed, reason: str) -> None:
 
 
 async def take_steps(work: Work, context: StepContext, draft: Draft, stage: Stage) -> tuple[Draft, Times]:
-    """Take the steps of a stage one after the other; tell how long each took that asked no model for an extraction."""
+    """Run the steps of a stage in order; return how long each took that asked no model for an extraction."""
     times: Times = []
     extractor = context.extractor
     for step in work.parts.steps.values():
@@ -260,12 +260,12 @@ async def take_steps(work: Work, context: StepContext, draft: Draft, stage: Stag
 
 
 def count_asked(extractor: object) -> int:
-    """Count how often the model was asked, which the ledger knows already."""
+    """Count how often the model was asked, which is in the ledger already."""
     return extractor.asked if isinstance(extractor, ExtractOnce) else 0
 
 
 async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:
-    """Enter the steps that were taken in the ledger."""
+    """Enter the steps that were run in the ledger."""
     for name, milliseconds in times:
         await note_step(work.parts, work.scope_id, name, milliseconds, outcome=DONE, source_id=source_id)
 
@@ -279,7 +279,7 @@ async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, 
     write = Write(context.caller, context.scope, prepare_all(new), await embed_missing(work.parts, new), "", b"")
     state = SegmentState.FAILED if reason else SegmentState.ENRICHED
     async with work.parts.database.transaction(work.scope.tenant_id) as connection:
-        # The scope comes first, as in every write, and the lease before anything is written.
+        # The scope is locked first, as in every write, and the lease checked before anything is written.
         await segments.hold_scope(connection, work.scope_id)
         if work.lease is not None:
             await jobs.hold_lease(connection, work.lease)
@@ -298,7 +298,7 @@ async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, 
 
 
 def to_summary(draft: Draft) -> NewMemory:
-    """Make the memory that sums a segment up."""
+    """Make the summary memory of a segment."""
     paths: list[JSON] = [list(path) for path in draft.paths]
     topic, related = choose_paths(draft.paths, draft.label)
     return NewMemory(
@@ -316,7 +316,7 @@ def to_summary(draft: Draft) -> NewMemory:
 
 
 async def file_messages(connection: Connection, scope_id: int, draft: Draft) -> None:
-    """File the messages of a segment under its topic where there is no summary to be filed."""
+    """File the messages of a segment under its topic if there is no summary to file."""
     topic, related = choose_paths(draft.paths, draft.label)
     if topic and draft.messages:
         reach = steady(Reach(), len(related), len(draft.messages))
@@ -327,7 +327,7 @@ async def file_messages(connection: Connection, scope_id: int, draft: Draft) -> 
 async def list_segments(
     parts: Parts, scope: Scope, conversation: str, after: int = 0, limit: int = PAGE
 ) -> list[StoredSegment]:
-    """List the segments of a conversation in order, from behind a message."""
+    """List the segments of a conversation in order, after a message number."""
     check_conversation(conversation)
     if await conversations.find(parts.database, scope, conversation) is None:
         raise NotFoundError("There is no such conversation in this scope.")
@@ -335,13 +335,13 @@ async def list_segments(
 
 
 async def close_segment(parts: Parts, scope: Scope, conversation: str) -> list[StoredSegment]:
-    """Close what is still running in a conversation, because somebody says that it is over; list all its segments."""
+    """Close what is still running in a conversation, because a caller says that it is over; list all its segments."""
     await list_segments(parts, scope, conversation, limit=1)
     place = await scopes.locate(parts.database, scope)
     scope_id = place.scope_id or 0
     for _ in range(MOST_ATTEMPTS):
         running = await segments.find_running(parts.database, scope_id, conversation)
-        # Whoever appends meanwhile makes another end of it.
+        # An append meanwhile changes its end.
         if running is None or await cut(Work(parts, scope, scope_id), running, Ending.ASKED):
             break
     if CUTTING in parts.steps:

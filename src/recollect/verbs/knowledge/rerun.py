@@ -1,4 +1,4 @@
-"""Re-run: read history again with another model or prompt, beside what stands, and switch to it when all is read."""
+"""Re-run: read history again with another model or prompt, without changing anything, then switch to the result."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ LOG = logging.getLogger("recollect.rerun")
 NO_TENANT = "There is no tenant of this name."
 GO_ON = "Give the same command again then: what was answered is kept and not asked again, and nothing else has changed."
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told whose history is read, how many segments are done, and of how many."""
+"""Called with the scope, how many segments are done, and of how many."""
 
 
 def say_nothing(_: str, __: int, ___: int) -> None:
-    """Leave progress unreported."""
+    """Do not report progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reruns:
-    """Where an operator sees what it would cost to read history again, and has it done."""
+    """Where an operator sees what it would cost to read history again, and starts it."""
 
     parts: Parts
     owner: str
-    """Where the owner of the tables logs in: tenants' names are the operator's alone."""
+    """The DSN of the owner of the tables: tenants' names are for operators only."""
     build: Callable[[str], ChatModel | None]
-    """Gives the configured endpoint with another model."""
+    """Builds the configured endpoint with another model."""
 
     async def plan(self, wanted: Rerun) -> list[RerunPlan]:
         """Estimate for every scope what a re-run would take; change nothing."""
@@ -76,7 +76,7 @@ class Reruns:
         return [each for each in planned if each.segments]
 
     async def run(self, wanted: Rerun, report: Progress = say_nothing) -> list[Reread]:
-        """Read history again scope by scope, and switch each when all of it is read; go on where a run has stopped."""
+        """Read history again scope by scope, and switch each when it is complete; resume a run that has stopped."""
         done = []
         async with self._opened(wanted) as works:
             for work in works:
@@ -111,7 +111,7 @@ class Reruns:
 
 
 def check_wanted(wanted: Rerun) -> None:
-    """Refuse what names no history."""
+    """Refuse options that match no history."""
     check_line("agent", wanted.agent)
     if wanted.user is not None:
         check_line("user", wanted.user)
@@ -123,7 +123,7 @@ def check_wanted(wanted: Rerun) -> None:
 
 
 async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
-    """Count what a scope's history holds and write every prompt, as far as it can be known, without asking it."""
+    """Count what a scope's history holds and write every prompt, as far as it is known, without sending it."""
     terms, context = find_terms(work, wanted), await work.open_context()
     run_id = await reruns.find(work.parts.database, work.scope_id, terms)
     listed = await reruns.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
@@ -144,7 +144,7 @@ async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
 
 
 def find_terms(work: Work, wanted: Rerun) -> Terms:
-    """Say by what the run is known again."""
+    """Return what identifies the run."""
     return Terms(require_chat_model(work.parts).model, version_of(PROMPT), wanted.since)
 
 
@@ -161,7 +161,7 @@ async def read_draft(work: Work, stretch: Stretch, label: str = "") -> Draft:
 
 
 async def count_prompt(context: StepContext, draft: Draft) -> int:
-    """Count the tokens of a prompt that shows what is believed now, in place of what the run itself will say."""
+    """Count the tokens of a prompt that shows what is believed now, in place of what the run will state."""
     chat = require_chat_model(context.parts)
     shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
     prompt = write_prompt(context, draft, shown, chat.characters)
@@ -170,7 +170,7 @@ async def count_prompt(context: StepContext, draft: Draft) -> int:
 
 
 def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
-    """Choose what counts as the model does, if there is such a thing, else what never counts too few."""
+    """Choose the tokenizer of the model, if it is known, else an upper estimate."""
     try:
         name = find_tokenizer(model, [each.name for each in parts.tokenizers])
     except InvalidInputError:
@@ -179,7 +179,7 @@ def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
 
 
 async def cut_early(work: Work, conversation: Unsegmented, since: datetime | None, *, keep: bool) -> list[Stretch]:
-    """Cut what was said before there were segments, by the usual steps; list what lies after a moment."""
+    """Cut messages from before there were segments, by the usual steps; list what lies after a moment."""
     found: list[Stretch] = []
     while conversation.segmented_number < conversation.last_number:
         first = conversation.segmented_number + 1
@@ -225,14 +225,14 @@ async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | N
 
 
 async def open_staged(work: Work, run_id: UUID, ids: Sequence[UUID]) -> Staged:
-    """Begin to build beside what stands, knowing what of it will not stand beside the run."""
+    """Begin to build, knowing which facts the run will replace."""
     async with work.parts.database.reading(work.scope.tenant_id) as connection:
         found = await reruns.find_replaced(connection, work.scope_id, ids)
     return Staged(run_id, ids, {each.lineage: each.span for each in found})
 
 
 async def build(work: Work, context: StepContext, listed: Sequence[Listed], report: Progress) -> list[Built]:
-    """Take the steps for every segment in order; what the run was answered before is not asked again."""
+    """Run the steps for every segment in order; what was answered before is not asked again."""
     label = " and ".join(filter(None, (work.scope.agent, work.scope.user)))
     built: list[Built] = []
     report(label, 0, len(listed))
@@ -245,7 +245,7 @@ async def build(work: Work, context: StepContext, listed: Sequence[Listed], repo
 
 
 async def build_with_retries(work: Work, context: StepContext, closed: Closed) -> Built | None:
-    """Build a segment; None if nothing can be made of it, however often it is tried."""
+    """Build a segment; None if it fails however often it is tried."""
     for _ in range(MOST_ATTEMPTS):
         try:
             return await build_one(work, context, closed)
@@ -257,7 +257,7 @@ async def build_with_retries(work: Work, context: StepContext, closed: Closed) -
 
 
 async def build_one(work: Work, context: StepContext, closed: Closed) -> Built | None:
-    """Take the steps for one segment and prepare what they want written; None if it has no messages any more."""
+    """Run the steps for one segment and prepare their writes; None if it has no messages any more."""
     draft = await read_draft(work, to_stretch(closed), closed.label)
     staged = context.staged
     if not draft.messages or staged is None:

@@ -43,32 +43,32 @@ from recollect.store.topics import topics
 from recollect.verbs.parts import Parts, spare_loop
 
 HEAVY_MEMORIES, HEAVY_CHARACTERS = 50, 10_000
-"""Larger calls are worked on in a thread, so that the event loop stays free."""
+"""Larger calls are handled in a thread, so that the event loop stays free."""
 DEEPEST = 32_767
 MOST_TERMS = 16_000
-"""A sparse vector holds no more; what a longer text says after that is found by its vector only."""
+"""A sparse vector holds no more; the rest of a longer text is found by its vector only."""
 
 AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[Row]], Awaitable[EmbeddedWithContext]]
 AlsoAsk: TypeAlias = Callable[[Connection], Awaitable[AlsoStore]]
-"""What is written beside the memories: asked for in the first round trip, stored in the second."""
+"""What is written together with the memories: asked for in the first round trip, stored in the second."""
 NO_CONTEXT = EmbeddedWithContext()
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One memory with all that can be worked out before a connection is taken."""
+    """One memory with all that can be computed before a connection is taken."""
 
     memory: NewMemory
     keywords: tuple[str, ...]
     counts: dict[int, int]
     """How often each term occurs, by its fingerprint."""
     draw: int
-    """By which it is drawn for a sample: of what the caller gave alone."""
+    """The number by which it is drawn for a sample: computed only from what the caller gave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One call's work: who, where, what, and under which key."""
+    """One write: who, where, what, and under which key."""
 
     caller: Caller
     scope: Scope
@@ -80,7 +80,7 @@ class Write:
 
     @property
     def heavy(self) -> bool:
-        """Tell whether it is so much that the event loop should be spared working on it."""
+        """Tell whether it is so large that it should be handled in a thread."""
         return is_heavy([item.memory for item in self.prepared])
 
 
@@ -114,7 +114,7 @@ async def prepare_in_time(new: Sequence[NewMemory]) -> list[Prepared]:
 
 
 def is_heavy(new: Sequence[NewMemory]) -> bool:
-    """Tell whether memories are so many or so long that the event loop should be spared working on them."""
+    """Tell whether memories are so many or so long that they should be handled in a thread."""
     return len(new) > HEAVY_MEMORIES or sum(map(count_characters, new)) > HEAVY_CHARACTERS
 
 
@@ -124,7 +124,7 @@ def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
 
 
 def prepare(memory: NewMemory) -> Prepared:
-    """Analyse one memory; its keywords come first, so that no text is too long for them to be found."""
+    """Analyse one memory; its keywords come first, so that they are found however long the text is."""
     keywords = file_under(memory.keywords) or keywords_of(memory.triple, memory.kind)
     terms = [term for keyword in keywords for term in analyse(keyword)]
     counts = Counter(terms + analyse(indexed_text(memory.speaker, memory.content)))
@@ -137,14 +137,14 @@ def prepare(memory: NewMemory) -> Prepared:
 async def embed_missing(
     parts: Parts, new: Sequence[NewMemory], before: Sequence[str] = ()
 ) -> NDArray[np.float32] | None:
-    """Embed the memories that came without a vector, before any connection is taken; `before` is what each follows."""
+    """Embed memories without a vector, before any connection is taken; `before` is the utterance before each."""
     pairs = zip(new, before or [""] * len(new), strict=True)
     texts = [embedded_text(memory, said) for memory, said in pairs if needs_vector(memory)]
     return await parts.embed_in_time(texts) if texts else None
 
 
 def needs_vector(memory: NewMemory) -> bool:
-    """Tell whether an embedder must give a memory its vector: where nothing is said, there is nothing to embed."""
+    """Tell whether a memory needs a vector of the embedder: an empty one does not."""
     return memory.embedding is None and bool(memory.content or memory.embedding_text)
 
 
@@ -188,7 +188,7 @@ def replay(claim: memories.Claim, asked: bytes) -> list[Receipt]:
 
 
 def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it translates
-    """Name the state a memory is acknowledged in."""
+    """Return the state in which a memory is acknowledged."""
     return MemoryState.EMBEDDED if embedded else MemoryState.STORED
 
 
@@ -209,7 +209,7 @@ def assign(
     write: Write, opening: scopes.Opening, sources: dict[UUID | int, memories.Source], first: int = 0
 ) -> list[Row]:
     """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position."""
-    # With what is written now: the first of many are not to be weighed by a length that was made up.
+    # Including this write: the first memories must not be weighed by the prior length alone.
     added = count(write.prepared)
     average = average_length(opening.term_count + added.terms, opening.memory_count + added.memories)
     entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
@@ -236,13 +236,13 @@ def assign(
 
 
 def find_depth(kind: Kind, sources: Sequence[memories.Source]) -> int:
-    """Lay a thought one deeper than the deepest memory it was made from, and everything else on the surface."""
+    """Give a thought one more than the greatest depth of its sources, and everything else 0."""
     deepest = max((source.depth for source in sources), default=0)
     return min(deepest + 1, DEEPEST) if kind is Kind.THOUGHT else 0
 
 
 def find_source(sources: dict[UUID | int, memories.Source], name: UUID | int) -> memories.Source:
-    """Look a source up; what is not in this scope, or comes later, is no evidence."""
+    """Look up a source; one that is not in this scope, or comes later, is refused."""
     if name not in sources:
         raise InvalidInputError("evidence must name memories of the same scope, or earlier positions in the same call")
     return sources[name]
@@ -251,7 +251,7 @@ def find_source(sources: dict[UUID | int, memories.Source], name: UUID | int) ->
 async def set_off_reflection(
     connection: Connection, opening: scopes.Opening, profile: Profile, prepared: Sequence[Prepared]
 ) -> None:
-    """Let the agent reflect, by a job, once enough importance has gathered."""
+    """Queue a reflection once enough importance has gathered."""
     added = [item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT]
     gathered = gather(opening.unreflected_importance, opening.unreflected_events, added, profile.reflection_threshold)
     if added and gathered.due:
@@ -259,7 +259,7 @@ async def set_off_reflection(
 
 
 def place_vectors(parts: Parts, write: Write, space: EmbeddingSpace | None) -> list[NDArray[np.float32] | None]:
-    """Pair every memory with the vector it has for the active space, its caller's before the embedder's."""
+    """Pair every memory with its vector for the active space, the caller's before the embedder's."""
     given = [item.memory.embedding for item in write.prepared if item.memory.embedding is not None]
     if given and space is None:
         raise InvalidInputError("embedding is not accepted: no embedding space is active")

@@ -1,4 +1,4 @@
-"""Judging: ask the chat model of every hit, all at once, whether it is of use; what is not judged in time is kept."""
+"""Judge: ask the chat model about every hit, in parallel, whether it is of use; what is not judged in time is kept."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from recollect.verbs.service.costs import metered
 
 STEP = PROMPT = "judge"
 MOST_AT_ONCE = 32
-"""So many questions are under way together; the others wait for their turn, and for no longer than the time box."""
+"""So many questions are asked at once; the others wait for their turn, within the time box."""
 DEADLINE_SHARE = 0.8
-"""So much of a request's time judging may take at most, whatever it is set to."""
+"""The most that judging may take of a request's time."""
 LAST_WORDS_SECONDS = 0.5
-"""So long questions that were called off may take to enter what they cost; then they do so behind the answer's back."""
+"""How long cancelled questions may take to enter their cost; after that they do so after the answer."""
 LONGEST_CUE, LONGEST_NOTE, LONGEST_SOURCE = 2_000, 4_000, 600
 NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
 
@@ -40,7 +40,7 @@ class Verdict(AnswerSchema):
 
 @dataclass(frozen=True, slots=True)
 class JudgedHits:
-    """The hits that are left, in their order, and how they came to be."""
+    """The hits that are left, in their order, and a note on the judgement."""
 
     hits: tuple[Hit, ...]
     method: str
@@ -58,7 +58,7 @@ async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) 
     if not hits or not cue.text.strip():
         return JudgedHits(tuple(hits), f"{SKIPPED}there is nothing to judge")
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
-    # A model that was asked to read the cue before has had half of its time.
+    # If the model was asked to read the cue before, half of the time is used.
     share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
     seconds = min(parts.judge_seconds, share * parts.database.deadline_seconds)
     verdicts = await ask_all(parts, scope_id, cue, hits, chat, seconds)
@@ -102,7 +102,7 @@ async def ask_all(
 
 
 async def read_source_texts(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, SourceText]:
-    """Read some of what the summaries among memories were made from; where there are none, nothing is asked."""
+    """Read some of the sources of summaries among memories; without summaries, nothing is asked."""
     return await fetch_source_texts(parts.database, scope_id, choose_sources(memories))
 
 
@@ -118,7 +118,7 @@ def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
 
 
 def write_question(cue: Cue, memory: Memory, source_texts: Mapping[UUID, SourceText]) -> str:
-    """Write the question about one memory; as JSON, nothing in it can pass for the question itself."""
+    """Write the question about one memory; as JSON, nothing in it can be mistaken for the question itself."""
     note: dict[str, object] = {
         "kind": memory.kind.value,
         "date": memory.occurred_at.date().isoformat(),

@@ -1,4 +1,4 @@
-"""Line up what the channels propose, with all that ranking knows of it, and rank it."""
+"""Collect the candidates of all channels, with their features, and rank them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from recollect.verbs.recall.channels import AskedCue
 
 USUAL_LIMIT = 10
 SPARE = 10
-"""So many more than are asked for are ranked, to take the place of what says the same as another."""
+"""So many more than are asked for are ranked, to replace duplicates."""
 MOST_SURVEYED = 500
-"""So many candidates are looked over at most: two channels propose 400."""
+"""Features are read for at most so many candidates: two channels propose 400."""
 HEAVY_LIMIT = 50
-"""Where more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
+"""If more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
 PAST = "past"
-"""What it finds stands among the candidates of others."""
+"""Its candidates are added to those of others."""
 PLUGGED_IN = 1.0
-"""What a channel weighs that is not one of ours."""
+"""The weight of a channel that is not one of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What was ranked and what came of it: the winners, each with the memories that it stands for."""
+    """The input and result of a ranking: the winners, each with its duplicates."""
 
     inputs: RankingInput
     winners: Sequence[tuple[Ranked, tuple[UUID, ...]]]
@@ -47,7 +47,7 @@ class Ranking:
 
 
 async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[str, Proposal]) -> Ranking:
-    """Rank what the channels propose; one that is asked alone ranks by itself."""
+    """Rank the candidates; a channel that is asked alone ranks by itself."""
     own = {name: proposal.candidates for name, proposal in proposals.items()}
     lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
     candidates = join(own, lent, asked.depth)
@@ -56,7 +56,7 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
         return rank_plainly(asked, candidates, {**weights, **dict.fromkeys(own, 1.0)})
     found = await look_over(parts, place, asked, candidates)
     if found is None:
-        # A plainer answer is better than a late one.
+        # A simpler answer is better than a late one.
         return rank_plainly(asked, candidates, weights)
     rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
 
@@ -70,7 +70,7 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
 def rank_plainly(
     asked: AskedCue, candidates: Mapping[str, Sequence[Candidate]], weights: Mapping[str, float]
 ) -> Ranking:
-    """Rank by the channels' own scores, with nothing known of the candidates."""
+    """Rank by the channels' own scores, without features."""
     proposed = {name: tuple(some) for name, some in candidates.items()}
     inputs = RankingInput(proposed, {}, asked.reading.facets, weights, asked.limit)
     return Ranking(inputs, [(hit, ()) for hit in fuse(inputs)])
@@ -79,7 +79,7 @@ def rank_plainly(
 async def look_over(
     parts: Parts, place: Place, asked: AskedCue, candidates: Mapping[str, Sequence[Candidate]]
 ) -> CandidateFeatures | None:
-    """Read what the candidates are like: of very many, the first of each channel in turn; None if late."""
+    """Read the features of candidates: of very many, the first of each channel in turn; None if late."""
     turns = zip_longest(*candidates.values())
     ids = {each.id: None for turn in turns for each in turn if each is not None}
     if not ids:
@@ -98,7 +98,7 @@ def line_up(
     weights: Mapping[str, float],
     rarities: tuple[float, ...],
 ) -> RankingInput:
-    """Put together what is ranked; what was forgotten since it was proposed is not."""
+    """Build the input of the ranking, without what was forgotten since it was proposed."""
     spoken = {its_features.speaker for its_features in found.features.values()} - {""}
     named = {each.name for each in spot_names(asked.reading.text)} & spoken if spoken else set[str]()
     all_features = mark_named(found.features, named, asked.reading.terms) if named else found.features
@@ -118,7 +118,7 @@ def line_up(
 def mark_named(
     all_features: Mapping[UUID, Features], named: Collection[str], terms: Sequence[str]
 ) -> dict[UUID, Features]:
-    """Mark what was said by those whom the cue names; what nobody said, if it speaks of them."""
+    """Mark what was said by those whom the cue names; without a speaker, what mentions them."""
     places = {term: place for place, term in enumerate(terms)}
     spoken_of = [{places[term] for term in analyse_cue(name) if term in places} for name in named]
     return {

@@ -1,4 +1,4 @@
-"""Look back at a kept recall: explain why each candidate stood where it did, and rank or ask it again."""
+"""Look back at a kept recall: explain the place of each candidate, and rank or ask it again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.verbs.recall.recall import recall
 
 
 async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
-    """Say what a recall's ranking was made from, and where each candidate came to stand."""
+    """Return a recall's ranking input, and the place of each candidate."""
     kept = await find(parts, scope, recall_id)
     placings = rank_again(kept, whole=True)
     return Explanation(
@@ -49,7 +49,7 @@ async def replay(
     weights: Mapping[str, float] | None = None,
     as_of: datetime | None = None,
 ) -> Replay:
-    """Rank what a recall found by other weights; or ask it again, as of a moment, leaving no trace of the access."""
+    """Rank what a recall found by other weights; or ask it again, as of a moment, without noting the access."""
     check_filter(Filter(as_of=as_of))
     kept = await find(parts, scope, recall_id)
     check_weights(weights or {}, kept.inputs.candidates.keys())
@@ -72,7 +72,7 @@ def ask_again(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, 
         embedding=None if vector is None else [float(number) for number in vector],
         limit=kept.limit,
         as_of=as_of,
-        # What "yesterday" meant then is still meant.
+        # "Yesterday" still means what it meant then.
         now=kept.cue.now or kept.asked_at,
         weights={**kept.cue.weights, **(weights or {})},
         touch=False,
@@ -83,7 +83,7 @@ def ask_again(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, 
 
 
 def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
-    """Set the hits of an answer beside those of the recall."""
+    """Compare the hits of an answer with those of the recall."""
     before = {hit.id: rank for rank, hit in enumerate(kept.hits, 1)}
     return tuple(
         Placing(
@@ -102,7 +102,7 @@ def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
 
 
 async def show(parts: Parts, scope: Scope, placings: Sequence[Placing]) -> tuple[Placing, ...]:
-    """Fetch what the hits say, as far as it is in sight, in whichever version was found."""
+    """Fetch the memories of hits, as far as they are visible, in the version that was found."""
     ids = [each.id for each in placings if each.fate is Fate.HIT]
     found = await memories.fetch_every(parts.database, scope, ids) if ids else {}
     return tuple(replace(each, memory=found.get(each.id)) for each in placings)

@@ -1,4 +1,4 @@
-"""Ask the model about a segment, once for all steps, and keep what it said before anything is made of it."""
+"""Ask the model about a segment, once for all steps, and store its answer before it is used."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PROMPT = "extraction"
 STEP = "summarise"
 MOST_KNOWN, MOST_SHOWN = 60, 40
 LONGEST_KEPT = 200_000
-"""More of an answer is no extraction but a repetition."""
+"""A longer answer is only repetition."""
 USER = "User"
 PLAIN_PROMPT = "Between the tags lies a conversation of which nothing is known.\n\n<conversation>\n</conversation>"
 
 
 class ExtractOnce:
-    """Give what a model made of one segment: from before, or asked for now, and the same for every step."""
+    """Return the extraction of one segment: a stored one, or asked for now, and the same for every step."""
 
     def __init__(self, context: StepContext) -> None:
         self.context = context
@@ -38,7 +38,7 @@ class ExtractOnce:
         self._extraction: SegmentExtraction | None = None
 
     async def __call__(self, draft: Draft) -> SegmentExtraction | None:
-        """Find the extraction of a draft, or ask for it; None where there is no model and was none before."""
+        """Find the extraction of a draft, or ask for it; None if there is no model and was none before."""
         if self._extraction is None:
             context, segment_id = self.context, draft.segment.id
             kept = await segments.find_extraction(context.parts.database, context.scope_id, segment_id, context.run_id)
@@ -80,7 +80,7 @@ async def say(chat: ChatModel, prompt: str) -> str:
 
 
 async def reopen(context: StepContext, kept: Mapping[str, Any]) -> SegmentExtraction:
-    """Read an extraction that was kept; a fact that was shown and is gone can no longer be replaced."""
+    """Read a stored extraction; a fact that was shown and is gone can no longer be replaced."""
     ids = [UUID(each) for each in kept["shown"]]
     found: dict[UUID, Fact] = {}
     if ids:
@@ -97,12 +97,12 @@ async def reopen(context: StepContext, kept: Mapping[str, Any]) -> SegmentExtrac
 
 
 def renumber(statement: Statement, places: Mapping[int, int]) -> Statement:
-    """Let a statement name facts by where they stand now."""
+    """Renumber the facts that a statement replaces."""
     return replace(statement, replaces=tuple(places[number] for number in statement.replaces if number in places))
 
 
 async def find_shown(context: StepContext, draft: Draft) -> Sequence[Fact]:
-    """Find what is believed now of the entities that the segment may speak of, the newest first."""
+    """Find what is believed now about entities that the segment may mention, the newest first."""
     texts = [context.scope.user or USER, context.scope.agent]
     for message in draft.messages:
         texts += [message.name, said(message)]
@@ -138,5 +138,5 @@ def is_usable(parsed: ParsedExtraction) -> bool:
 
 
 def storable(answer: str) -> str:
-    """Give what JSON in the database can hold of an answer."""
+    """Return what of an answer the database can store as JSON."""
     return answer[:LONGEST_KEPT].replace("\0", "").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The steps that need no more than the model or the text: label, summarise, extract."""
+"""The steps that need only the model or the text: label, summarise, extract."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def summarise(context: StepContext, draft: Draft) -> Draft:
 
 
 def speaks(message: Message) -> bool:
-    """Tell whether a message is part of what people say: no tool's result, nothing that failed."""
+    """Tell whether a message is part of the dialogue: no tool's result, nothing that failed."""
     return message.role in SPEAKING and message.status is MessageStatus.DONE
 
 
