@@ -20,11 +20,11 @@ from recollect.store.service.scopes import Place
 QUERIES = load_queries(__file__)
 COLUMNS = Columns("ranked")
 STREAM = (Kind.EVENT, Kind.THOUGHT)
-"""What comes to mind by itself; chats and messages are recalled by other channels."""
+"""The kinds of the stream; chats and messages are recalled by other channels."""
 FARTHEST_HORIZON = 20_000
 """A decay so slow that recency matters beyond this rank is computed for the whole scope instead."""
 NEAR_HORIZON = 2_000
-"""Through an index, everything that recency could lift is scored one by one: more would be slower than all at once."""
+"""Through an index, everything that recency could raise is scored one by one: more would be slower than a scan."""
 
 
 class StreamChannel:
@@ -74,7 +74,7 @@ def choose(place: Place, reading: Reading, resolved: ResolvedWeighing) -> str:
 
 
 async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> Proposal:
-    """Read the candidates with their factors, best first, and what they were chosen from."""
+    """Read the candidates with their factors, best first, and how many they were chosen from."""
     rows = await answer.fetchall()
     candidates = [
         Candidate(row["id"], row["score"], Factors(row["recency"], row["relevance"], row["importance"], row["rank"]))
@@ -82,6 +82,6 @@ async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> 
     ]
     if not rows:
         return Proposal([], method, Tally(0, None, None))
-    # The index does not tell how many there are: the scope's own count stands for it.
+    # The index does not tell how many there are: the scope's own count is used.
     considered = memory_count if rows[0]["candidates"] is None else rows[0]["candidates"]
     return Proposal(candidates, method, Tally(considered, rows[0]["lowest"], rows[0]["score"]))

@@ -35,7 +35,7 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
 
 
 async def count_others(database: Database, scope: Scope) -> dict[str, int]:
-    """Count what a scope holds beside the memories that a page of them shows."""
+    """Count what a scope holds in addition to the memories that `browse` lists."""
     async with database.reading(scope.tenant_id) as connection:
         counted = await connection.execute(QUERIES["others"], names(scope))
     return await counted.fetchone() or {}

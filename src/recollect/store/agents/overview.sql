@@ -9,7 +9,7 @@ with place as materialized (
 )
 select keyword, kind, strength from keyword_strengths strengths
 where scope_id = (select id from place)
-  -- A keyword can be a word of what was said: those of a deleted conversation are out of sight before they are unfiled.
+  -- A keyword can be a word of a message: those of a deleted conversation are hidden before they are removed.
   and (
       not (select exists (
           select from conversations

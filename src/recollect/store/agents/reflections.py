@@ -1,4 +1,4 @@
-"""What a reflection begins with and leaves behind: the newest memories, what has gathered, jobs and their outcome."""
+"""What a reflection reads and writes: the newest memories, what has gathered, jobs and their outcome."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def mark_reflected(database: Database, scope: Scope, gathered: Unreflected
 
 
 async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
-    """Put a reflection at a moment off to a job, or find the one that waits already; return its number."""
+    """Queue a reflection at a moment, or find the job that waits already; return its number."""
     async with database.transaction(scope.tenant_id) as connection:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
@@ -55,12 +55,12 @@ async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
 
 
 def key_of(job_id: int) -> str:
-    """Give the idempotency key that a job's reflection is written under."""
+    """Return the idempotency key of a job's reflection."""
     return f"reflect-job-{job_id}"
 
 
 async def find_written(database: Database, scope: Scope, key: str) -> Reflection | None:
-    """Find what was written under an idempotency key, None if nothing was; questions that led to nothing are gone."""
+    """Find what was written under an idempotency key, None if nothing was; questions without a thought are gone."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["written"], {**names(scope), "key": key})
     row = await found.fetchone()

@@ -21,14 +21,14 @@ from recollect.store.service.scopes import names, tenant_of
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
-"""So many messages are moved in one transaction: writers of the scope wait that long, and no longer."""
+"""How many messages one transaction handles: writers of the scope wait that long, and no longer."""
 PAGE = 1000
 IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
 class MovedChunk:
-    """One chunk that was moved: of which conversation, how many messages, and whether it was the last."""
+    """One chunk that was handled: of which conversation, how many messages, and whether it was the last."""
 
     conversation: str
     messages: int
@@ -37,19 +37,19 @@ class MovedChunk:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A state that somebody wants a conversation to be in."""
+    """A requested state of a conversation."""
 
     wanted: ConversationState
     asked_by: str
     idle_since: datetime | None = None
-    """Set where it is wanted only if nobody has used the conversation meanwhile."""
+    """Set if the change applies only if nobody has used the conversation meanwhile."""
 
 
 async def change(database: Database, scope: Scope, conversation: str, wanted: StateChange) -> int | None:
     """Bring a conversation into a state, and queue a job for its memories; return the scope, None if there is none."""
     named = {**names(scope), "conversation": conversation}
     async with database.transaction(scope.tenant_id) as connection:
-        # The scope comes first, as in every write: no append or derived memory can slip in between.
+        # The scope is locked first, as in every write: no append or derived memory can come in between.
         await connection.execute(memories.QUERIES["lock_scope"], names(scope))
         found = await (await connection.execute(QUERIES["find"], named)).fetchone()
         if found is None:
@@ -100,7 +100,7 @@ async def sync_chunk(
             number = rows[-1]["number"] if rows else found["settled_number"]
             await connection.execute(QUERIES["advance"], {**place, "number": number, "last": last})
         if last and state in IN_SIGHT:
-            # Nothing of it was learned from while only some of it was there.
+            # Nothing of it was enriched while it was incomplete.
             await jobs.defer_enrichment(connection, scope_id)
         if last and rederive:
             await defer_rederiving(connection, scope_id)
@@ -123,7 +123,7 @@ async def move_memories(connection: Connection, scope_id: int, state: Conversati
     asked = ["restore"] if state is ConversationState.ACTIVE else []
     if state is ConversationState.ARCHIVED:
         await connection.execute(QUERIES["withhold"], parameters)
-    # What was hidden with a deleted conversation comes back with it, also if it is archived before that was done.
+    # What was hidden with a deleted conversation is restored with it, also if it is archived before that was done.
     for query in [*asked, "restore_derived"]:
         row = await (await connection.execute(QUERIES[query], parameters)).fetchone()
         if row is not None and row["waiting"]:
@@ -131,7 +131,7 @@ async def move_memories(connection: Connection, scope_id: int, state: Conversati
 
 
 async def erase(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> None:
-    """Erase messages for good with what was made from them alone, and blank what was made from more."""
+    """Erase messages for good with what was derived from them alone, and blank what was derived from others, too."""
     found = await connection.execute(QUERIES["derived"], {**place, "ids": list(ids)})
     evidence: dict[UUID, set[UUID]] = {}
     purged = set(ids)
@@ -145,14 +145,14 @@ async def erase(connection: Connection, place: Mapping[str, object], ids: Sequen
 
 
 async def defer_rederiving(connection: Connection, scope_id: int) -> None:
-    """See that a job makes again what lost some of its evidence, if there is anything to make."""
+    """Queue a job that derives again what lost some of its evidence, if there is anything."""
     row = await (await connection.execute(QUERIES["has_to_rederive"], {"scope_id": scope_id})).fetchone()
     if row is not None and row["present"]:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
 
 
 async def revive(database: Database, tenant_id: int, *, rederive: bool) -> None:
-    """See that whatever is under way in a tenant's scopes has a job."""
+    """See that all unfinished work in a tenant's scopes has a job."""
     async with database.transaction(tenant_id) as connection:
         for row in await (await connection.execute(QUERIES["scopes_unsynced"])).fetchall():
             await defer_sync(connection, row["scope_id"])
@@ -182,7 +182,7 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
 async def list_due(
     database: Database, tenant_id: int, usual: RetentionRules, after: tuple[int, str] = (0, "")
 ) -> list[tuple[int, Due]]:
-    """List a tenant's conversations that are due to move on, each with its scope, after a place in that order."""
+    """List a tenant's conversations whose state is due to change, each with its scope, after a position."""
     bounds = {**asdict(usual), "after_scope": after[0], "after_id": after[1], "limit": PAGE}
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["due"], bounds)

@@ -5,7 +5,7 @@ where scopes.tenant_id = current_tenant() and agent = %(agent)s and "user" = %(u
   and conversations.id = %(conversation)s
 
 -- name: change
--- What is about to be purged has no name any more.
+-- A conversation that is being purged has no name any more.
 update conversations
 set state = %(state)s, changed_at = clock_timestamp(), settled = false, settled_number = 0,
     idle_since = case when %(state)s = 'active' then clock_timestamp() else idle_since end,
@@ -51,7 +51,7 @@ select restore_memories(%(scope_id)s, %(ids)s::uuid[]) as waiting
 select restore_derived(%(scope_id)s, %(ids)s::uuid[]) as waiting
 
 -- name: derived
--- Of all that was made from these messages: what it was made from, and whether that is of the same conversation.
+-- Of all that was derived from these messages: its evidence, and whether that is of the same conversation.
 select evidence.memory_id, evidence.source_id, messages.id is not null as purged
 from derived_from(%(scope_id)s, %(ids)s::uuid[]) as derived (id)
 join evidence on evidence.scope_id = %(scope_id)s and evidence.memory_id = derived.id
@@ -100,7 +100,7 @@ select distinct scope_id from memories
 where scope_id between first_scope() and last_scope() and withheld = 'stale'
 
 -- name: due
--- One look into the index for each scope and state: what is not due is not read.
+-- One index lookup for each scope and state: what is not due is not read.
 with chosen as materialized (
     select scopes.id as scope_id, scopes.agent, scopes."user", agents.profile,
            coalesce((agents.profile ->> 'archive_after_days')::float8, %(archive_after_days)s) as archive_days,

@@ -1,4 +1,4 @@
-"""Keep which memories a conversation was shown in blocks, and find the one that a short id stands for."""
+"""Store which memories a conversation was shown in blocks, and find the memory of a short id."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def save(connection: Connection, scope_id: int, conversation: str, memorie
 
 
 async def find_shown(database: Database, scope_id: int, conversation: str, short_id: str) -> UUID | None:
-    """Find the memory that a short id stands for in a conversation."""
+    """Find the memory of a short id in a conversation."""
     parameters = {"scope_id": scope_id, "conversation": conversation, "short_id": short_id}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["resolve"], parameters)
@@ -61,7 +61,7 @@ async def find_shown(database: Database, scope_id: int, conversation: str, short
 
 
 async def find_ending(database: Database, scope_id: int, tail: str) -> list[UUID]:
-    """Find memories whose ids end so: one, or two where there are more."""
+    """Find memories whose ids end so: one, or two if there are more."""
     parameters = {"scope_id": scope_id, "tail": tail, "length": len(tail)}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["ending"], parameters)

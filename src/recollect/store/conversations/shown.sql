@@ -16,7 +16,7 @@ where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation
 order by id limit 1
 
 -- name: save
--- Nothing of a conversation that is on its way out, and of no memory that is gone by now.
+-- Nothing of a conversation that is being deleted, and no memory that is gone by now.
 insert into showings (scope_id, conversation_id, memory_id, short_id, score, reckoned_at)
 select %(scope_id)s, %(conversation)s, given.id, given.short_id, given.score, given.reckoned_at
 from unnest(%(ids)s::uuid[], %(short_ids)s::text[], %(scores)s::double precision[], %(moments)s::timestamptz[])
@@ -49,7 +49,7 @@ where scope_id = %(scope_id)s and conversation_id = %(conversation)s and short_i
 order by memory_id limit 1
 
 -- name: ending
--- Ids are random at their end, so that no index is of use: all of the scope's are read, and nothing else of it.
+-- Ids are random at their end, so no index helps: all ids of the scope are read, and nothing else of it.
 select id from memories
 where scope_id = %(scope_id)s and right(replace(id::text, '-', ''), %(length)s) = %(tail)s
 limit 2

@@ -1,4 +1,4 @@
-"""Tell on a connection beside the pool whether the database answers, and whether its schema and our role fit."""
+"""Check on a connection outside of the pool whether the database answers, and whether its schema and our role fit."""
 
 from __future__ import annotations
 

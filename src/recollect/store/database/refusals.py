@@ -26,7 +26,7 @@ class Refusal:
 
     code: str
     signs: tuple[str, ...]
-    """Parts of the texts that tell it: libpq gives no SQLSTATE for a connection that was never made."""
+    """Texts that identify it: libpq gives no SQLSTATE for a connection that was never made."""
     sentence: str
     lasting: bool = False
     """True when waiting cannot help."""
@@ -79,7 +79,7 @@ async def connect(dsn: str) -> Connection:
 
 
 async def reach(dsn: str, variable: str = SERVICE_VARIABLE, *, wait_seconds: float = 0) -> Connection:
-    """Connect; a PostgreSQL that does not answer yet is tried again for so many seconds."""
+    """Connect; retry for so many seconds while PostgreSQL does not answer."""
     limit, told = time.monotonic() + wait_seconds, False
     while True:
         try:

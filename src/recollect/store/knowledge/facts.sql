@@ -39,7 +39,7 @@ select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, v
            select id from beliefs every where every.scope_id = %(scope_id)s and every.lineage = beliefs.lineage
        ) else '{}' end as every_id
 from wanted
--- By key, one by one: of a joined list the planner does not know the length, and would compare all with all.
+-- By key, one by one: the planner does not know the length of a joined list, and would compare all with all.
 cross join lateral (
     select * from beliefs every
     where every.scope_id = %(scope_id)s and every.id between wanted.id and wanted.id
@@ -74,7 +74,7 @@ on conflict do nothing
 select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as waiting
 
 -- name: read
--- Without a bound on belief, what is believed now; without one on the world, whatever was ever true.
+-- Without a bound on belief, what is believed now; without one on the world, what was ever true.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s

@@ -1,5 +1,5 @@
 -- name: entities
--- An entity that only a deleted conversation spoke of is out of sight with it.
+-- An entity that only a deleted conversation mentions is hidden with it.
 select entities.id, entities.name, entities.type
 from scopes cross join unnest(%(ids)s::uuid[]) as asked (id) cross join lateral (
     select id, name, type from entities

@@ -46,7 +46,7 @@ where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 
 for no key update
 
 -- name: cut
--- Unless somebody cut the same stretch meanwhile.
+-- Unless the same stretch was cut meanwhile.
 insert into segments (scope_id, conversation_id, first_number, last_number, ending, similarity, label, state)
 select %(scope_id)s, %(conversation)s, %(after)s::bigint + 1, %(last_number)s, %(ending)s, %(similarity)s, %(label)s,
        'cut'
@@ -68,7 +68,7 @@ values (%(scope_id)s, %(model)s, %(prompt_version)s, %(since)s)
 returning id
 
 -- name: past
--- What questions of enrichment came to so far, by the tenant.
+-- What questions of enrichment cost the tenant so far.
 select coalesce(sum(calls) filter (where step = 'summarise'), 0)::bigint as segments,
        coalesce(sum(prompt_tokens) filter (where step = 'resolve'), 0)::bigint as prompt_tokens,
        coalesce(sum(completion_tokens), 0)::bigint as completion_tokens
@@ -93,7 +93,7 @@ select id, lineage, stands, valid_at, invalid_at from versions_of_run(%(scope_id
 select id from runs where scope_id = %(scope_id)s and id = %(run_id)s and state = 'building' for update
 
 -- name: ready
--- What the run has an extraction of and anybody may still see; held until it is written.
+-- Segments that the run has an extraction of and that are still visible; locked until it is written.
 select segments.id from segments
 join digests on digests.scope_id = segments.scope_id and digests.segment_id = segments.id
     and digests.run_id = %(run_id)s
@@ -103,12 +103,12 @@ where segments.scope_id = %(scope_id)s and segments.id = any (array(select unnes
 for update of segments
 
 -- name: dim_mentions
--- What the extractions before said of entities; those that are said again get their moment back.
+-- Mentions of the earlier extractions; those that are made again get their moment back.
 update mentions set description = '', mentioned_at = '-infinity'
 where scope_id = %(scope_id)s and source_id = any (array(select unnest(%(ids)s::uuid[])))
 
 -- name: drop_mentions
--- An entity that past facts speak of stays in sight under its name, if nothing else mentions it.
+-- An entity that past facts refer to stays visible under its name, if nothing else mentions it.
 with needed as materialized (
     select mentions.source_id, mentions.entity_id, mentions.normalised from mentions
     join entities on entities.scope_id = %(scope_id)s and entities.id = mentions.entity_id
@@ -145,7 +145,7 @@ with closed as (
 select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having count(*) > 0
 
 -- name: add_beliefs
--- What a summary says is a belief of its segment's lineage, without a span in the world.
+-- A summary is a belief of its segment's lineage, without a span in the world.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select %(scope_id)s, given.summary_id, given.segment_id, 1 + coalesce(newest.version, 0), %(moment)s
 from unnest(%(ids)s::uuid[], %(summaries)s::uuid[]) as given (segment_id, summary_id)

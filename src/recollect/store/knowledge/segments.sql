@@ -3,7 +3,7 @@
 select id from scopes where id = %(scope_id)s for no key update
 
 -- name: running
--- One that was brought back is not read before all of it is back.
+-- A restored conversation is not read before all of it is restored.
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
 where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and settled
 order by idle_since, id
@@ -34,7 +34,7 @@ cross join lateral (
 order by said.number
 
 -- name: in_sight
--- Which of them can be read now, in the same order.
+-- Which of them are visible now, in the same order.
 select said.id
 from (
     select id, number from messages
@@ -52,7 +52,7 @@ where withheld is null or withheld = 'archived'
 order by said.number
 
 -- name: known
--- The entities that are called by one of these names, those first that most of them are for.
+-- The entities of these names, those with most of the names first.
 select entity_id from (
     select entity_id, normalised from mentions
     where scope_id = %(scope_id)s and normalised = any (array(select unnest(%(names)s::text[])))
@@ -77,7 +77,7 @@ where not id = any (array(
 ))
 
 -- name: hold_running
--- Nothing was closed meanwhile; whoever appends now comes after it.
+-- Nothing was closed meanwhile; a new append comes after it.
 select last_number from conversations
 where scope_id = %(scope_id)s and id = %(conversation)s and segmented_number = %(segmented_number)s
   and state in ('active', 'archived') and settled
@@ -116,7 +116,7 @@ update digests set content = content || jsonb_build_object('matches', %(matches)
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
 -- name: keep_extraction
--- Only while the segment is there and as it was: what was forgotten meanwhile must not come back by it.
+-- Only while the segment is unchanged: what was forgotten meanwhile must not come back by it.
 insert into digests (scope_id, segment_id, run_id, model, prompt_version, content)
 select scope_id, id, %(run_id)s, %(model)s, %(prompt_version)s, %(content)s from segments
 where scope_id = %(scope_id)s and id = %(segment_id)s
@@ -150,7 +150,7 @@ on conflict (scope_id, segment_id, run_id) do update
 set applied_at = excluded.applied_at, summary_id = excluded.summary_id
 
 -- name: add_belief
--- What a summary says is a belief like any other, without a span in the world; its lineage is its segment.
+-- A summary is a belief like any other, without a span in the world; its lineage is its segment.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select scope_id, id, %(segment_id)s,
        1 + coalesce((select max(version) from beliefs
@@ -169,7 +169,7 @@ with closed as (
 select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having count(*) > 0
 
 -- name: newest_summary
--- The running summary of a conversation is what its newest segment came to.
+-- The running summary of a conversation is that of its newest segment.
 update conversations set summary_id = newest.summary_id
 from (
     select digests.summary_id from segments join digests
@@ -197,7 +197,7 @@ order by first_number
 limit %(limit)s
 
 -- name: scopes_waiting
--- Where a segment waits for its enrichment, or a conversation has fallen silent; not where it has failed just now.
+-- Where a segment waits for its enrichment, or a conversation has become silent; not where it has just failed.
 with failed as materialized (
     select (args ->> 'scope_id')::bigint as scope_id from procrastinate_jobs job
     join job_failures on job_failures.job_id = job.id
@@ -223,7 +223,7 @@ with failed as materialized (
 select scope_id from waiting where scope_id not in (select scope_id from failed) order by scope_id
 
 -- name: drop_failed
--- Another job takes their place: what fails for long leaves one trace, and not one for every try.
+-- Another job replaces them: what fails for long leaves one trace, and not one for every try.
 delete from procrastinate_jobs
 where (args ->> 'scope_id')::bigint >> 40 = current_tenant() and status in ('todo', 'doing', 'failed')
   and status = 'failed' and lock = %(lock)s

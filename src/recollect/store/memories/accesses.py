@@ -1,4 +1,4 @@
-"""Record which memories came to mind, without making any recall wait for another."""
+"""Record accesses of memories, without making any recall wait for another."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 FOLD_AT = 32
-"""So many recalls on the log cost the next one about a millisecond: then a job folds them."""
+"""With so many recalls on the log, the next one takes about a millisecond more: then a job folds them."""
 LONGEST_LOG = 256
-"""Where no worker comes, the recall that finds so many folds them itself."""
+"""If no worker does, the recall that finds so many folds them itself."""
 
 
 async def record(
     connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime | None
 ) -> AsyncCursor[DictRow]:
-    """Append one recall to the log; what is idle is left out, and what was forgotten meanwhile."""
+    """Append one recall to the log, without idle and forgotten memories."""
     parameters = {"scope_id": scope_id, "ids": list(ids), "moment": moment}
     recorded = await connection.execute(QUERIES["record"], parameters)
     lock = {"scope_id": scope_id, "lock": f"fold:{scope_id}", "fold_at": FOLD_AT, "longest": LONGEST_LOG}
@@ -32,7 +32,7 @@ async def record(
 
 
 async def read_recorded(recorded: Sequence[AsyncCursor[DictRow]]) -> frozenset[UUID]:
-    """Read which memories `record` wrote down."""
+    """Read which memories `record` logged."""
     rows = [row for each in recorded for row in await each.fetchall()]
     return frozenset(memory_id for row in rows for memory_id in row["ids"])
 

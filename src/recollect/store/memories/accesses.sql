@@ -3,7 +3,7 @@ insert into access_log (scope_id, accessed_at, ids, kinds)
 select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), array_agg(found.id), array_agg(found.kind)
 from (select distinct unnest(%(ids)s::uuid[]) as id) asked
 cross join lateral (
-    -- One by one, in the order of the key: by a list of ids the planner would rather read the scope by time.
+    -- One by one, in the order of the key: given a list of ids the planner would rather read the scope by time.
     select id, kind, idle, withheld from memories
     where scope_id = %(scope_id)s and memories.id between asked.id and asked.id
     order by memories.id limit 1

@@ -22,7 +22,7 @@ class Row:
     memory: NewMemory
     keywords: tuple[str, ...]
     counted: bool
-    """Whether its keywords grow stronger by it."""
+    """Whether it adds to the strength of its keywords."""
     idle: bool
     depth: int
     occurred_at: datetime
@@ -30,7 +30,7 @@ class Row:
     evidence: tuple[UUID, ...]
     weights: dict[int, float]
     draw: int
-    """By which it is drawn for a sample of its scope."""
+    """The number by which it is drawn for a sample of its scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ FEATURES = (
     MemoryColumn("id", "uuid", lambda row: row.id),
     MemoryColumn("pinned", "boolean", lambda row: row.memory.pinned),
 )
-"""The columns of `memory_features`: what a caller may filter by beside kind and trust."""
+"""The columns of `memory_features`: what a caller may filter by, apart from kind and trust."""
 SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "created_at": "timestamptz"}
 """The columns, with their types, that all rows of one write have the same value for."""
 
@@ -79,7 +79,7 @@ VALUES = sql.SQL(", ").join(
 
 
 def is_text(column: MemoryColumn) -> bool:
-    """Tell whether a column's values travel as texts: arrays do, as an array of arrays would need one length."""
+    """Tell whether a column's values are sent as texts: arrays are, as an array of arrays would need one length."""
     return column.type in {"text", "text[]"}
 
 
@@ -103,7 +103,7 @@ FRAGMENTS: Mapping[str, sql.Composable] = {
 
 
 def gather(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Give the parameters that the arrays name."""
+    """Return the parameters that the arrays name."""
     return {
         column.name: [write_array(column.value(row)) if column.type == "text[]" else column.value(row) for row in rows]
         for column in (*COLUMNS, *FEATURES)

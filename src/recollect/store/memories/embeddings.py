@@ -1,4 +1,4 @@
-"""Keep vectors in embedding spaces: write them, find what lacks one, move on to another model."""
+"""Store vectors in embedding spaces: write them, find memories without one, and change to another model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def vector_type(space: EmbeddingSpace) -> sql.SQL:
 
 
 def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | Vector:
-    """Wrap a vector for the driver, as exactly as its space holds it."""
+    """Wrap a vector for the driver, in the precision of its space."""
     return HalfVector(row) if space.precision == "half" else Vector(row)
 
 
@@ -64,7 +64,7 @@ async def store_vectors(
 async def read_vectors(
     database: Database, scope: Scope, space: EmbeddingSpace, ids: Sequence[UUID]
 ) -> dict[UUID, NDArray[np.float32]]:
-    """Read vectors of a scope's memories, exactly as the space holds them; what has none is absent."""
+    """Read vectors of a scope's memories, exactly as stored; memories without one are absent."""
     query = sql.SQL(QUERIES["read_vectors"]).format(vectors=vectors_table(space.id))
     parameters = {"agent": scope.agent, "user": scope.user, "ids": list(ids)}
     async with database.reading(scope.tenant_id) as connection:
@@ -73,7 +73,7 @@ async def read_vectors(
 
 
 async def note_with_context(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
-    """Note that vectors were made with the words of the message before: they go when it is forgotten."""
+    """Note that vectors were made with the message before: they are deleted when it is forgotten."""
     parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
     await connection.execute(QUERIES["note_with_context"], parameters)
 
@@ -84,7 +84,7 @@ async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]
 
 
 async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
-    """List a scope's oldest memories without a vector after an id, once every write under way has ended."""
+    """List a scope's oldest memories without a vector after an id, once every running write has ended."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         parameters = {"scope_id": scope_id, "after": after, "limit": limit, "most": BEFORE + 1}
         await connection.execute(QUERIES["await_writers"], parameters)
@@ -93,7 +93,7 @@ async def list_pending(database: Database, scope_id: int, after: UUID, limit: in
 
 
 def to_unembedded(row: DictRow) -> Unembedded:
-    """Turn a row into a memory to embed; what has a text of its own to embed is embedded by that alone."""
+    """Turn a row into a memory to embed; one with its own text to embed uses that alone."""
     said = "" if row["embedding_text"].strip() else row["before_content"] or ""
     return Unembedded(
         scope_id=row["scope_id"],
@@ -115,7 +115,7 @@ async def count_pending(database: Database, scope_id: int) -> int:
 
 
 async def revive_pending(database: Database, tenant_id: int) -> None:
-    """See that every scope with memories waiting for a vector has a job that waits with them."""
+    """See that every scope with memories that wait for a vector has a job."""
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes_with_pending"])
         for row in await found.fetchall():
@@ -123,7 +123,7 @@ async def revive_pending(database: Database, tenant_id: int) -> None:
 
 
 async def defer_waiting(connection: Connection, scope: Scope) -> None:
-    """See that a job waits with whatever waits for a vector in a scope, if anything does."""
+    """Queue a job if memories of a scope wait for a vector."""
     await connection.execute(QUERIES["defer_waiting"], {"agent": scope.agent, "user": scope.user})
 
 
@@ -140,7 +140,7 @@ async def store_pending(
 async def store_held(
     connection: Connection, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> list[UUID]:
-    """Write the vectors of those memories of one scope that still say what was embedded; return which."""
+    """Write the vectors of those memories of one scope that are unchanged; return which."""
     scope_id = batch[0].scope_id
     ids, checksums = [memory.id for memory in batch], [memory.checksum for memory in batch]
     before = [memory.before_id for memory in batch if memory.before_id is not None]
@@ -169,7 +169,7 @@ async def list_unfilled(
 async def fill(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:
-    """Write one batch of a fill and remember how far it came."""
+    """Write one batch of a fill and its progress."""
     last = batch[-1]
     async with database.transaction(tenant_of(last.scope_id)) as connection:
         for scope_id in sorted({memory.scope_id for memory in batch}):

@@ -8,7 +8,7 @@ select memories.scope_id, memories.id, memories.kind, memories.trust, memories.i
 from unnest(%(ids)s::uuid[], %(embeddings)b::{type}[]) as given (id, embedding)
 join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
 where memories.withheld is null
--- A message may have got one in time that had not seen the utterance before.
+-- A message may have one that was made without the utterance before.
 on conflict (scope_id, id) do update set embedding = excluded.embedding
 
 -- name: note_with_context
@@ -22,14 +22,14 @@ where scope_id = {this_scope}
   and id = any (%(ids)s)
 
 -- name: hold
--- All in one order, with the messages before: whoever forgets one of these waits, and finds the vectors it was part of.
+-- All in one order, with the messages before: forgetting one of these waits, and then finds the vectors made with it.
 select id from memories
 where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
 order by id
 for key share
 
 -- name: unchanged
--- A memory that was made again since its text was read, or follows another one now, waits for another vector.
+-- A memory that was changed since its text was read, or follows another one now, waits for another vector.
 select held.id
 from (
     select scope_id, id, kind, content, embedding_text from memories

@@ -12,7 +12,7 @@ where scope_id = %(scope_id)s
   and id = any (array(select unnest(%(ids)s::uuid[])))
   and (expires_at is null or expires_at > now())
   and (withheld is null or withheld = 'archived')
-  -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
+  -- A deleted conversation, and what was derived from it, is hidden at once; the indexes follow.
   and (
       not (select exists (
           select from conversations
@@ -23,8 +23,8 @@ where scope_id = %(scope_id)s
 order by id
 
 -- name: next
--- The next that can be made again: all that is left of its evidence is in sight. Facts that join entities are not among
--- them: they go as soon as they are stale.
+-- The next that can be derived again: all that is left of its evidence is visible. Facts with entities are not among
+-- them: they are deleted as soon as they lose evidence.
 select id, kind, importance, depth, occurred_at,
        array(select source_id from evidence
              where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id) as evidence
@@ -49,7 +49,7 @@ limit 1
 select memory_count, term_count from scopes where id = %(scope_id)s for no key update
 
 -- name: hold
--- Still waiting, and still made from the same.
+-- Still waiting, and still with the same evidence.
 select id from memories
 where scope_id = %(scope_id)s and id = %(id)s and withheld = 'stale'
   and %(evidence)s::uuid[] = array(

@@ -98,17 +98,17 @@ left join lateral (
     select messages.conversation_id, messages.role from messages
     where messages.scope_id = memories.scope_id and messages.id between memories.id and memories.id
       and memories.kind = 'message'
-    -- Only its key gives this order: else any index of the scope will do, and all of it may be read.
+    -- Only its key gives this order: otherwise any index of the scope is used, and all of it may be read.
     order by messages.id limit 1
 ) said on true
 where scope_id = (select scope_id from place)
   -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
   and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
   and id > %(cursor)s{filter}
-  -- What has expired is out of recall at once; the indexes follow with the next pass of fading.
+  -- Expired memories are withheld at once; the indexes follow with the next pass of fading.
   and (%(expired)s or expires_at is null or expires_at > now())
   and (withheld is null or withheld = any (%(withheld)s::text[]))
-  -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
+  -- A deleted conversation, and what was derived from it, is hidden at once; the indexes follow.
   and (
       not (select exists (
           select from conversations
@@ -145,13 +145,13 @@ with recursive place as (
     where scope_id = (select id from place) and id = any (array(select id from doomed))
     returning id, kind, withheld
 ), counted as materialized (
-    -- What is withheld was counted out before.
+    -- What is withheld was subtracted before.
     select count_out((select id from place), array(select kind from gone where withheld is null))
 )
 select gone.id, gone.kind from gone cross join counted
 
 -- name: pin
--- What is in sight, as for evidence.
+-- What is visible, as for evidence.
 update memory_features features set pinned = %(pinned)s
 from memories
 where features.scope_id = (

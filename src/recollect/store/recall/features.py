@@ -1,4 +1,4 @@
-"""Look candidates over: who said them, where they stand, what of the cue they have, and what they are like."""
+"""Load ranking features of candidates."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from recollect.store.service.scopes import Place, tenant_of
 
 QUERIES = load_queries(__file__)
 SIDE_BY_SIDE = timedelta(minutes=30)
-"""Events so far apart stand as near to each other as a message does to the next."""
+"""Events so far apart count as neighbours, like a message and the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
-    """What candidates are like, and how they begin."""
+    """Features of candidates, and their beginnings."""
 
     features: Mapping[UUID, Features]
     beginnings: Mapping[UUID, str]
@@ -39,7 +39,7 @@ class CandidateFeatures:
 async def load_features(
     database: Database, place: Place, ids: Sequence[UUID], reading: Reading, seconds: float
 ) -> CandidateFeatures:
-    """Read what ranking knows of candidates; what was forgotten meanwhile is absent."""
+    """Load the features of candidates; what was forgotten meanwhile is absent."""
     parameters: dict[str, object] = {
         "scope_id": place.scope_id,
         "ids": list(ids),
@@ -61,7 +61,7 @@ async def load_features(
 
 
 def place_in(space: EmbeddingSpace) -> sql.Composed:
-    """Look up how near each candidate comes to the cue's vector."""
+    """Look up the cosine of each candidate and the cue's vector."""
     return sql.SQL(QUERIES["placed"]).format(
         vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions)
     )
@@ -90,5 +90,5 @@ def to_features(row: DictRow, asked: frozenset[Asks]) -> Features:
 
 @lru_cache(maxsize=4096)
 def _name(speaker: str) -> str:
-    """Bring who said it into the form names are compared by; the same few speak again and again."""
+    """Normalise a speaker; the same few occur again and again."""
     return normalise_name(speaker)

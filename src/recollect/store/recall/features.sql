@@ -1,5 +1,5 @@
 -- name: features
--- Each part is looked up by its key, row by row: joined as sets, the planner takes all of them for one row each.
+-- Each part is looked up by its key, row by row: for a join of sets, the planner expects one row each.
 select memories.id, memories.kind, memories.occurred_at, memories.speaker,
        left(memories.content, %(most_read)s) as beginning, right(rtrim(right(memories.content, 40)), 1) as ending,
        said.conversation_id, said.number, said.role, worded.length, worded.places, {cosine} as cosine
@@ -28,7 +28,7 @@ left join lateral (
 ) worded on true
 {placed}
 where memories.scope_id = %(scope_id)s and memories.id = any (array(select unnest(%(ids)b::uuid[])))
-  -- What the fetch will not show must not stand for others that say the same.
+  -- What the fetch will not show must not replace its duplicates.
   and (memories.expires_at is null or memories.expires_at > now()){filter}
   and (
       not (select exists (

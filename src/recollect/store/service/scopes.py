@@ -1,4 +1,4 @@
-"""Find out who asks and where their scope lies, in one round trip, and open scopes for writing."""
+"""Authenticate callers and locate scopes, in one round trip, and open scopes for writing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEGINNING = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a scope lies for reading: no id means that nothing was remembered there yet."""
+    """The place of a scope for reading: no id means that nothing was remembered there yet."""
 
     scope_id: int | None
     memory_count: int
@@ -42,12 +42,12 @@ class Counts:
     chats: int = 0
     terms: int = 0
     importance: float = 0.0
-    """The importance of the events, which in the end sets off a reflection."""
+    """The importance of the events, which triggers a reflection in the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A scope locked for one write: its number, its size, and the moment the write counts as."""
+    """A scope locked for one write: its number, its size, and the moment of the write."""
 
     scope_id: int
     memory_count: int
@@ -59,7 +59,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Authorized:
-    """Who asks, which scope that comes to, and where it lies."""
+    """The caller, the scope, and its place."""
 
     caller: Caller
     scope: Scope
@@ -91,7 +91,7 @@ async def locate(database: Database, scope: Scope) -> Place:
 
 
 async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCursor[DictRow]:
-    """Send the question where a scope lies."""
+    """Send the query for the place of a scope."""
     return await connection.execute(QUERIES["locate"], {"agent": agent, "user": user})
 
 
@@ -102,7 +102,7 @@ async def read_place(asked: AsyncCursor[DictRow]) -> Place:
 
 
 async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
-    """List users of whom the scope's agent has memories; empty for what it has without one."""
+    """List users of whom the scope's agent has memories; empty for memories without a user."""
     async with database.reading(scope.tenant_id) as connection:
         rows = await connection.execute(QUERIES["users"], {"agent": scope.agent, "limit": limit})
     return [row["user"] for row in await rows.fetchall()]
@@ -150,7 +150,7 @@ async def close_writing(connection: Connection, scope_id: int, counts: Counts, w
 
 
 async def set_unreflected(connection: Connection, scope_id: int, importance: float, events: int) -> None:
-    """Set how much has gathered since the last reflection, where another record knows it better."""
+    """Set what has gathered since the last reflection, for imports that know it."""
     parameters = {"scope_id": scope_id, "importance": importance, "events": events}
     await connection.execute(QUERIES["set_unreflected"], parameters)
 
@@ -158,24 +158,24 @@ async def set_unreflected(connection: Connection, scope_id: int, importance: flo
 async def defer_reflection(
     connection: Connection, scope_id: int, events: int, now: datetime | None = None
 ) -> AsyncCursor[DictRow]:
-    """Put a reflection off to a job and begin to gather again; if one is waiting already, go on gathering."""
+    """Queue a reflection and start gathering again; if one is waiting already, go on gathering."""
     moment = now.astimezone(UTC).isoformat() if now else None
     parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events, "now": moment}
     return await connection.execute(QUERIES["defer_reflection"], parameters)
 
 
 async def list_tenants(database: Database) -> list[int]:
-    """List all tenants by number, for work that walks them one by one."""
+    """List all tenants by number, for work that goes through them one by one."""
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
         return [row["id"] for row in rows]
 
 
 def tenant_of(scope_id: int) -> int:
-    """Read the tenant's number off a scope's."""
+    """Return the tenant's number of a scope's number."""
     return scope_id >> 40
 
 
 def names(scope: Scope) -> dict[str, str]:
-    """Give the parameters by which every query names its scope."""
+    """Return the parameters by which every query names its scope."""
     return {"agent": scope.agent, "user": scope.user}
