@@ -59,7 +59,7 @@ class RemoteAgent(RemoteView):
         return answer
 
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Give back the newest chat with somebody, if there was one."""
+        """Return the newest chat with somebody, if there was one."""
         answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
         return answer
 
@@ -77,7 +77,7 @@ class RemoteAgent(RemoteView):
         report: Callable[[str], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reflection:
-        """Let a worker of the server think about what has gathered, and wait for it: 10 minutes, unless told."""
+        """Let a worker of the server reflect on what has gathered, and wait for it: 10 minutes by default."""
         answer: Reflection = await load("recollect.client.special").reflect(
             self, now, report=report, timeout_seconds=timeout_seconds
         )
@@ -89,11 +89,11 @@ class RemoteAgent(RemoteView):
         return answer
 
     async def reflection(self, job_id: int) -> ReflectionProgress:
-        """Say how far a reflection is that was left to the worker, and what came of it."""
+        """Return how far a reflection by the worker is, and its result."""
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer
 
     async def overview(self) -> Overview:
-        """Say what the scope holds, in numbers."""
+        """Return what the scope holds, in numbers."""
         answer: Overview = await self.call("overview")
         return answer

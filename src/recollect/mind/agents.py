@@ -94,10 +94,10 @@ class AgentVerbs:
 
     @operation("GET /v1/reflections/{job_id}", Right.WRITE)
     async def reflection(self, job_id: int) -> ReflectionProgress:
-        """Say how far a reflection is that was left to the worker, and what came of it."""
+        """Return how far a reflection by the worker is, and its result."""
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
     @operation("GET /v1/overview", Right.READ, command="overview")
     async def overview(self) -> Overview:
-        """Say what the scope holds, in numbers."""
+        """Return what the scope holds, in numbers."""
         return await overview(self.access.parts, self.access.scope)

@@ -104,7 +104,7 @@ def retry_jobs(
 
 
 def show_time(moment: datetime | None) -> str:
-    """Write a moment down to the second, if there is one."""
+    """Write a moment to the second, if there is one."""
     return f"{moment:%F %T}" if moment else ""
 
 
@@ -114,7 +114,7 @@ def show_span(seconds: float | None) -> str:
 
 
 def show_progress(done: int | None, total: int | None) -> str:
-    """Write how far something is, and of how much, where that is known."""
+    """Write progress, and of how much, if it is known."""
     if done is None:
         return ""
     return str(done) if total is None else f"{done} of {total}"
@@ -161,7 +161,7 @@ def budget(
 
 
 def describe(budget: DailyBudget) -> str:
-    """Say what is left of the day in one line."""
+    """Say in one line what is left of the day."""
     if budget.limit is None:
         return f"{budget.used:,} tokens used today; there is no limit."
     waits = f" Enrichment waits until {budget.waits_until:%F %R %Z}." if budget.waits_until else ""
@@ -228,7 +228,7 @@ def list_keys(tenant: Tenant = "default") -> None:
 
 
 def tell_bounds(key: ApiKey) -> str:
-    """Say what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
+    """Write what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
     return "" if key.agent is None else key.agent if key.user is None else f"{key.agent}/{key.user}"
 
 

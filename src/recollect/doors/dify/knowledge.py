@@ -1,4 +1,4 @@
-"""Be a knowledge base to Dify: its External Knowledge API, answered by recall in one scope."""
+"""Dify's External Knowledge API, answered by recall in one scope."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DifyRoute(APIRoute):
 
 
 async def explain(request: Request, problem: RequestValidationError) -> Response:
-    """Say which fields are wrong, once the key is known to be right: Dify tries a new key with an empty body."""
+    """Say which fields are wrong, after the key was checked: Dify tries a new key with an empty body."""
     shown = await bearer(request)
     try:
         await (await running(request)).authenticate(shown.credentials if shown else "", DOOR, bound=True)
@@ -114,7 +114,7 @@ async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Respon
     mind = await open_mind(named[1], named[2] or "")
     most = min(body.retrieval_setting.top_k or USUAL, MOST)
     narrowed = bool(body.metadata_condition and body.metadata_condition.conditions)
-    # What is left out afterwards was not shown to anybody, and so not accessed.
+    # What is left out afterwards was shown to nobody, and so is not accessed.
     cue = Cue(body.query[:LONGEST_CUE], limit=MOST if narrowed else most, touch=not narrowed)
     found = await mind.recall(cue)
     records = [
@@ -142,13 +142,13 @@ def score_hits(hits: Sequence[Hit]) -> list[float]:
 
 
 def entitle(memory: Memory) -> str:
-    """Give a memory a title, as a document has one: what it is, and of when."""
+    """Return a title for a memory, as a document has one: its kind and its day."""
     place = f" in {memory.conversation}" if memory.conversation else ""
     return f"{memory.kind}{place}, {memory.occurred_at:%F}"
 
 
 def describe_memory(memory: Memory) -> dict[str, JSON]:
-    """Give a memory's metadata: its caller's own, and ours before all."""
+    """Return a memory's metadata: its caller's own, overridden by ours."""
     return {
         **memory.metadata,
         "id": str(memory.id),

@@ -1,4 +1,4 @@
-"""Put the HTTP door together: routes, problems, one document that describes them all."""
+"""Build the HTTP door: routes, problems, one document that describes them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a request is let in, the bearer key and the scope that it names; and the parameters that many requests have."""
+"""Authentication of a request by its bearer key, the scope that it names, and parameters of many requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API 
 
 
 class KnownKeys:
-    """Keys that were valid within the last minute: they may send large bodies without being asked for first."""
+    """Keys that were valid within the last minute: they may send large bodies without another check."""
 
     def __init__(self) -> None:
         self._until: OrderedDict[str, float] = OrderedDict()
@@ -43,25 +43,25 @@ class KnownKeys:
 
 
 async def running(request: Request) -> Recollect:
-    """Find the Recollect that this application serves; async like its peers, or each would cost a thread."""
+    """Find the Recollect that this application serves; async like its peers, as otherwise each would cost a thread."""
     return cast("Recollect", request.app.state.recollect)
 
 
 async def chat_time(request: Request) -> None:
-    """Let a request take as long as the chat model may take for an answer, beside its own deadline."""
+    """Let a request take as long as the chat model may, in addition to its own deadline."""
     allow: Callable[[float], None] = request.scope["allow_seconds"]
     allow((await running(request)).settings.chat_seconds)
 
 
 async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
-    """Read the key that was shown."""
+    """Read the key of the request."""
     if credentials is None or not credentials.credentials:
         raise UnauthenticatedError(SHOW_KEY)
     return credentials.credentials
 
 
 async def mind_opener(request: Request, shown: Annotated[str, Depends(secret)]) -> MindOpener:
-    """Give the route a way to turn the scope it was asked for into a mind."""
+    """Give the route a function that turns the names of a scope into a mind."""
 
     async def open_mind(agent: str, user: str) -> Mind:
         mind = await (await running(request)).authorize(shown, DOOR, agent, user)

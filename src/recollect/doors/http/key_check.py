@@ -14,7 +14,7 @@ GUARDED = ("/v1/", "/mcp", "/dify/")
 
 
 class KeyCheck:
-    """Refuse requests without a key at once, and those with a body whose key was not valid lately.
+    """Refuse requests without a key at once, and those with a body whose key was not valid recently.
 
     It lets nobody in: the database checks the key of every request as well.
     """

@@ -24,7 +24,7 @@ RecallId = id_of("a recall that was kept")
 
 
 class BlockBody(OfScope, CueBody):
-    """A cue, and the room that there is for what it reminds of."""
+    """A cue, and the budget for what it reminds of."""
 
     model_config = show(SCOPE | {"text": "张伟在哪里工作？", "budget": 2000})
 
