@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RemoteAgent(RemoteView):
-    """What one caller does with an agent; its profile, metadata and weights hold in all its scopes, on a server."""
+    """An agent's operations; its profile, metadata and weights apply to all its scopes, on a server."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class RemoteAgent(RemoteView):
         await self.call("set_profile", profile=profile)
 
     async def metadata(self) -> Mapping[str, JSON]:
-        """Read what callers keep of the agent for themselves."""
+        """Read the agent's metadata."""
         answer: Mapping[str, JSON] = await self.call("metadata")
         return answer
 
@@ -52,7 +52,7 @@ class RemoteAgent(RemoteView):
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[Association]:
-        """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        """Return which events and thoughts each perceived triple reminds of, up to a limit of either."""
         answer: list[Association] = await self.call(
             "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
         )
@@ -84,7 +84,7 @@ class RemoteAgent(RemoteView):
         return answer
 
     async def reflect_later(self, now: datetime | None = None) -> int:
-        """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
+        """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
         answer: int = await self.call("reflect_later", now=now)
         return answer
 

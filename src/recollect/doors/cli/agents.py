@@ -67,7 +67,7 @@ def profile(
 
 
 def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
-    """Put what was given in place of what was there."""
+    """Replace the given fields of a profile."""
     weighing = {name: value for name, value in chosen.items() if name in WEIGHINGS}
     return replace(
         before,
@@ -80,7 +80,7 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
 
 
 def tabulate(profile: Profile) -> Table:
-    """Show a profile; what it leaves open is as usual."""
+    """Show a profile; fields that are not set have their defaults."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
     for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS, NAMES):

@@ -63,7 +63,7 @@ def list_conversations(
 
 @app.command()
 def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Show what is known of one conversation, whatever its state."""
+    """Show one conversation, in any state."""
     found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
     table = Table("conversation", escape(found.id))
     table.add_row("name", escape(found.name))
@@ -83,7 +83,7 @@ def segments(
     close: Annotated[bool, typer.Option("--close", help="End the topic that is still running.")] = False,
     tenant: Tenant = "default",
 ) -> None:
-    """Show where a conversation's topics ended, and what became of each."""
+    """Show where a conversation's topics ended, and the outcome of each segment."""
 
     async def work(mind: Mind) -> list[StoredSegment]:
         view = mind.conversation(conversation)
@@ -158,7 +158,7 @@ def receipts(
 
 @app.command()
 def retain(dry_run: DryRun = False) -> None:
-    """Move on, in every tenant, what nobody used for as long as the rules say, now and not by a worker."""
+    """Change the state, in every tenant, of conversations that are due by the rules, now and not by a worker."""
 
     async def work(recollect: Recollect) -> None:
         due = await recollect.operator.retain(dry_run=True)
@@ -211,7 +211,7 @@ def move(
     conversation: str,
     verb: Callable[[ConversationView], Awaitable[Conversation]],
 ) -> Conversation:
-    """Change a conversation's state, and stay until its memories have followed."""
+    """Change a conversation's state, and wait until its memories have followed."""
 
     async def work(recollect: Recollect) -> Conversation:
         mind = await recollect.mind(agent, user, tenant=tenant)
@@ -256,7 +256,7 @@ def chat(
 
 
 async def check(view: ConversationView) -> None:
-    """Find out before the first word whether there can be one."""
+    """Check before the first message whether there can be a chat."""
     with suppress(NotFoundError):
         state = (await view.read()).state
         if state in {ConversationState.DELETED, ConversationState.PURGING}:
@@ -288,7 +288,7 @@ def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, an
 
 
 def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
-    """Show what a command asks for; all else is said, and answered by the chat model or by hand."""
+    """Run a command; any other line is a message, answered by the chat model or by hand."""
     if line == "/history":
         run(show_history(view, budget))
     elif line == "/leaves":
@@ -303,7 +303,7 @@ def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answe
 
 
 def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int) -> None:
-    """Show the prompt, and append what was said with the answer that is typed, if there is one."""
+    """Show the prompt, and append the message with the typed answer, if there is one."""
     context: Context = run(view.context(line, budget))
     show_prompt(context)
     answer = hear("assistant")
@@ -314,7 +314,7 @@ def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int
 
 
 def show_prompt(context: Context) -> None:
-    """Show what a prompt was put together from."""
+    """Show the parts of a prompt."""
     spending = asdict(context.spending)
     budget, total = spending.pop("budget"), spending.pop("total")
     table = Table("part", "tokens", "", caption=f"{total} of {budget} tokens, {context.history.tokenizer}")
@@ -340,7 +340,7 @@ async def show_history(view: ConversationView, budget: int) -> None:
 
 
 async def show_leaves(view: ConversationView) -> None:
-    """Show where the threads end."""
+    """Show the ends of the threads."""
     table = Table("number", "who", "when", "how it begins")
     for leaf in await view.leaves():
         table.add_row(str(leaf.number), leaf.role.value, f"{leaf.occurred_at:%F %R}", escape(leaf.content))
