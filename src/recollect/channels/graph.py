@@ -22,7 +22,7 @@ HOPS = 2
 BEAM = 100
 MOST_STARTS = 10
 """If there are more entities, those with the longest names in the cue are taken."""
-WITHHELD = ["archived", "deleted", "stale", "faded"]
+WITHHELD = ["archived", "deleted", "to_rederive", "faded"]
 """What takes no part in recall; whether a fact is past depends on the times of the cue only."""
 ALL = sql.SQL("true")
 UNNAMED = "the cue names no entity"

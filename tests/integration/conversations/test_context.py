@@ -244,7 +244,7 @@ async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner
     assert (await conversation.context("Which cat?", 500, shares=Shares(0.5, 0.5, 0))).summary is None
     newer = await summarise("Li has a cat, Pascal")
     assert (await conversation.context("Which cat?", 500)).summary.id == newer
-    owner.execute("update memories set withheld = 'stale' where id = %s", (newer,))
+    owner.execute("update memories set withheld = 'to_rederive' where id = %s", (newer,))
     context = await conversation.context("Which cat?", 500)
     assert context.summary is None
     assert "Summary" not in context.block

@@ -335,7 +335,7 @@ async def test_words_that_come_while_a_conversation_is_archived_bring_all_of_it_
     everything = owner.execute("select count(*) from memories").fetchone()
     assert owner.execute("select count(*) from memory_terms").fetchone() == everything
     assert owner.execute("select memory_count from scopes").fetchone() == everything
-    assert owner.execute("select settled from conversations").fetchone() == (True,)
+    assert owner.execute("select synced from conversations").fetchone() == (True,)
 
 
 async def test_a_leaf_that_nobody_knows_is_said_to_be_none(mind):

@@ -130,7 +130,7 @@ async def test_the_next_word_brings_an_archived_conversation_back(recollect, min
     assert (await conversation.read()).state is ACTIVE
     await recollect.work(until_empty=True)
     assert {*ids, more.id} <= ids_of(await see(mind, "cats"))
-    assert owner.execute("select settled from conversations").fetchone()[0]
+    assert owner.execute("select synced from conversations").fetchone()[0]
 
 
 async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, mind, owner, embedder):
@@ -272,7 +272,7 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     assert rows_of(owner, "memory_terms", ids) == 6
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
-    assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
+    assert owner.execute("select synced, state from conversations").fetchone() == (True, "archived")
     assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
 
 
@@ -400,7 +400,7 @@ async def test_the_worker_retains_by_the_clock(recollect, mind, owner):
     async with app.open_async():
         await app.tasks["retain"].defer_async(timestamp=0)
         await app.run_worker_async(wait=False, install_signal_handlers=False, listen_notify=False)
-    assert owner.execute("select state, settled from conversations").fetchone() == ("archived", True)
+    assert owner.execute("select state, synced from conversations").fetchone() == ("archived", True)
 
 
 async def test_due_conversations_are_found_by_their_index(mind, owner):

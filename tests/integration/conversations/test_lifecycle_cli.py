@@ -60,7 +60,7 @@ def test_retention_and_rewriting_tables(run, conversations, owner):
     assert "archived" in run("conversations", "retain", "--dry-run")
     assert owner.execute("select state from conversations where id = 'dogs'").fetchone() == ("active",)
     run("conversations", "retain")
-    assert owner.execute("select state, settled from conversations where id = 'dogs'").fetchone() == ("archived", True)
+    assert owner.execute("select state, synced from conversations where id = 'dogs'").fetchone() == ("archived", True)
     filenode = "select pg_relation_filenode('memories')"
     before = owner.execute(filenode).fetchone()
     assert "pg_statistic" in run("rewrite-tables", "--dry-run")

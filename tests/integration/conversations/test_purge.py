@@ -76,8 +76,8 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     receipt = await conversation.purge()
     assert receipt.finished_at is not None
     assert (receipt.conversation, receipt.asked_by) == ("cats", "library")
-    went = {name: receipt.removed[name] for name in ("messages", "derived", "stale", "idempotency_keys", "evidence")}
-    assert went == {"messages": 4, "derived": 2, "stale": 2, "idempotency_keys": 1, "evidence": 4}
+    went = {name: receipt.removed[name] for name in ("messages", "derived", "to_rederive", "idempotency_keys", "evidence")}
+    assert went == {"messages": 4, "derived": 2, "to_rederive": 2, "idempotency_keys": 1, "evidence": 4}
     assert receipt.removed["vectors"] == receipt.removed["terms"] == 8
     assert receipt.removed["keywords"] == 2
     assert receipt.removed["accesses"] >= 1
@@ -95,7 +95,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
             "from memories where id = %s",
             [identity],
         ).fetchone()
-        assert row == ("", "", "", [], "", {}, "stale")
+        assert row == ("", "", "", [], "", {}, "to_rederive")
         assert mentions(owner, identity) <= {"memories", "memory_features", "evidence"}
     overview = await mind.overview()
     assert (overview.to_rederive, overview.memories) == (2, 2)
@@ -105,7 +105,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
 
     # Then the other one goes too, and with it all that waited.
     second = await other.purge()
-    assert (second.removed["messages"], second.removed["derived"], second.removed["stale"]) == (1, 3, 0)
+    assert (second.removed["messages"], second.removed["derived"], second.removed["to_rederive"]) == (1, 3, 0)
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
     assert owner.execute("select memory_count, term_count from scopes").fetchone() == (0, 0)
 
@@ -178,7 +178,7 @@ async def test_a_purge_that_dies_goes_on_and_counts_exactly(mind, monkeypatch):
     disturbed = await purge_in_pieces(mind, monkeypatch, "wild", crash=True)
     assert undisturbed.removed == disturbed.removed
     assert disturbed.removed["messages"] == disturbed.removed["attachments"] == 9
-    assert (disturbed.removed["derived"], disturbed.removed["stale"]) == (1, 1)
+    assert (disturbed.removed["derived"], disturbed.removed["to_rederive"]) == (1, 1)
 
 
 def restating(prompt, _answer):

@@ -81,7 +81,7 @@ def waiting(owner):
 
 
 def with_context(owner):
-    return {identity for (identity,) in owner.execute("select id from overheard").fetchall()}
+    return {identity for (identity,) in owner.execute("select id from context_vectors").fetchall()}
 
 
 async def test_in_one_call_each_sees_the_one_before(conversation, owner):

@@ -206,7 +206,7 @@ async def test_what_is_deleted_is_hidden_before_its_memories_follow(recollect, r
     await mind.remember(NewMemory("concluded from it", Kind.THOUGHT, evidence=(said.id,)))
     with connect(await readers()) as connection:
         assert descriptions(connection) == ["said in c", "concluded from it"]
-        owner.execute("update conversations set state = 'deleted', settled = false")
+        owner.execute("update conversations set state = 'deleted', synced = false")
         assert descriptions(connection) == []
 
 

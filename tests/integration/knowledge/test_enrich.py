@@ -392,7 +392,7 @@ async def test_what_is_purged_leaves_no_segment_and_no_extraction(recollect, own
     await mind.conversation("gone").purge()
     await running.work(until_empty=True)
     assert owner.execute("select conversation_id from segments").fetchall() == [("kept",)]
-    assert owner.execute("select count(*) from digests").fetchone() == (1,)
+    assert owner.execute("select count(*) from extractions").fetchone() == (1,)
     assert owner.execute("select count(*) from memories where kind = 'summary'").fetchone() == (1,)
 
 
@@ -404,7 +404,7 @@ async def test_a_segment_that_loses_a_message_is_made_again_from_the_others(reco
     await run(running, mind, owner)
     await mind.forget([receipts[1].id])
     assert owner.execute("select state, label from segments").fetchall() == [("closed", "")]
-    assert owner.execute("select count(*) from digests").fetchone() == (0,)
+    assert owner.execute("select count(*) from extractions").fetchone() == (0,)
     assert await run(running, mind, owner) == 1
     assert chat.calls == 2 and ROWING[1] not in chat.prompts[1]
     [segment] = await segments_of(mind)

@@ -95,7 +95,7 @@ async def test_a_closed_segment_of_a_restored_conversation_waits_until_it_is_bac
 async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_again(plain, owner):
     async def vanish(_, draft):
         if len(draft.messages) == 3:
-            owner.execute("update conversations set settled = false")
+            owner.execute("update conversations set synced = false")
         return draft
 
     running = stepped(plain, link=vanish)
@@ -127,7 +127,7 @@ async def test_an_extraction_of_what_is_being_forgotten_is_not_kept(recollect, o
     assert chat.calls == 2
     [segment] = await segments_of(mind)
     assert (segment.state, segment.label) == (SegmentState.ENRICHED, "Rowing")
-    assert owner.execute("select count(*) from digests where content::text ~ 'Marigold'").fetchone() == (0,)
+    assert owner.execute("select count(*) from extractions where content::text ~ 'Marigold'").fetchone() == (0,)
     assert owner.execute("select count(*) from memories where content ~ 'Marigold'").fetchone() == (0,)
 
 

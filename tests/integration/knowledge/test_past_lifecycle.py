@@ -130,7 +130,7 @@ async def test_withholding_twice_keeps_the_stronger_reason(mind, owner):
     first = await state(mind, owner, "Ann lives in Paris.", year(2020))
     scope_id = scope_of(mind, owner)
     reasons = []
-    for reason in ("faded", "past", "deleted", "past", "stale", "past"):
+    for reason in ("faded", "past", "deleted", "past", "to_rederive", "past"):
         owner.execute("select withhold_memories(%s, %s, %s)", [scope_id, [first], reason])
         reasons += withheld(owner, first)
-    assert reasons == ["faded", "past", "deleted", "deleted", "stale", "stale"]
+    assert reasons == ["faded", "past", "deleted", "deleted", "to_rederive", "to_rederive"]

@@ -188,7 +188,7 @@ async def test_a_fact_that_is_said_elsewhere_too_is_learned_again_from_there_alo
     await first.purge()
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [rome.id, bo.id]
     # Made from the fact alone, it goes with it and does not wait for ever.
-    assert rows(owner, "memories where withheld = 'stale'") == rows(owner, f"memories where id = '{thought.id}'") == 0
+    assert rows(owner, "memories where withheld = 'to_rederive'") == rows(owner, f"memories where id = '{thought.id}'") == 0
     states = owner.execute("select conversation_id, state from segments order by 1").fetchall()
     assert states == [("b", "closed"), ("c", "enriched")]
     await work(running)
@@ -234,7 +234,7 @@ async def test_what_a_run_made_of_a_segment_is_what_is_learned_again(running, mi
     await learn(mind, script, "b", *told, days=1)
     better = json.dumps({"entities": [entity("Ann"), entity("Rome")], "facts": [fact("Ann", "visits", "Rome")]})
     owner.execute(
-        "insert into digests (scope_id, segment_id, run_id, model, prompt_version, content, applied_at) "
+        "insert into extractions (scope_id, segment_id, run_id, model, prompt_version, content, applied_at) "
         "select scope_id, id, gen_random_uuid(), 'better', '2', "
         "jsonb_build_object('said', %s::text, 'shown', '[]'::jsonb), clock_timestamp() "
         "from segments where conversation_id = 'b'",

@@ -173,7 +173,7 @@ def checksum(owner):
     tables = (
         "segments",
         "runs",
-        "digests",
+        "extractions",
         "memories",
         "beliefs",
         "mentions",
@@ -418,7 +418,7 @@ async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, run
         [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left) == (2, 1)
     assert await texts_of(enriched) == ["Ann lives in Bergen."]
-    for table in ("digests", "mentions", "entities", "memories", "beliefs"):
+    for table in ("extractions", "mentions", "entities", "memories", "beliefs"):
         rows = owner.execute(f"select each::text from {table} each").fetchall()
         assert not [row for row in rows if "boat" in row[0].lower() and "in Bergen" in row[0]], table
     assert [each.state.value for each in await enriched.conversation("c").segments()][1] == "closed"

@@ -39,7 +39,7 @@ TABLES = (
     "entities",
     "mentions",
     "segments",
-    "digests",
+    "extractions",
     "evidence",
     "messages",
     "runs",

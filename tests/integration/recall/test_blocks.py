@@ -157,12 +157,12 @@ async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, o
     assert (await mind.blocks.resolve(same, "talk")).memory.id == block.lines[0].memory_id
 
 
-async def test_showings_go_with_their_memory_and_with_their_conversation(mind, owner):
+async def test_shown_memories_go_with_their_memory_and_with_their_conversation(mind, owner):
     ids = await remember_trains(mind, 4)
     for conversation in ("one", "two"):
         await mind.conversation(conversation).append([NewMessage(Role.USER, "Hello there")])
         assert len((await mind.blocks.recall(CUE, conversation=conversation, repeat=True)).lines) >= 4
-    count = "select count(*) from showings where conversation_id = %s"
+    count = "select count(*) from shown_memories where conversation_id = %s"
     before = owner.execute(count, ("two",)).fetchone()[0]
     await mind.forget(ids[:1])
     assert owner.execute(count, ("two",)).fetchone()[0] == before - 1
@@ -192,7 +192,7 @@ async def test_a_block_without_touch_leaves_no_trace(mind, owner):
     cue = Cue(CUE, touch=False)
     assert shown(await mind.blocks.recall(cue, conversation="talk"))
     assert shown(await mind.blocks.recall(cue, conversation="talk"))
-    assert owner.execute("select count(*) from showings").fetchone()[0] == 0
+    assert owner.execute("select count(*) from shown_memories").fetchone()[0] == 0
     assert owner.execute("select count(*) from access_log").fetchone()[0] == 0
     block = await mind.blocks.recall(CUE)
     assert {each for (ids,) in owner.execute("select ids from access_log") for each in ids} == shown(block)
@@ -224,4 +224,4 @@ async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await mind.blocks.recall(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
     await mind.blocks.recall(CUE, conversation="new")
     assert await shown_store.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWN_KEPT) == 3
-    assert {name for (name,) in owner.execute("select conversation_id from showings")} == {"new"}
+    assert {name for (name,) in owner.execute("select conversation_id from shown_memories")} == {"new"}

@@ -28,7 +28,7 @@ def test_a_price_that_is_none_is_refused_with_an_example(text):
         read_prices(text)
 
 
-def test_a_call_is_reckoned_by_the_million():
+def test_a_call_is_priced_by_the_million():
     prices = {"small": Price(0.5, 2)}
     assert price_of(prices, "small", 1_000_000, 500_000) == pytest.approx(1.5)
     assert price_of(prices, "small", 0, 0) == 0

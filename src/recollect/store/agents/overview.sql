@@ -1,6 +1,6 @@
 -- name: counts
 select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events,
-       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'stale') as to_rederive
+       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'to_rederive') as to_rederive
 from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: strongest
@@ -13,7 +13,7 @@ where scope_id = (select id from place)
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select id from place) and not synced and state in ('deleted', 'purging')
       ))
       or exists (
           select from memory_keywords filed

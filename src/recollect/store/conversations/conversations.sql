@@ -55,8 +55,8 @@ on conflict (scope_id, id) do update
 set last_number = excluded.last_number,
     updated_at = greatest(conversations.updated_at, excluded.updated_at),
     idle_since = excluded.idle_since,
-    settled = conversations.settled and conversations.state = 'active',
-    settled_number = case when conversations.state = 'active' then conversations.settled_number else 0 end,
+    synced = conversations.synced and conversations.state = 'active',
+    synced_number = case when conversations.state = 'active' then conversations.synced_number else 0 end,
     changed_at = case when conversations.state = 'active' then conversations.changed_at else clock_timestamp() end,
     state = 'active'
 

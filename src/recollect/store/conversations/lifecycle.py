@@ -86,7 +86,7 @@ async def sync_chunk(
             return None
         state = ConversationState(found["state"])
         place["conversation"] = found["id"]
-        bounds = {**place, "after": found["settled_number"], "limit": CHUNK}
+        bounds = {**place, "after": found["synced_number"], "limit": CHUNK}
         rows = await (await connection.execute(QUERIES["chunk"], bounds)).fetchall()
         ids = [row["id"] for row in rows]
         last = len(rows) < CHUNK
@@ -97,7 +97,7 @@ async def sync_chunk(
         if state is ConversationState.PURGING and last:
             await connection.execute(QUERIES["close_purge"], place)
         else:
-            number = rows[-1]["number"] if rows else found["settled_number"]
+            number = rows[-1]["number"] if rows else found["synced_number"]
             await connection.execute(QUERIES["advance"], {**place, "number": number, "last": last})
         if last and state in IN_SIGHT:
             # Nothing of it was enriched while it was incomplete.

@@ -7,7 +7,7 @@ where scopes.tenant_id = current_tenant() and agent = %(agent)s and "user" = %(u
 -- name: change
 -- A conversation that is being purged has no name any more.
 update conversations
-set state = %(state)s, changed_at = clock_timestamp(), settled = false, settled_number = 0,
+set state = %(state)s, changed_at = clock_timestamp(), synced = false, synced_number = 0,
     idle_since = case when %(state)s = 'active' then clock_timestamp() else idle_since end,
     name = case when %(state)s = 'purging' then '' else name end,
     metadata = case when %(state)s = 'purging' then '{}' else metadata end
@@ -20,16 +20,16 @@ insert into purge_receipts (scope_id, conversation_id, asked_by) values (%(scope
 select id from scopes where id = %(scope_id)s for no key update
 
 -- name: unsynced
-select id, state, settled_number from conversations
-where scope_id = %(scope_id)s and not settled and (%(conversation)s::text is null or id = %(conversation)s)
+select id, state, synced_number from conversations
+where scope_id = %(scope_id)s and not synced and (%(conversation)s::text is null or id = %(conversation)s)
 order by changed_at, id
 limit 1
 
 -- name: count_unsynced
 select count(*) as waiting from conversations
 join messages on messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
-    and messages.number > conversations.settled_number
-where conversations.scope_id = %(scope_id)s and not conversations.settled
+    and messages.number > conversations.synced_number
+where conversations.scope_id = %(scope_id)s and not conversations.synced
 
 -- name: chunk
 select id, number from messages
@@ -71,7 +71,7 @@ from erased
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and finished_at is null
 
 -- name: advance
-update conversations set settled_number = %(number)s, settled = %(last)s
+update conversations set synced_number = %(number)s, synced = %(last)s
 where scope_id = %(scope_id)s and id = %(conversation)s
 
 -- name: close_purge
@@ -89,15 +89,15 @@ order by begun_at desc, id
 limit %(limit)s
 
 -- name: has_to_rederive
-select exists (select from memories where scope_id = %(scope_id)s and withheld = 'stale') as present
+select exists (select from memories where scope_id = %(scope_id)s and withheld = 'to_rederive') as present
 
 -- name: scopes_unsynced
 select distinct scope_id from conversations
-where scope_id between first_scope() and last_scope() and not settled
+where scope_id between first_scope() and last_scope() and not synced
 
 -- name: scopes_to_rederive
 select distinct scope_id from memories
-where scope_id between first_scope() and last_scope() and withheld = 'stale'
+where scope_id between first_scope() and last_scope() and withheld = 'to_rederive'
 
 -- name: due
 -- One index lookup for each scope and state: what is not due is not read.

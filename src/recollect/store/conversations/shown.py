@@ -32,7 +32,7 @@ async def read(database: Database, scope_id: int, conversation: str) -> Shown:
         known = await connection.execute(QUERIES["state"], parameters)
     rows, row = await found.fetchall(), await known.fetchone()
     memories = tuple(
-        ShownMemory(each["memory_id"], each["short_id"], each["score"], each["reckoned_at"]) for each in rows
+        ShownMemory(each["memory_id"], each["short_id"], each["score"], each["computed_at"]) for each in rows
     )
     in_sight = frozenset(each["memory_id"] for each in rows if each["in_sight"])
     return Shown(memories, in_sight, ConversationState(row["state"]) if row else None)

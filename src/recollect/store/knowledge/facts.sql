@@ -30,10 +30,10 @@ select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, v
        memories.embedding_text, memories.metadata, memories.expires_at, memories.withheld,
        (select pinned from memory_features features where features.scope_id = %(scope_id)s
             and features.id = memories.id) as pinned,
-       coalesce(memories.withheld in ('deleted', 'stale'), false)
+       coalesce(memories.withheld in ('deleted', 'to_rederive'), false)
            or ((select exists (
                select from conversations
-               where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+               where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
            )) and rests_on_deleted(%(scope_id)s, beliefs.id)) as hidden,
        case when cardinality(%(lineages)s::uuid[]) > 0 then array(
            select id from beliefs every where every.scope_id = %(scope_id)s and every.lineage = beliefs.lineage
@@ -105,7 +105,7 @@ where beliefs.scope_id = (select scope_id from place) and subject_id is not null
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(beliefs.scope_id, beliefs.id)
   )

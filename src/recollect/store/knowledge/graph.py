@@ -20,7 +20,7 @@ from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
 SCOPE = sql.Identifier("scopes", "id")
-OUT_OF_SIGHT = ["deleted", "stale"]
+OUT_OF_SIGHT = ["deleted", "to_rederive"]
 """Why a fact is hidden from readers of the graph; whether it is past depends on the times only."""
 PAGE = 250
 """How many facts of an export are read and written at once; others wait as long."""

@@ -10,8 +10,8 @@ order by agent, "user"
 select segments.id, segments.conversation_id, segments.first_number, segments.last_number, segments.label,
        segments.attempts,
        exists (
-           select from digests
-           where digests.scope_id = %(scope_id)s and segment_id = segments.id and run_id = %(run_id)s
+           select from extractions
+           where extractions.scope_id = %(scope_id)s and segment_id = segments.id and run_id = %(run_id)s
        ) as kept
 from segments
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
@@ -20,7 +20,7 @@ cross join lateral (
     where messages.scope_id = segments.scope_id and messages.conversation_id = segments.conversation_id
       and number between segments.first_number and segments.last_number
 ) said
-where segments.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.settled
+where segments.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.synced
   and (%(since)s::timestamptz is null or said.last_at >= %(since)s) and said.last_at is not null
 order by said.last_at, segments.conversation_id, segments.first_number
 
@@ -32,7 +32,7 @@ cross join lateral (
     select coalesce(min(segments.first_number) - 1, conversations.segmented_number) as last_number from segments
     where segments.scope_id = conversations.scope_id and segments.conversation_id = conversations.id
 ) early
-where conversations.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.settled
+where conversations.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.synced
   and exists (
       select from messages
       where messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
@@ -42,7 +42,7 @@ order by conversations.id
 
 -- name: hold_conversation
 select id from conversations
-where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 'archived') and settled
+where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 'archived') and synced
 for no key update
 
 -- name: cut
@@ -95,11 +95,11 @@ select id from runs where scope_id = %(scope_id)s and id = %(run_id)s and state 
 -- name: ready
 -- Segments that the run has an extraction of and that are still visible; locked until it is written.
 select segments.id from segments
-join digests on digests.scope_id = segments.scope_id and digests.segment_id = segments.id
-    and digests.run_id = %(run_id)s
+join extractions on extractions.scope_id = segments.scope_id and extractions.segment_id = segments.id
+    and extractions.run_id = %(run_id)s
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.id = any (array(select unnest(%(ids)s::uuid[])))
-  and conversations.state in ('active', 'archived') and conversations.settled
+  and conversations.state in ('active', 'archived') and conversations.synced
 for update of segments
 
 -- name: dim_mentions
@@ -159,9 +159,9 @@ from unnest(%(ids)s::uuid[], %(labels)s::text[]) as given (segment_id, label)
 where scope_id = %(scope_id)s and id = given.segment_id
 
 -- name: apply_extractions
-update digests set applied_at = clock_timestamp(), summary_id = given.summary_id
+update extractions set applied_at = clock_timestamp(), summary_id = given.summary_id
 from unnest(%(ids)s::uuid[], %(summaries)s::uuid[]) as given (segment_id, summary_id)
-where scope_id = %(scope_id)s and digests.segment_id = given.segment_id and run_id = %(run_id)s
+where scope_id = %(scope_id)s and extractions.segment_id = given.segment_id and run_id = %(run_id)s
 
 -- name: finish
 update runs

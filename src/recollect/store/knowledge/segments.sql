@@ -5,13 +5,13 @@ select id from scopes where id = %(scope_id)s for no key update
 -- name: running
 -- A restored conversation is not read before all of it is restored.
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
-where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and settled
+where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and synced
 order by idle_since, id
 
 -- name: running_of
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
 where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
-  and segmented_number < last_number and state in ('active', 'archived') and settled
+  and segmented_number < last_number and state in ('active', 'archived') and synced
 order by id limit 1
 
 -- name: messages
@@ -73,14 +73,14 @@ select id, numbers from (
     where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
 ) held
 where not id = any (array(
-    select id from overheard where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
+    select id from context_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
 ))
 
 -- name: hold_running
 -- Nothing was closed meanwhile; a new append comes after it.
 select last_number from conversations
 where scope_id = %(scope_id)s and id = %(conversation)s and segmented_number = %(segmented_number)s
-  and state in ('active', 'archived') and settled
+  and state in ('active', 'archived') and synced
 for no key update
 
 -- name: close
@@ -96,7 +96,7 @@ select segments.id, segments.conversation_id, segments.first_number, segments.la
 from segments
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.state = 'closed'
-  and conversations.state in ('active', 'archived') and conversations.settled
+  and conversations.state in ('active', 'archived') and conversations.synced
 order by segments.closed_at, segments.first_number
 limit 1
 
@@ -108,16 +108,16 @@ update segments set attempts = greatest(0, attempts + %(change)s)
 where scope_id = %(scope_id)s and id = %(segment_id)s and state = 'closed'
 
 -- name: extraction
-select content from digests
+select content from extractions
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
 -- name: keep_matches
-update digests set content = content || jsonb_build_object('matches', %(matches)s::jsonb)
+update extractions set content = content || jsonb_build_object('matches', %(matches)s::jsonb)
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
 -- name: keep_extraction
 -- Only while the segment is unchanged: what was forgotten meanwhile must not come back by it.
-insert into digests (scope_id, segment_id, run_id, model, prompt_version, content)
+insert into extractions (scope_id, segment_id, run_id, model, prompt_version, content)
 select scope_id, id, %(run_id)s, %(model)s, %(prompt_version)s, %(content)s from segments
 where scope_id = %(scope_id)s and id = %(segment_id)s
   and (state = 'closed' or %(run_id)s <> '00000000-0000-0000-0000-000000000000'::uuid)
@@ -135,7 +135,7 @@ set model = excluded.model, prompt_version = excluded.prompt_version, content = 
 select segments.id from segments
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.id = %(segment_id)s and segments.state = 'closed'
-  and conversations.state in ('active', 'archived') and conversations.settled
+  and conversations.state in ('active', 'archived') and conversations.synced
 for update of segments
 
 -- name: note_outcome
@@ -144,7 +144,7 @@ set state = %(state)s, reason = %(reason)s, label = %(label)s, enriched_at = clo
 where scope_id = %(scope_id)s and id = %(segment_id)s
 
 -- name: apply_extraction
-insert into digests (scope_id, segment_id, model, prompt_version, content, applied_at, summary_id)
+insert into extractions (scope_id, segment_id, model, prompt_version, content, applied_at, summary_id)
 values (%(scope_id)s, %(segment_id)s, '', '', '{}', clock_timestamp(), %(summary_id)s)
 on conflict (scope_id, segment_id, run_id) do update
 set applied_at = excluded.applied_at, summary_id = excluded.summary_id
@@ -172,10 +172,10 @@ select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having
 -- The running summary of a conversation is that of its newest segment.
 update conversations set summary_id = newest.summary_id
 from (
-    select digests.summary_id from segments join digests
-        on digests.scope_id = segments.scope_id and segment_id = segments.id
+    select extractions.summary_id from segments join extractions
+        on extractions.scope_id = segments.scope_id and segment_id = segments.id
     where segments.scope_id = %(scope_id)s and conversation_id = %(conversation)s
-      and applied_at is not null and digests.summary_id is not null
+      and applied_at is not null and extractions.summary_id is not null
     order by first_number desc, applied_at desc
     limit 1
 ) newest
@@ -186,8 +186,8 @@ select segments.id, conversation_id as conversation, first_number, last_number, 
        reason, closed_at, enriched_at, current.summary_id
 from segments
 left join lateral (
-    select summary_id from digests
-    where digests.scope_id = segments.scope_id and digests.segment_id = segments.id and applied_at is not null
+    select summary_id from extractions
+    where extractions.scope_id = segments.scope_id and extractions.segment_id = segments.id and applied_at is not null
     order by applied_at desc
     limit 1
 ) current on true
@@ -208,7 +208,7 @@ with failed as materialized (
     select distinct segments.scope_id from segments
     join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
     where segments.scope_id between first_scope() and last_scope() and segments.state = 'closed'
-      and conversations.state in ('active', 'archived') and conversations.settled
+      and conversations.state in ('active', 'archived') and conversations.synced
     union
     select conversations.scope_id from conversations
     join scopes on scopes.id = conversations.scope_id
@@ -217,7 +217,7 @@ with failed as materialized (
         select coalesce((agents.profile ->> 'idle_minutes')::float8, %(idle_minutes)s) as minutes
     ) rule
     where conversations.scope_id between first_scope() and last_scope() and segmented_number < last_number
-      and conversations.state in ('active', 'archived') and conversations.settled and minutes > 0
+      and conversations.state in ('active', 'archived') and conversations.synced and minutes > 0
       and idle_since <= clock_timestamp() - minutes * interval '1 minute'
 )
 select scope_id from waiting where scope_id not in (select scope_id from failed) order by scope_id

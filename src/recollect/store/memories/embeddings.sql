@@ -12,7 +12,7 @@ where memories.withheld is null
 on conflict (scope_id, id) do update set embedding = excluded.embedding
 
 -- name: note_with_context
-insert into overheard (scope_id, id, space_id)
+insert into context_vectors (scope_id, id, space_id)
 select %(scope_id)s, id, %(space_id)s from unnest(%(ids)s::uuid[]) as given (id)
 on conflict do nothing
 

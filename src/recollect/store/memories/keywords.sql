@@ -74,7 +74,7 @@ where scope_id = (select scope_id from place) and keyword = %(keyword)s and kind
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )

@@ -5,7 +5,7 @@ where scope_id = {this_scope}
   and (
       not (select exists (
           select from conversations
-          where scope_id between first_scope() and last_scope() and not settled and state in ('deleted', 'purging')
+          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )
@@ -112,7 +112,7 @@ where scope_id = (select scope_id from place)
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )
@@ -163,7 +163,7 @@ where features.scope_id = (
   and (
       not (select exists (
           select from conversations
-          where scope_id between first_scope() and last_scope() and not settled and state in ('deleted', 'purging')
+          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )

@@ -33,7 +33,7 @@ where memories.scope_id = %(scope_id)s and memories.id = any (array(select unnes
   and (
       not (select exists (
           select from conversations
-          where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+          where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )

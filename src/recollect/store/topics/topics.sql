@@ -49,7 +49,7 @@ where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])
   and (
       not (select exists (
           select from conversations
-          where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+          where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )
@@ -85,10 +85,10 @@ select path, name, memories, seen from list_topics(%(scope_id)s, %(paths)s::text
 
 -- name: links
 -- What is filed under a topic, or what one memory is filed under, the newest first.
-with unsettled as materialized (
+with unsynced as materialized (
     select exists (
         select from conversations
-        where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+        where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
     ) as any_left
 ), asked as materialized (
     select link.* from topic_links link
@@ -96,7 +96,7 @@ with unsettled as materialized (
       and (%(memory_id)s::uuid is null or link.memory_id = %(memory_id)s::uuid)
       and (%(path)s = '' or link.topic_id = any (array(select id from topics_at(%(scope_id)s, array[%(path)s]))))
       and (withheld_for is null or withheld_for in ('archived', 'faded'))
-      and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+      and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
     order by occurred_at desc, memory_id, topic_id
     limit %(limit)s
 )
@@ -119,16 +119,16 @@ from asked
 order by asked.occurred_at desc, asked.memory_id, asked.topic_id
 
 -- name: related
-with unsettled as materialized (
+with unsynced as materialized (
     select exists (
         select from conversations
-        where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+        where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
     ) as any_left
 ), own as materialized (
     select topic_id, memory_id, diffusion from topic_links
     where scope_id = %(scope_id)s and topic_id = any (array(select id from topics_at(%(scope_id)s, array[%(path)s])))
       and withheld_for is null
-      and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+      and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
 ), summed as materialized (
     select named.related_id, max(own.diffusion) as diffusion, count(*) as links
     from own cross join lateral (
