@@ -28,8 +28,8 @@ BETWEEN = timedelta(minutes=20)
 EATING = {script.LIKES_PORK, script.LIKES_BELLY}
 PLAYING = {script.LIKES_GAME, script.DUSTY}
 SPORT = {script.RUNS, script.SWIMS}
-STALE = EATING | PLAYING | SPORT | {script.JUNIOR, script.STRICT, script.COLD, script.CRITICAL, script.ILL}
-STALE |= {script.COLLEAGUES}
+OUTDATED = EATING | PLAYING | SPORT | {script.JUNIOR, script.STRICT, script.COLD, script.CRITICAL, script.ILL}
+OUTDATED |= {script.COLLEAGUES}
 CURRENT = (script.NO_PORK, script.SOLD, script.DOES_YOGA)
 """What the three temporal questions of the set are to be answered by."""
 MOVED, NO_MORE_PORK, YOGA, GONE = "刚搬到这个城市", "决定以后不吃猪肉了", "开始尝试瑜伽课", "把游戏机卖了"
@@ -63,7 +63,7 @@ class Replay:
     async def both(self, text: str, **times: str) -> set[str]:
         """Ask both ways; what either gives counts."""
         recalled, shown = await self.recall(text, **times), await self.context(text, **times)
-        assert recalled & STALE == shown & STALE
+        assert recalled & OUTDATED == shown & OUTDATED
         assert recalled & set(CURRENT) == shown & set(CURRENT)
         return recalled | shown
 
@@ -153,7 +153,7 @@ async def test_the_temporal_questions_are_answered_by_what_is_true_now_and_was_t
     for question, current in zip(replay.questions, CURRENT, strict=True):
         found = await replay.both(question)
         assert current in found
-        assert not found & STALE
+        assert not found & OUTDATED
     await check_then(replay)
     await check_belief(replay)
     await check_versions(replay)
@@ -202,9 +202,9 @@ async def check_versions(replay):
     for text, listed in told.items():
         first, *later = sorted(listed, key=lambda version: version["version"])
         assert first["invalid_at"] is None
-        assert [version["invalid_at"] is not None for version in later] == ([True] if text in STALE else [])
+        assert [version["invalid_at"] is not None for version in later] == ([True] if text in OUTDATED else [])
         assert [version["superseded_at"] for version in listed if version["version"] == 1 + len(later)] == [None]
-    ended = {text: listed[-1]["invalid_at"][:10] for text, listed in told.items() if text in STALE}
+    ended = {text: listed[-1]["invalid_at"][:10] for text, listed in told.items() if text in OUTDATED}
     assert (ended[script.LIKES_PORK], ended[script.LIKES_GAME]) == ("2024-01-25", "2024-03-05")
     assert (ended[script.RUNS], ended[script.SWIMS]) == ("2024-01-12", "2024-02-24")
 

@@ -64,7 +64,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     alone = await derive(mind, "made of cats", ids[:2], keywords=("cats",))
     deeper = await derive(mind, "made of what was made", [alone])
     shared = await derive(mind, "made of both", [ids[0], theirs[0]], keywords=("both",), metadata={"why": "both"})
-    upon = await derive(mind, "made of the shared", [shared], Kind.SUMMARY)
+    above = await derive(mind, "made of the shared", [shared], Kind.SUMMARY)
     spared = await derive(mind, "made of dogs", theirs)
     found = await mind.recall(Cue("one", limit=1))
     await mind.recall(Cue("one", channels=("stream",), kinds=(Kind.MESSAGE,)))
@@ -89,7 +89,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     for identity in (*ids, alone, deeper):
         assert mentions(owner, identity) == set()
     # What had more to rest on says nothing any more, and waits.
-    for identity in (shared, upon):
+    for identity in (shared, above):
         row = owner.execute(
             "select content, speaker, subject, keywords, embedding_text, metadata, withheld "
             "from memories where id = %s",
@@ -193,10 +193,10 @@ async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, emb
         conversation, ids = await say(mind, "cats", "the secret")
         _, theirs = await say(mind, "dogs", "dogs bark")
         shared = await derive(mind, "both", [ids[0], theirs[0]], keywords=("old",), importance=7)
-        upon = await derive(mind, "upon both", [shared], Kind.SUMMARY)
+        above = await derive(mind, "from both", [shared], Kind.SUMMARY)
         owner.execute("update memories set trust = 40 where id = %s", [theirs[0]])
         await conversation.purge()
-        assert not {shared, upon} & set(await known(mind))
+        assert not {shared, above} & set(await known(mind))
         chat.fail()
         owner.execute("delete from procrastinate_jobs")
         owner.execute("delete from procrastinate_events")
@@ -208,11 +208,11 @@ async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, emb
         assert memories[shared].content == "Left: dogs bark"
         assert memories[shared].evidence == (theirs[0],)
         assert (memories[shared].trust, memories[shared].importance, memories[shared].kind) == (40, 7, Kind.THOUGHT)
-        assert (memories[upon].content, memories[upon].trust) == ("Left: Left: dogs bark", 40)
+        assert (memories[above].content, memories[above].trust) == ("Left: Left: dogs bark", 40)
         hits = (await mind.recall(Cue("dogs bark", channels=("text",)))).hits
-        assert {shared, upon} <= {hit.memory.id for hit in hits}
+        assert {shared, above} <= {hit.memory.id for hit in hits}
         hits = (await mind.recall(Cue("dogs bark", channels=("vector",)))).hits
-        assert {shared, upon} <= {hit.memory.id for hit in hits}
+        assert {shared, above} <= {hit.memory.id for hit in hits}
         [found] = await mind.associate(Triple("notes", "say", ""))
         assert [memory.id for memory in found.thoughts] == [shared]
         overview = await mind.overview()
