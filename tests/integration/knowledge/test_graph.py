@@ -102,7 +102,8 @@ async def test_as_of_and_at_show_another_time(mind, rows):
 
 
 @pytest.mark.parametrize(
-    ("reason", "shown"), [("deleted", False), ("to_rederive", False), ("archived", True), ("faded", True), ("past", True)]
+    ("reason", "shown"),
+    [("deleted", False), ("to_rederive", False), ("archived", True), ("faded", True), ("past", True)],
 )
 async def test_what_is_out_of_sight_is_not_followed(mind, rows, reason, shown):
     rows.withhold(rows.facts[0], reason)

@@ -188,7 +188,11 @@ async def test_a_fact_that_is_said_elsewhere_too_is_learned_again_from_there_alo
     await first.purge()
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [rome.id, bo.id]
     # Made from the fact alone, it goes with it and does not wait for ever.
-    assert rows(owner, "memories where withheld = 'to_rederive'") == rows(owner, f"memories where id = '{thought.id}'") == 0
+    assert (
+        rows(owner, "memories where withheld = 'to_rederive'")
+        == rows(owner, f"memories where id = '{thought.id}'")
+        == 0
+    )
     states = owner.execute("select conversation_id, state from segments order by 1").fetchall()
     assert states == [("b", "closed"), ("c", "enriched")]
     await work(running)

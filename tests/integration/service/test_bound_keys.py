@@ -302,7 +302,9 @@ async def test_bounds_do_not_change_and_older_services_do_not_know_such_keys(rec
     shown = hashlib.sha256(secret.encode()).hexdigest()
     with psycopg.connect(addresses.service) as connection:
         assert connection.execute("select * from authorize(%s, 'ada', 'li', '1000')", [shown]).fetchall() == []
-        found = connection.execute("select agent, \"user\" from authorize_bound(%s, '', '', '1000')", [shown]).fetchall()
+        found = connection.execute(
+            "select agent, \"user\" from authorize_bound(%s, '', '', '1000')", [shown]
+        ).fetchall()
         assert found == [("ada", "li")]
         connection.execute("select set_config('recollect.tenant', '1', true)")
         with pytest.raises(refusals.InsufficientPrivilege):
