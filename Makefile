@@ -55,7 +55,7 @@ worker: ## do what was left for later
 migrate: ## bring the database to the newest shape
 	$(RUN) recollect migrate $(ARGS)
 
-schema: ## write schema.sql anew after a migration was added
+schema: ## write schema.sql again after a migration was added
 	PYTHONPATH=tests/support $(RUN) python tools/schema.py
 
 docs: ## check that the pages say all they must

@@ -1,7 +1,7 @@
 """Measure how much of the evidence that a recall finds stands in the block that is made of it, on LoCoMo.
 
     uv run python bench/blocks.py                       # all questions, four budgets
-    uv run python bench/blocks.py --talks 1             # the short form that CI runs
+    uv run python bench/blocks.py --conversations 1             # the short form that CI runs
 
 A question counts if all of its evidence is among the first hits of its recall, and is answered if the block shows all
 of that evidence in full: a turn that was shortened does not count, although it may hold the answer.
@@ -73,7 +73,7 @@ async def embed(texts: Sequence[str], embedder: Embedder) -> Vectors:
 
 
 async def store(mind: Mind, conversation: Conversation, vectors: Vectors) -> dict[UUID, str]:
-    """Remember a talk turn by turn; give the turns' own ids by those of their memories."""
+    """Remember a conversation turn by turn; give the turns' own ids by those of their memories."""
     new = [
         NewMemory(
             turn.content,
@@ -113,22 +113,25 @@ def note_size(block: Block, tally: Tally) -> None:
 
 
 async def measure(conversations: Sequence[Conversation]) -> tuple[int, int, dict[int, Tally]]:
-    """Store every talk in a scope of its own and ask its questions."""
+    """Store every conversation in a scope of its own and ask its questions."""
     embedder = load_minilm()
     said = await embed(
-        [indexed_text(turn.speaker, turn.content) for talk in conversations for turn in talk.turns], embedder
+        [indexed_text(turn.speaker, turn.content) for conversation in conversations for turn in conversation.turns],
+        embedder,
     )
-    asked = await embed([question.text for talk in conversations for question in talk.questions], embedder)
+    asked = await embed(
+        [question.text for conversation in conversations for question in conversation.questions], embedder
+    )
     tallies = {budget: Tally() for budget in BUDGETS}
     count = retrieved = turn_at = 0
     with open_folder("blocks") as folder, Cluster(folder / "postgres", settings={"fsync": "off"}) as cluster:
         async with running(cluster, "blocks") as recollect:
-            for talk in track(conversations, "asking", console=console, transient=True):
-                mind = await recollect.mind(talk.id)
-                turns = await store(mind, talk, said[turn_at : turn_at + len(talk.turns)])
-                turn_at += len(talk.turns)
+            for conversation in track(conversations, "asking", console=console, transient=True):
+                mind = await recollect.mind(conversation.id)
+                turns = await store(mind, conversation, said[turn_at : turn_at + len(conversation.turns)])
+                turn_at += len(conversation.turns)
                 filler.vacuum(recollect)
-                for question in talk.questions:
+                for question in conversation.questions:
                     cue = Cue(question.text, embedding=asked[count], touch=False)
                     retrieved += await ask(mind, cue, question.gold, turns, tallies)
                     count += 1
@@ -167,10 +170,10 @@ def main() -> None:
     """Measure, print and write the figures down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=0, help="about so many; 0 = all")
-    parser.add_argument("--talks", type=int, default=None, help="only the first so many talks")
+    parser.add_argument("--conversations", type=int, default=None, help="only the first so many")
     arguments = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        figures = to_figures(*runner.run(measure(load("locomo", arguments.questions)[: arguments.talks])))
+        figures = to_figures(*runner.run(measure(load("locomo", arguments.questions)[: arguments.conversations])))
     console.print(draw(figures))
     held = figures[f"{GOAL_BUDGET} tokens"]["held"]
     console.print(

@@ -70,12 +70,12 @@ def cut(text: str, chance: random.Random) -> str:
 
 DAMAGES: dict[str, Callable[[str, random.Random], str]] = {
     "whole": lambda text, _: text,
-    "in a fence": lambda text, _: f"Here it is:\n```json\n{text}\n```\nAnything else?",
+    "in a code block": lambda text, _: f"Here it is:\n```json\n{text}\n```\nAnything else?",
     "prose around": lambda text, _: f"Sure! {text} I hope this helps.",
     "after a thought": lambda text, _: f'<think>Perhaps {{"facts": []}}?</think>{text}',
     "two objects": lambda text, _: f'{text}\n{{"facts": []}}',
     "cut": cut,
-    "in a fence, cut": lambda text, chance: f"```json\n{cut(text, chance)}",
+    "in a code block, cut": lambda text, chance: f"```json\n{cut(text, chance)}",
     "trailing commas": lambda text, _: re.sub(r"(?<=[\]}\"])(?=[\]}])", ",", text),
     "a comma missing": lambda text, _: text.replace("}, {", "} {", 1),
     "a bracket missing": lambda text, _: text.replace("12]}", "12}", 1),

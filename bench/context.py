@@ -62,13 +62,13 @@ async def measure(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, li
     """Time a recall, a recall of as many hits as a prompt looks at, a history and a prompt, in turns."""
     vectors = filler.unit_vectors(rounds + WARMING, DIMENSIONS, np.random.default_rng(1))
     cues = [Cue(filler.sentence(number), embedding=vector) for number, vector in enumerate(vectors)]
-    talk, place = mind.conversation("talk"), await filler.place_of(recollect, mind)
+    conversation, place = mind.conversation("talk"), await filler.place_of(recollect, mind)
     calls: dict[str, Callable[[Cue], Awaitable[object]]] = {
         "recall": mind.recall,
         # Without a trace, or the log would grow by more than any prompt shows.
         "recall of 200": lambda cue: mind.recall(replace(cue, touch=False), limit=200),
-        "history": lambda _: talk.history(Window(BUDGET)),
-        "context": lambda cue: talk.context(cue, BUDGET),
+        "history": lambda _: conversation.history(Window(BUDGET)),
+        "context": lambda cue: conversation.context(cue, BUDGET),
     }
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number, cue in enumerate(cues):

@@ -56,7 +56,7 @@ SENTENCE = (
     "behind the church until the others arrive with the keys."
 )
 CHUNK = 10_000
-TALKED = ("messages", "memories", "conversations")
+TABLES = ("messages", "memories", "conversations")
 FILL_MEMORIES = """
     insert into memories (scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at)
     select %(scope)s, (%(prefix)s || lpad(to_hex(n), 24, '0'))::uuid, 'message', %(content)s, 5, 'bench', 50,
@@ -96,7 +96,7 @@ Figures = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class BuiltConversation:
     """A conversation that was made up, and where its threads end."""
 
     name: str
@@ -105,7 +105,7 @@ class Talk:
     leaves: list[UUID]
 
 
-def build(recollect: Recollect, scope_id: int, size: int, progress: Progress) -> Talk:
+def build(recollect: Recollect, scope_id: int, size: int, progress: Progress) -> BuiltConversation:
     """Write a conversation past every verb: as long and as branched as it is asked for."""
     name, task = f"talk-{size}", progress.add_task(f"{size:,} messages, {size // STRETCH:,} branches", total=size)
     costs = {
@@ -130,7 +130,7 @@ def build(recollect: Recollect, scope_id: int, size: int, progress: Progress) ->
         connection.execute("vacuum analyze messages, memories, conversations")
         deep_enough = 3 * BUDGET // costs["o200k_base"]
         found = connection.execute(LEAVES, (scope_id, name, deep_enough)).fetchall()
-    return Talk(name, size, scope_id, [row[0] for row in found])
+    return BuiltConversation(name, size, scope_id, [row[0] for row in found])
 
 
 async def time_each(rounds: int, calls: dict[str, Callable[[], Awaitable[object]]]) -> dict[str, list[float]]:
@@ -151,36 +151,40 @@ def summarise(measured: list[float]) -> dict[str, float]:
     return {"p50_ms": marks[9], "p95_ms": marks[18]}
 
 
-async def measure_history(mind: Mind, talks: list[Talk], rounds: int) -> Figures:
+async def measure_history(mind: Mind, conversations: list[BuiltConversation], rounds: int) -> Figures:
     """Read histories of every size in turns: at the newest message, at random leaves, and the naive way."""
     chance = random.Random(7)
     [tokenizer] = load_tokenizers(["o200k_base"])
 
-    def at_newest(talk: Talk) -> Awaitable[object]:
-        return mind.conversation(talk.name).history(BUDGET)
+    def at_newest(conversation: BuiltConversation) -> Awaitable[object]:
+        return mind.conversation(conversation.name).history(BUDGET)
 
-    def at_leaf(talk: Talk) -> Awaitable[object]:
-        return mind.conversation(talk.name).history(Window(BUDGET, leaf=chance.choice(talk.leaves)))
+    def at_leaf(conversation: BuiltConversation) -> Awaitable[object]:
+        return mind.conversation(conversation.name).history(Window(BUDGET, leaf=chance.choice(conversation.leaves)))
 
-    def naively(talk: Talk) -> Awaitable[object]:
-        return read_naively(mind, talk, tokenizer)
+    def naively(conversation: BuiltConversation) -> Awaitable[object]:
+        return read_naively(mind, conversation, tokenizer)
 
     ways = {"newest": at_newest, "leaf": at_leaf, "naive": naively}
     calls = {
-        f"{way} {talk.size}": (lambda ask=ask, talk=talk: ask(talk)) for way, ask in ways.items() for talk in talks
+        f"{way} {conversation.size}": (lambda ask=ask, conversation=conversation: ask(conversation))
+        for way, ask in ways.items()
+        for conversation in conversations
     }
     figures = {name: summarise(measured) for name, measured in (await time_each(rounds, calls)).items()}
-    for talk in talks:
-        history = await mind.conversation(talk.name).history(BUDGET)
-        figures[f"newest {talk.size}"] |= {"messages": len(history.messages), "tokens": history.tokens}
-        figures[f"naive {talk.size}"] |= await judge_naive(mind, talk, tokenizer, chance)
+    for conversation in conversations:
+        history = await mind.conversation(conversation.name).history(BUDGET)
+        figures[f"newest {conversation.size}"] |= {"messages": len(history.messages), "tokens": history.tokens}
+        figures[f"naive {conversation.size}"] |= await judge_naive(mind, conversation, tokenizer, chance)
     return figures
 
 
-async def read_naively(mind: Mind, talk: Talk, tokenizer: Tokenizer, leaf: UUID | None = None) -> list[UUID]:
+async def read_naively(
+    mind: Mind, conversation: BuiltConversation, tokenizer: Tokenizer, leaf: UUID | None = None
+) -> list[UUID]:
     """Read the newest 500 messages, walk among them from a leaf, and count what fits, all in Python."""
     async with mind.access.parts.database.reading(mind.access.scope.tenant_id) as connection:
-        found = await connection.execute(NEWEST, (talk.scope_id, talk.name, MOST_FETCHED))
+        found = await connection.execute(NEWEST, (conversation.scope_id, conversation.name, MOST_FETCHED))
     rows = {str(row["id"]): row for row in await found.fetchall()}
     nodes = [
         ThreadNode(identity, str(row["parent_id"]) if row["parent_id"] else None) for identity, row in rows.items()
@@ -198,23 +202,26 @@ async def read_naively(mind: Mind, talk: Talk, tokenizer: Tokenizer, leaf: UUID 
     return kept
 
 
-async def judge_naive(mind: Mind, talk: Talk, tokenizer: Tokenizer, chance: random.Random) -> dict[str, float]:
+async def judge_naive(
+    mind: Mind, conversation: BuiltConversation, tokenizer: Tokenizer, chance: random.Random
+) -> dict[str, float]:
     """Say how much of the histories at random leaves is among the newest 500 messages at all."""
     shares = []
-    for leaf in chance.sample(talk.leaves, min(20, len(talk.leaves))):
+    for leaf in chance.sample(conversation.leaves, min(20, len(conversation.leaves))):
         true = [
-            message.id for message in (await mind.conversation(talk.name).history(Window(BUDGET, leaf=leaf))).messages
+            message.id
+            for message in (await mind.conversation(conversation.name).history(Window(BUDGET, leaf=leaf))).messages
         ]
-        naive = set(await read_naively(mind, talk, tokenizer, leaf))
+        naive = set(await read_naively(mind, conversation, tokenizer, leaf))
         shares.append(len(naive.intersection(true)) / len(true))
     return {"found": fmean(shares)}
 
 
-async def count_rows(recollect: Recollect, mind: Mind, talk: Talk) -> dict[str, float]:
+async def count_rows(recollect: Recollect, mind: Mind, conversation: BuiltConversation) -> dict[str, float]:
     """Let the server say how many rows it looked at for a history, and how many it returned."""
     scope = mind.access.scope
     asked = {
-        "agent": scope.agent, "user": scope.user, "conversation": talk.name, "leaf": talk.leaves[-1],
+        "agent": scope.agent, "user": scope.user, "conversation": conversation.name, "leaf": conversation.leaves[-1],
         "tokenizer": "o200k_base", "image_tokens": 0, "unanswered": False, "budget": BUDGET,
         "at": None, "before": None,
     }  # fmt: skip
@@ -226,7 +233,7 @@ async def count_rows(recollect: Recollect, mind: Mind, talk: Talk) -> dict[str, 
         explained = await connection.execute(f"explain (analyze, buffers, format json) {QUERIES['walk']}", asked)
         row = await explained.fetchone()
     plan = row["QUERY PLAN"][0] if row else {}
-    nodes = [node for node in flatten(plan["Plan"]) if node.get("Relation Name") in TALKED]
+    nodes = [node for node in flatten(plan["Plan"]) if node.get("Relation Name") in TABLES]
     read = sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes)
     return {
         "returned": returned,
@@ -241,25 +248,27 @@ def flatten(node: dict[str, Any]) -> list[dict[str, Any]]:
     return [node, *(below for child in node.get("Plans", ()) for below in flatten(child))]
 
 
-async def measure_append(mind: Mind, talks: list[Talk], rounds: int) -> Figures:
+async def measure_append(mind: Mind, conversations: list[BuiltConversation], rounds: int) -> Figures:
     """Append single turns to every size in turns, then from eight writers at once."""
     vector = np.ones(DIMENSIONS, dtype=np.float32)
     turn = [NewMessage(role, SENTENCE, embedding=vector) for role in (Role.USER, Role.ASSISTANT)]
     calls = {
-        f"append {talk.size}": (lambda talk=talk: mind.conversation(talk.name).append(turn)) for talk in talks
+        f"append {each.size}": (lambda each=each: mind.conversation(each.name).append(turn)) for each in conversations
     }  # fmt: skip
     figures: Figures = {}
     for name, measured in (await time_each(rounds, calls)).items():
         figures[name] = summarise(measured) | {"per_second": 1000 / fmean(measured)}
 
-    async def write(talk: Talk) -> None:
+    async def write(conversation: BuiltConversation) -> None:
         for _ in range(max(1, rounds // 4)):
-            await mind.conversation(talk.name).append(turn)
+            await mind.conversation(conversation.name).append(turn)
 
-    for talk in talks:
+    for conversation in conversations:
         started = time.perf_counter()
-        await asyncio.gather(*(write(talk) for _ in range(8)))
-        figures[f"append {talk.size}"]["per_second_of_8"] = 8 * max(1, rounds // 4) / (time.perf_counter() - started)
+        await asyncio.gather(*(write(conversation) for _ in range(8)))
+        figures[f"append {conversation.size}"]["per_second_of_8"] = (
+            8 * max(1, rounds // 4) / (time.perf_counter() - started)
+        )
     return figures
 
 
@@ -278,12 +287,12 @@ async def count_round_trips(recollect: Recollect) -> dict[str, float]:
         client.headers["Authorization"] = f"Bearer {secret}"
         # A key that was not seen for a minute is asked for before a body is read: one trip more, once.
         await client.get("/v1/memories", params={"agent": "bench"})
-        talk = {"agent": "bench", "conversation": "talk-http"}
+        conversation = {"agent": "bench", "conversation": "talk-http"}
         counted: dict[str, float] = {}
         said = {"question": SENTENCE, "answer": SENTENCE}
         for name, path, more in (("append", "/v1/messages", said), ("history", "/v1/history", {"max_tokens": BUDGET})):
             before = proxy.round_trips
-            (await client.post(path, json=talk | more)).raise_for_status()
+            (await client.post(path, json=conversation | more)).raise_for_status()
             counted[name] = proxy.round_trips - before
     return counted
 
@@ -310,11 +319,11 @@ async def measure(recollect: Recollect, sizes: list[int], rounds: int) -> Figure
         row = connection.execute("select id from scopes").fetchone()
         scope_id = row[0] if row else 0
     with Progress(console=console) as progress:
-        talks = [build(recollect, scope_id, size, progress) for size in sizes]
-    figures = await measure_history(mind, talks, rounds)
-    for talk in talks:
-        figures[f"rows {talk.size}"] = await count_rows(recollect, mind, talk)
-    figures |= await measure_append(mind, talks, max(1, rounds // 2))
+        conversations = [build(recollect, scope_id, size, progress) for size in sizes]
+    figures = await measure_history(mind, conversations, rounds)
+    for conversation in conversations:
+        figures[f"rows {conversation.size}"] = await count_rows(recollect, mind, conversation)
+    figures |= await measure_append(mind, conversations, max(1, rounds // 2))
     small, large = sizes
     figures["ratio"] = {
         way: figures[f"{way} {large}"]["p95_ms"] / figures[f"{way} {small}"]["p95_ms"] for way in ("newest", "leaf")

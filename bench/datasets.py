@@ -20,7 +20,7 @@ FILES: Mapping[str, str] = {
     "lifebench": "lifebench_zh.jsonl.gz",
     "memdaily": "memdaily_zh.jsonl.gz",
 }
-TALKS = frozenset({"locomo", "beam"})
+DIALOGUES = frozenset({"locomo", "beam"})
 """Sets that are conversations; the others are records of what happened."""
 OWNERS: Mapping[str, str] = {
     "fenghaoran": "冯浩然",

@@ -7,8 +7,8 @@ The model is scripted: it says what the sets' own notes say was learned, so ever
 The others are counted by what their code does: Graphiti asks 3 questions a message and 1 or 2 an edge, mem0 one for
 each call of `add`, Hindsight one for 3,000 characters and one for 8 facts.
 
-The other tables cut the same talk at other thresholds. Nobody has said where its topics end, so talks are made up as
-well, of stretches of one speaker's turns from different sessions: there it is known.
+The other tables cut the same messages at other thresholds. Nobody has said where their topics end, so some are made up
+as well, of stretches of one speaker's turns from different sessions: there it is known.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ Figures: TypeAlias = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
-class Talk:
+class ScriptedConversation:
     """A conversation to be enriched: what is said in which session, and what each line of it teaches."""
 
     name: str
@@ -84,7 +84,7 @@ class Talk:
         return [message for session in self.sessions for message in session]
 
 
-def read_zereker() -> Talk:
+def read_zereker() -> ScriptedConversation:
     """Read the Chinese set; batches of one day are one session."""
     days: dict[str, list[NewMessage]] = {}
     for batch in json.loads(ZEREKER.read_text(encoding="utf-8"))["conversations"]:
@@ -93,10 +93,10 @@ def read_zereker() -> Talk:
             noon = datetime.fromisoformat(batch["session_date"]).replace(hour=12, tzinfo=UTC)
             at = noon + timedelta(minutes=5 * len(said))
             said.append(NewMessage(Role(message["role"]), message["content"], message["name"], occurred_at=at))
-    return Talk("zereker_memory", list(days.values()), zereker_script.answer)
+    return ScriptedConversation("zereker_memory", list(days.values()), zereker_script.answer)
 
 
-def read_locomo(number: int) -> Talk:
+def read_locomo(number: int) -> ScriptedConversation:
     """Read a conversation of LoCoMo; one of the two speakers is taken for the user, the other one for the assistant."""
     conversation = load("locomo")[number]
     raw = json.loads((DATA / FILES["locomo"]).read_text(encoding="utf-8"))[number]
@@ -113,7 +113,7 @@ def read_locomo(number: int) -> Talk:
             for note, source in notes:
                 named = source if isinstance(source, str) else source[0]
                 learned.setdefault(texts.get(named, ""), []).append((speaker, note))
-    return Talk(f"LoCoMo {conversation.id}", list(sessions.values()), Observations(learned))
+    return ScriptedConversation(f"LoCoMo {conversation.id}", list(sessions.values()), Observations(learned))
 
 
 def flatten(text: str) -> str:
@@ -131,8 +131,8 @@ class Observations:
         """Say what a model would that was asked in this shape."""
         if shape == "AnyMatches":
             return {"matches": []}
-        talk = prompt.partition("<conversation>\n")[2].partition("\n</conversation>")[0]
-        said = [found[2] for line in talk.splitlines() if (found := LINE.fullmatch(line))]
+        conversation = prompt.partition("<conversation>\n")[2].partition("\n</conversation>")[0]
+        said = [found[2] for line in conversation.splitlines() if (found := LINE.fullmatch(line))]
         facts, entities = [], []
         for speaker, note in (each for line in said for each in self.learned.get(line, ())):
             objects = [word for word in find_keywords([note]) if word.casefold() != speaker.casefold()]
@@ -143,11 +143,13 @@ class Observations:
         return {"summary": " ".join(said)[:300], "label": "Talk", "entities": entities, "facts": facts}
 
 
-async def enrich_all(recollect: Recollect, talk: Talk, user: str, progress: Progress) -> dict[str, float]:
+async def enrich_all(
+    recollect: Recollect, conversation: ScriptedConversation, user: str, progress: Progress
+) -> dict[str, float]:
     """Append a conversation session by session, let a worker learn from it, and read what that took."""
     mind = await recollect.mind("bench", user)
-    task = progress.add_task(talk.name, total=len(talk.sessions) + 1)
-    for session in talk.sessions:
+    task = progress.add_task(conversation.name, total=len(conversation.sessions) + 1)
+    for session in conversation.sessions:
         await mind.conversation(CONVERSATION).append(session)
         await recollect.work(until_empty=True)
         progress.advance(task)
@@ -157,15 +159,15 @@ async def enrich_all(recollect: Recollect, talk: Talk, user: str, progress: Prog
     closed = await mind.conversation(CONVERSATION).segments(limit=200)
     sizes = [each.last_number - each.first_number + 1 for each in closed]
     figures = read_figures(recollect, user) | {
-        "messages": len(talk.messages),
-        "sessions": len(talk.sessions),
-        "characters": sum(len(message.content) for message in talk.messages),
+        "messages": len(conversation.messages),
+        "sessions": len(conversation.sessions),
+        "characters": sum(len(message.content) for message in conversation.messages),
         "segments": len(closed),
         "by_topic": sum(1 for each in closed if each.ending is Ending.TOPIC),
         "messages_per_segment": median(sizes),
         "longest_segment": max(sizes),
     }
-    return figures | ask_elsewhere(talk, figures)
+    return figures | ask_elsewhere(conversation, figures)
 
 
 def read_figures(recollect: Recollect, user: str) -> dict[str, float]:
@@ -181,7 +183,7 @@ def read_figures(recollect: Recollect, user: str) -> dict[str, float]:
         ).fetchone()
         entities = connection.execute("select count(*) from entities where scope_id = %s", scope).fetchone()
     return {
-        "digests": rows.get("summarise", (0,))[0],
+        "extractions": rows.get("summarise", (0,))[0],
         "resolutions": rows.get("resolve", (0,))[0],
         "tokens": float(sum(row[1] + row[2] for row in rows.values())),
         "facts": facts[0] if facts else 0,
@@ -189,21 +191,23 @@ def read_figures(recollect: Recollect, user: str) -> dict[str, float]:
     }
 
 
-def ask_elsewhere(talk: Talk, figures: dict[str, float]) -> dict[str, float]:
+def ask_elsewhere(conversation: ScriptedConversation, figures: dict[str, float]) -> dict[str, float]:
     """Count the questions that other systems would ask on the same messages, characters and facts."""
-    messages, facts = len(talk.messages), figures["facts"]
-    pieces = (sum(len(message.content) for message in session) / HINDSIGHT_CHARACTERS for session in talk.sessions)
+    messages, facts = len(conversation.messages), figures["facts"]
+    pieces = (
+        sum(len(message.content) for message in session) / HINDSIGHT_CHARACTERS for session in conversation.sessions
+    )
     return {
         "graphiti_least": GRAPHITI_PER_MESSAGE * messages + facts,
         "graphiti_most": GRAPHITI_PER_MESSAGE * messages + 2 * facts,
-        "mem0_turns": sum(1 for message in talk.messages if message.role is Role.USER),
+        "mem0_turns": sum(1 for message in conversation.messages if message.role is Role.USER),
         "mem0_messages": messages,
         "hindsight": sum(map(ceil, pieces)) + ceil(facts / HINDSIGHT_FACTS),
     }
 
 
 async def cut_elsewhere(recollect: Recollect, user: str) -> dict[str, dict[str, float]]:
-    """Cut the same talk at other thresholds: how many segments, how many end by topic, how long they are."""
+    """Cut the same messages at other thresholds: how many segments, how many end by topic, how long they are."""
     mind = await recollect.mind("bench", user)
     place = await scopes.locate(recollect.parts.database, mind.access.scope)
     scope_id, turns = place.scope_id or 0, list[Turn]()
@@ -237,7 +241,7 @@ def cut(turns: list[Turn], threshold: float) -> dict[str, float]:
 
 
 async def judge_cuts(embedder: Embedder) -> Figures:
-    """Cut talks that are made up of six stretches each, and count how many cuts lie where a stretch ends."""
+    """Cut conversations that are made up of six stretches each, and count how many cuts lie where a stretch ends."""
     speakers: list[list[list[str]]] = []
     for conversation in load("locomo")[:JUDGED]:
         sessions: dict[str, list[str]] = {}
@@ -248,8 +252,8 @@ async def judge_cuts(embedder: Embedder) -> Figures:
     texts = [text for sessions in speakers for session in sessions for text in session]
     vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
     lots = random.Random(7)
-    talks = [make_up(lots, lots.choice(speakers)) for _ in range(MADE_UP)]
-    return {f"{threshold:g}": judge(talks, vectors, threshold) for threshold in THRESHOLDS}
+    conversations = [make_up(lots, lots.choice(speakers)) for _ in range(MADE_UP)]
+    return {f"{threshold:g}": judge(conversations, vectors, threshold) for threshold in THRESHOLDS}
 
 
 def make_up(lots: random.Random, sessions: list[list[str]]) -> list[list[str]]:
@@ -258,31 +262,31 @@ def make_up(lots: random.Random, sessions: list[list[str]]) -> list[list[str]]:
     return [session[: lots.randint(4, 8)] for session in chosen]
 
 
-def judge(talks: list[list[list[str]]], vectors: dict[str, Any], threshold: float) -> dict[str, float]:
+def judge(conversations: list[list[list[str]]], vectors: dict[str, Any], threshold: float) -> dict[str, float]:
     """Say which part of the cuts is right, and which part of the ends is found."""
     cuts = ends = right = 0
-    for talk in talks:
-        texts = [text for stretch in talk for text in stretch]
+    for conversation in conversations:
+        texts = [text for stretch in conversation for text in stretch]
         turns = [to_turn(UUID(int=number + 1), MIDNIGHT, text, vectors[text]) for number, text in enumerate(texts)]
         closed, _ = segment(turns, replace(USUAL, threshold=threshold))
         found = set(accumulate(len(each.turns) for each in closed))
-        true = set(accumulate(map(len, talk[:-1])))
+        true = set(accumulate(map(len, conversation[:-1])))
         cuts, ends, right = cuts + len(found), ends + len(true), right + len(found & true)
     return {"cuts": cuts, "ends": ends, "right": right / max(cuts, 1), "found": right / ends}
 
 
-def shorten(talk: Talk, messages: int) -> Talk:
+def shorten(conversation: ScriptedConversation, messages: int) -> ScriptedConversation:
     """Keep the first so many messages."""
     kept, left = list[Sequence[NewMessage]](), messages
-    for session in talk.sessions:
+    for session in conversation.sessions:
         if left > 0:
             kept.append(session[:left])
             left -= len(session)
-    return replace(talk, sessions=kept)
+    return replace(conversation, sessions=kept)
 
 
 async def measure(
-    cluster: Cluster, embedder: Embedder | None, talks: Sequence[Talk]
+    cluster: Cluster, embedder: Embedder | None, conversations: Sequence[ScriptedConversation]
 ) -> tuple[Figures, dict[str, Figures]]:
     """Enrich every conversation in a scope of its own."""
     await ensure_database(cluster.dsn(), "enrichment")
@@ -291,14 +295,14 @@ async def measure(
     settings = Settings(deadline_seconds=120, embed_wait_seconds=60)
     figures, cuts = Figures(), dict[str, Figures]()
     with Progress(console=console) as progress:
-        for number, talk in enumerate(talks):
+        for number, conversation in enumerate(conversations):
 
-            def answer(prompt: str, shape: type[BaseModel], talk: Talk = talk) -> str:
-                return json.dumps(talk.script(shape.__name__, prompt), ensure_ascii=False)
+            def answer(prompt: str, shape: type[BaseModel], conversation: ScriptedConversation = conversation) -> str:
+                return json.dumps(conversation.script(shape.__name__, prompt), ensure_ascii=False)
 
             async with connected(settings, addresses, embedder, FakeChatModel(answer)) as recollect:
-                figures[talk.name] = await enrich_all(recollect, talk, f"user-{number}", progress)
-                cuts[talk.name] = await cut_elsewhere(recollect, f"user-{number}")
+                figures[conversation.name] = await enrich_all(recollect, conversation, f"user-{number}", progress)
+                cuts[conversation.name] = await cut_elsewhere(recollect, f"user-{number}")
     return figures, cuts
 
 
@@ -306,12 +310,13 @@ def print_calls(figures: Figures) -> None:
     """Print who asks how often, for a hundred messages."""
     table = Table("", *figures)
     plain = ("messages", "sessions", "segments", "by_topic", "messages_per_segment", "longest_segment", "facts")
-    for key in (*plain, "digests", "resolutions"):
+    for key in (*plain, "extractions", "resolutions"):
         table.add_row(key.replace("_", " "), *(f"{row[key]:.0f}" for row in figures.values()))
     table.add_row("tokens a message", *(f"{row['tokens'] / row['messages']:.0f}" for row in figures.values()))
     table.add_section()
     named = {
-        "Recollect": ("digests", "resolutions"), "Hindsight": ("hindsight",), "mem0, a turn an add": ("mem0_turns",),
+        "Recollect": ("extractions", "resolutions"), "Hindsight": ("hindsight",),
+        "mem0, a turn an add": ("mem0_turns",),
         "mem0, a message an add": ("mem0_messages",), "Graphiti, at least": ("graphiti_least",),
         "Graphiti, at most": ("graphiti_most",),
     }  # fmt: skip
@@ -320,13 +325,13 @@ def print_calls(figures: Figures) -> None:
         table.add_row(f"calls for 100 messages: {name}", *(f"{each:.0f}" for each in calls))
     console.print(table)
     for name, row in figures.items():
-        asked, resolved = row["digests"] / row["segments"], row["resolutions"] / row["segments"]
+        asked, resolved = row["extractions"] / row["segments"], row["resolutions"] / row["segments"]
         goal = f"goal {GOAL_PER_SEGMENT:g} + {GOAL_RESOLVING:g}"
         console.print(f"{name}: {asked:.2f} questions a segment + {resolved:.2f} to tell who is who; {goal}")
 
 
 def print_cuts(cuts: dict[str, Figures], judged: Figures) -> None:
-    """Print where the same talk would be cut at other thresholds, and how right that is where it is known."""
+    """Print where the same messages would be cut at other thresholds, and how right that is where it is known."""
     keys = ("segments", "by_topic", "turns_per_segment", "longest")
     for name, rows in cuts.items():
         table = Table("threshold", "segments", "ended by topic", "median turns", "longest", title=name)
@@ -347,12 +352,12 @@ async def main() -> None:
     parser.add_argument("--messages", type=int, default=0, help="only the first so many of each; 0 = all")
     parser.add_argument("--text-only", action="store_true", help="leave the embedder alone")
     asked = parser.parse_args()
-    talks = [read_zereker(), *(read_locomo(number) for number in range(asked.conversations))]
+    conversations = [read_zereker(), *(read_locomo(number) for number in range(asked.conversations))]
     if asked.messages:
-        talks = [shorten(talk, asked.messages) for talk in talks]
+        conversations = [shorten(conversation, asked.messages) for conversation in conversations]
     embedder = build_embedder(Settings(embedder="local")) if has_minilm() and not asked.text_only else None
     with open_folder("enrichment") as folder, Cluster(folder / "postgres") as cluster:
-        figures, cuts = await measure(cluster, embedder, talks)
+        figures, cuts = await measure(cluster, embedder, conversations)
     judged = await judge_cuts(embedder) if embedder is not None and not asked.messages else {}
     if embedder is not None:
         await embedder.close()

@@ -25,7 +25,7 @@ from rich.console import Console
 
 from ground import open_folder
 from recollect import Cue, Hit, Mode, Settings, Weighing
-from recollect.core.agents.scoring import settle
+from recollect.core.agents.scoring import resolve_weighing
 from recollect.doors.imports.generative_agents.journey import import_folder
 from recollect.llm.build import has_minilm
 from recollect.wiring import open_recollect
@@ -80,7 +80,7 @@ def draw(hits: Hits) -> Figure:
 
 def draw_contributions(axes: Axes, hits: Sequence[Hit]) -> None:
     """Stack what the factors add to each hit's score."""
-    recency, relevance, importance = settle(Weighing(), Weighing()).weights
+    recency, relevance, importance = resolve_weighing(Weighing(), Weighing()).weights
     weights = {"recency": recency, "relevance": relevance, "importance": importance}
     rows = range(1, len(hits) + 1)
     ends = [0.0] * len(hits)

@@ -193,7 +193,7 @@ async def main() -> None:
 
 
 def print_figures(figures: dict[str, dict[str, float]], facts: int) -> None:
-    """Print what was measured beside what was wished for."""
+    """Print what was measured next to the goal."""
     table = Table("", "bare", "ours", "ratio", "goal", title=f"{facts:,} facts, 5 hubs, beam {BEAM}")
     for hops in (1, 2, 3):
         row = figures[f"walk {hops}"]

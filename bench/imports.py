@@ -1,7 +1,7 @@
 """Measure the import of a ChatGPT export beside appending the same messages by hand, in one run.
 
 uv run python bench/imports.py                        # 250 conversations of 40 messages; two minutes
-uv run python bench/imports.py --talks 10 --messages 20      # the short form that CI runs
+uv run python bench/imports.py --conversations 10 --messages 20      # the short form that CI runs
 """
 
 from __future__ import annotations
@@ -47,34 +47,39 @@ async def bring(recollect: Recollect, path: Path) -> int:
     return (await recollect.operator.imports.file(wanted, "default", documents, lambda *_: None)).messages
 
 
-async def append(recollect: Recollect, talks: int, messages: int, step: int) -> int:
+async def append(recollect: Recollect, conversations: int, messages: int, step: int) -> int:
     """Append the same messages, so many at a time."""
     mind = await recollect.mind(f"appended-{step}", "li")
-    for number in range(talks):
-        talk = mind.conversation(name(f"t{number}"))
+    for number in range(conversations):
+        conversation = mind.conversation(name(f"t{number}"))
         said = [
             NewMessage(Role.ASSISTANT if place % 2 else Role.USER, text, external_id=str(place))
             for place, text in enumerate(speak(number, messages))
         ]
         for first in range(0, messages, step):
-            await talk.append(said[first : first + step])
-    return talks * messages
+            await conversation.append(said[first : first + step])
+    return conversations * messages
 
 
-async def measure(talks: int, messages: int) -> dict[str, dict[str, float]]:
+async def measure(conversations: int, messages: int) -> dict[str, dict[str, float]]:
     """Time the import, the import again, and both ways of appending, each per message."""
     figures: dict[str, dict[str, float]] = {}
     with open_folder("imports") as folder, Cluster(folder / "postgres") as cluster:
         path = folder / "conversations.json"
-        path.write_text(json.dumps([chatgpt_line(f"t{number}", speak(number, messages)) for number in range(talks)]))
+        path.write_text(
+            json.dumps([chatgpt_line(f"t{number}", speak(number, messages)) for number in range(conversations)])
+        )
         async with running(cluster, "imports") as recollect:
             ways: dict[str, tuple[int, Callable[[], Awaitable[int]]]] = {
-                "import": (talks * messages, lambda: bring(recollect, path)),
-                "again": (talks * messages, lambda: bring(recollect, path)),
-                "append conversations": (talks * messages, lambda: append(recollect, talks, messages, messages)),
+                "import": (conversations * messages, lambda: bring(recollect, path)),
+                "again": (conversations * messages, lambda: bring(recollect, path)),
+                "append conversations": (
+                    conversations * messages,
+                    lambda: append(recollect, conversations, messages, messages),
+                ),
                 "append turns": (
-                    max(1, talks // SHARE) * messages,
-                    lambda: append(recollect, max(1, talks // SHARE), messages, 2),
+                    max(1, conversations // SHARE) * messages,
+                    lambda: append(recollect, max(1, conversations // SHARE), messages, 2),
                 ),
             }
             # The first append of a process reads a vocabulary.
@@ -107,7 +112,7 @@ def show(figures: dict[str, dict[str, float]]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--talks", type=int, default=250)
+    parser.add_argument("--conversations", type=int, default=250)
     parser.add_argument("--messages", type=int, default=40)
     chosen = parser.parse_args()
-    show(asyncio.run(measure(chosen.talks, chosen.messages)))
+    show(asyncio.run(measure(chosen.conversations, chosen.messages)))

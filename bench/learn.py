@@ -42,7 +42,9 @@ LANGUAGES: Mapping[Script, tuple[str, ...]] = {
 }
 FIXED: Mapping[Script, frozenset[str]] = {
     Script.WORDS: frozenset({"session_best"}),
-    Script.CJK: frozenset({"tells_number", "question", "wish", "answer", "session", "vector", "session_meaning"}),
+    Script.CJK: frozenset(
+        {"tells_number", "question", "instruction", "answer", "session", "vector", "session_meaning"}
+    ),
 }
 """Left at nothing: they came out against sense or within chance, or there was nothing to learn them from."""
 EPOCHS, BATCH, RATE, DECAY, PULL = 25, 32, 0.08, 0.92, 1e-4
@@ -60,7 +62,7 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
     """Ask the questions of a set's first half, and keep what each ranking was made from."""
     lessons: list[Lesson] = []
     conversations = load(name, questions)
-    task = bar.add_task(f"{name}: asking", total=sum(len(talk.questions) for talk in conversations))
+    task = bar.add_task(f"{name}: asking", total=sum(len(conversation.questions) for conversation in conversations))
     async with serving(embedder) as recollect:
         number = 0
         async for stored in store(recollect, name, conversations, embedder, bar):
@@ -78,9 +80,9 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
     return [lesson for lesson in lessons if len(lesson.evidence)]
 
 
-def to_lesson(lineup: RankingInput, gold: set[UUID]) -> Lesson:
+def to_lesson(inputs: RankingInput, gold: set[UUID]) -> Lesson:
     """Lay out what channels and preferences say."""
-    rated = rate(replace(lineup, weights={**lineup.weights, **dict.fromkeys(lineup.candidates, 1.0)}))
+    rated = rate(replace(inputs, weights={**inputs.weights, **dict.fromkeys(inputs.candidates, 1.0)}))
     features = np.zeros((len(rated.ids), len(NAMES)))
     for column, name in enumerate(NAMES):
         if name in rated.columns:

@@ -49,9 +49,9 @@ def speak(chance: np.random.Generator, number: int, role: Role) -> NewMessage:
     return NewMessage(role, f"{said} {number}", embedding=vector / np.linalg.norm(vector))
 
 
-async def talk(mind: Mind, messages: int, progress: Progress) -> None:
+async def fill(mind: Mind, messages: int, progress: Progress) -> None:
     """Fill the conversation `long`, and derive a thought from every hundredth message."""
-    chance, task = np.random.default_rng(7), progress.add_task("talking", total=messages)
+    chance, task = np.random.default_rng(7), progress.add_task("writing", total=messages)
     for start in range(0, messages, CALL):
         said = [
             speak(chance, number, Role.ASSISTANT if number % 2 else Role.USER)
@@ -87,7 +87,7 @@ async def live(mind: Mind, state: ConversationState) -> dict[str, float]:
     steps: list[float] = []
     while True:
         started = time.perf_counter()
-        step = await lifecycle.settle_chunk(database, scope_id or 0)
+        step = await lifecycle.sync_chunk(database, scope_id or 0)
         if step is None:
             break
         steps.append((time.perf_counter() - started) * 1000)
@@ -111,7 +111,7 @@ async def measure(messages: int) -> dict[str, dict[str, float]]:
     with open_folder("lifecycle") as folder, Cluster(folder / "postgres") as cluster, Progress(console=console) as bar:
         async with running(cluster, "lifecycle") as recollect:
             mind = await recollect.mind("ada", "li")
-            await talk(mind, messages, bar)
+            await fill(mind, messages, bar)
             with psycopg.connect(cluster.dsn("lifecycle"), autocommit=True) as owner:
                 owner.execute("vacuum analyze")
             for name, state in LIFE:

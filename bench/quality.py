@@ -83,7 +83,7 @@ def average(rows: Sequence[Asked]) -> Quality:
 
 
 def interval(rows: Sequence[Asked]) -> tuple[float, float]:
-    """Say between which values recall@10 lies, by drawing the questions anew."""
+    """Say between which values recall@10 lies, by drawing the questions again."""
     values = np.array([row.quality.recall_10 for row in rows])
     drawn = np.random.default_rng(7).choice(values, (RESAMPLES, len(values))).mean(axis=1)
     low, high = np.quantile(drawn, (0.025, 0.975))
@@ -94,7 +94,7 @@ async def measure(name: str, questions: int, embedder: Embedder | None, bar: Pro
     """Store a set and ask all its questions."""
     conversations = load(name, questions)
     rows: list[Asked] = []
-    task = bar.add_task(f"{name}: questions", total=sum(len(talk.questions) for talk in conversations))
+    task = bar.add_task(f"{name}: questions", total=sum(len(conversation.questions) for conversation in conversations))
     async with serving(embedder) as recollect:
         number = 0
         async for stored in store(recollect, name, conversations, embedder, bar):

@@ -143,7 +143,7 @@ async def main() -> None:
 
 
 def print_figures(figures: Figures, size: int) -> None:
-    """Print what was measured beside what was wished for."""
+    """Print what was measured next to the goal."""
     table = Table("recall by", "median", "figure", "goal", title=f"a scope of {size:,} memories")
     for name, row in figures.items():
         figure, goal = "", ""

@@ -183,7 +183,7 @@ async def measure(recollect: Recollect, asked: argparse.Namespace) -> dict[str, 
 
 
 def print_figures(figures: dict[str, dict[str, float]], rows: int) -> None:
-    """Print what was measured beside what was wished for."""
+    """Print what was measured next to the goal."""
     table = Table("pair", "bare", "ours", "figure", "goal", title=f"beside {rows:,} memories of other scopes")
     for name, row in figures.items():
         if name.startswith("vector"):

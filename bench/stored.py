@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import Progress
 
-from datasets import OWNERS, TALKS, Conversation, Question, Turn, read_moments
+from datasets import DIALOGUES, OWNERS, Conversation, Question, Turn, read_moments
 from ground import OUT, open_folder
 from recollect import Mind, Recollect, Settings
 from recollect.core.service.portions import divide
@@ -58,10 +58,10 @@ async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
         await ensure_database(cluster.dsn(), "quality")
         addresses = Addresses(cluster.dsn("quality", "recollect_service"), cluster.dsn("quality"))
         await prepare(addresses, embedder)
-        # Nothing is learned from the talk: what is measured is recall without any model but the embedder.
+        # Nothing is learned from the messages: what is measured is recall without any model but the embedder.
         # No channel is given up, however busy the machine is: its speed must not show in the figures.
         settings = Settings(deadline_seconds=300, channel_seconds=60, steps="")
-        # Ids by the same chance each time: the same memories, stored anew, must rank the same.
+        # Ids by the same chance each time: the same memories, stored again, must rank the same.
         with patch.object(remember.os, "urandom", Random(7).randbytes):
             async with connected(settings, addresses, None) as recollect:
                 yield recollect
@@ -72,25 +72,27 @@ async def store(
 ) -> AsyncIterator[Stored]:
     """Store a set, each conversation in a scope of its own, and give them one by one."""
     turns, cues = await embed_set(name, conversations, embedder, bar)
-    task = bar.add_task(f"{name}: storing", total=sum(len(talk.turns) for talk in conversations))
+    task = bar.add_task(f"{name}: storing", total=sum(len(conversation.turns) for conversation in conversations))
     turn_at = cue_at = 0
-    for talk in conversations:
-        mind = await recollect.mind(f"{name}-{re.sub('[^A-Za-z0-9]', '-', talk.id)}")
-        if talk.id in OWNERS:
-            await mind.set_profile(Profile(names=(OWNERS[talk.id],)))
-        vectors = None if turns is None else turns[turn_at : turn_at + len(talk.turns)]
-        ids = await (store_talk if name in TALKS else store_records)(mind, talk, vectors)
-        asked = ask(talk, None if cues is None else cues[cue_at : cue_at + len(talk.questions)])
-        yield Stored(talk, mind, dict(zip(ids, (turn.id for turn in talk.turns), strict=True)), tuple(asked))
-        turn_at, cue_at = turn_at + len(talk.turns), cue_at + len(talk.questions)
-        bar.advance(task, len(talk.turns))
+    for conversation in conversations:
+        mind = await recollect.mind(f"{name}-{re.sub('[^A-Za-z0-9]', '-', conversation.id)}")
+        if conversation.id in OWNERS:
+            await mind.set_profile(Profile(names=(OWNERS[conversation.id],)))
+        vectors = None if turns is None else turns[turn_at : turn_at + len(conversation.turns)]
+        ids = await (store_conversation if name in DIALOGUES else store_records)(mind, conversation, vectors)
+        asked = ask(conversation, None if cues is None else cues[cue_at : cue_at + len(conversation.questions)])
+        yield Stored(
+            conversation, mind, dict(zip(ids, (turn.id for turn in conversation.turns), strict=True)), tuple(asked)
+        )
+        turn_at, cue_at = turn_at + len(conversation.turns), cue_at + len(conversation.questions)
+        bar.advance(task, len(conversation.turns))
     bar.remove_task(task)
 
 
-async def store_talk(mind: Mind, talk: Conversation, vectors: Vectors | None) -> list[UUID]:
+async def store_conversation(mind: Mind, conversation: Conversation, vectors: Vectors | None) -> list[UUID]:
     """Append the turns, a conversation for each session."""
-    given = vectors if vectors is not None else [None] * len(talk.turns)
-    said = zip(talk.turns, read_moments(talk.turns), given, strict=True)
+    given = vectors if vectors is not None else [None] * len(conversation.turns)
+    said = zip(conversation.turns, read_moments(conversation.turns), given, strict=True)
     messages = [
         (
             turn.session,
@@ -106,22 +108,22 @@ async def store_talk(mind: Mind, talk: Conversation, vectors: Vectors | None) ->
     return ids
 
 
-async def store_records(mind: Mind, talk: Conversation, vectors: Vectors | None) -> list[UUID]:
+async def store_records(mind: Mind, conversation: Conversation, vectors: Vectors | None) -> list[UUID]:
     """Load the turns as events at their moments."""
-    given = vectors if vectors is not None else [None] * len(talk.turns)
+    given = vectors if vectors is not None else [None] * len(conversation.turns)
     return await mind.load(
         [
             NewMemory(turn.content, Kind.EVENT, speaker=name_of(turn), occurred_at=moment, embedding=vector)
-            for turn, moment, vector in zip(talk.turns, read_moments(talk.turns), given, strict=True)
+            for turn, moment, vector in zip(conversation.turns, read_moments(conversation.turns), given, strict=True)
         ]
     )
 
 
-def ask(talk: Conversation, vectors: Vectors | None) -> Iterator[tuple[Question, Cue]]:
-    """Ask every question after the last turn of the talk, and leave no trace."""
+def ask(conversation: Conversation, vectors: Vectors | None) -> Iterator[tuple[Question, Cue]]:
+    """Ask every question after the last turn of the conversation, and leave no trace."""
     # A record of the first minute of the next year does not move the year that is asked about.
-    now = max(read_moments(talk.turns)) - timedelta(minutes=1)
-    for place, question in enumerate(talk.questions):
+    now = max(read_moments(conversation.turns)) - timedelta(minutes=1)
+    for place, question in enumerate(conversation.questions):
         vector = None if vectors is None else vectors[place]
         yield question, Cue(question.text[:8_000], embedding=vector, limit=30, now=now, touch=False)
 
@@ -139,17 +141,17 @@ def name_of(turn: Turn) -> str:
 async def embed_set(
     name: str, conversations: Sequence[Conversation], embedder: Embedder | None, bar: Progress
 ) -> tuple[Vectors | None, Vectors | None]:
-    """Embed turns and questions, if the embedder reads them; a turn of a talk is embedded as the service does it."""
-    questions = [question.text for talk in conversations for question in talk.questions]
+    """Embed turns and questions, if the embedder reads them; a dialogue's turn is embedded as the service does it."""
+    questions = [question.text for conversation in conversations for question in conversation.questions]
     if embedder is None or not any(script_of(text) in embedder.scripts for text in questions):
         return None, None
-    texts = [text for talk in conversations for text in to_embed(talk, together=name in TALKS)]
+    texts = [text for conversation in conversations for text in to_embed(conversation, together=name in DIALOGUES)]
     return await _embed_cached(texts, embedder, bar), await _embed_cached(questions, embedder, bar)
 
 
-def to_embed(talk: Conversation, *, together: bool) -> Iterator[str]:
+def to_embed(conversation: Conversation, *, together: bool) -> Iterator[str]:
     """Give what is embedded for each turn."""
-    for before, turn in zip((None, *talk.turns), talk.turns, strict=False):
+    for before, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
         known = before if together and before is not None and before.session == turn.session else None
         seen = "" if known is None else utterance_before(name_of(known), known.content)
         yield embedded_text(NewMemory(turn.content, speaker=name_of(turn)), seen)

@@ -241,7 +241,7 @@ async def measure_indexed(recollect: Recollect, asked: argparse.Namespace) -> Fi
 
 
 def print_figures(figures: Figures) -> None:
-    """Print what was measured beside what was wished for, a column for each life."""
+    """Print what was measured next to the goal, a column for each life."""
     lines: dict[str, dict[str, Callable[[dict[str, float]], str]]] = {
         "exact": {
             "bare search by vector": lambda row: in_time(row["bare_ms"]),

@@ -21,7 +21,7 @@ QUESTION = "What may I cook for Mei and me?"
 
 
 async def main() -> None:
-    """Talk, then show the prompt that a chat model would get."""
+    """Converse, then show the prompt that a chat model would get."""
     async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
         mind = await client.mind("cook", "li")
         last_week = mind.conversation("last-week")

@@ -78,7 +78,7 @@ def build(connection: Connection) -> CompiledStateGraph[Any, Any, Any, Any]:
     return graph.compile(checkpointer=RecollectSaver(connection), store=RecollectStore(connection))
 
 
-def talk(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str, text: str) -> None:
+def say(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str, text: str) -> None:
     """Say something in a thread, and show what came of it."""
     state = graph.invoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": thread}})
     print(f"{thread:<7} li: {text}")
@@ -88,14 +88,14 @@ def talk(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str, text: str) 
 
 
 def main() -> None:
-    """Talk in two threads, then play one of them again from its checkpoints."""
+    """Converse in two threads, then play one of them again from its checkpoints."""
     connection = Connection(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"], "guide", f"li-{uuid4().hex}")
     graph = build(connection)
-    talk(graph, "monday", "What could I eat for dinner?")
-    talk(graph, "monday", "I am allergic to peanuts.")
+    say(graph, "monday", "What could I eat for dinner?")
+    say(graph, "monday", "I am allergic to peanuts.")
     # Another process, another thread: the same user.
     graph = build(connection)
-    talk(graph, "friday", "What could I eat for dinner?")
+    say(graph, "friday", "What could I eat for dinner?")
 
     friday: RunnableConfig = {"configurable": {"thread_id": "friday"}}
     states = list(graph.get_state_history(friday))

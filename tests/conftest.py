@@ -40,7 +40,7 @@ QUICK = {
     "max_wal_size": "256MB",
 }  # fmt: skip
 # A busy machine may take its time; what a short time does is tested with a short time.
-PATIENT = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
+LONG_TIMEOUTS = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
 IDLE: list[FastAPI] = []
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -126,7 +126,7 @@ def outside(cluster):
 @pytest.fixture
 async def recollect(addresses, embedder):
     """A running Recollect on a database of its own, with the deterministic embedder."""
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
+    async with connected(Settings(embedder="fake", **LONG_TIMEOUTS), addresses, embedder) as running:
         yield running
 
 

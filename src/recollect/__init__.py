@@ -1,6 +1,6 @@
 """Recollect, the memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget.
 
-The names below are loaded when they are first asked for: who only talks to a server loads neither a database driver nor
+The names below are loaded when they are first asked for: who only calls a server loads neither a database driver nor
 a web framework.
 """
 

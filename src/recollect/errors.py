@@ -10,11 +10,11 @@ class RecollectError(Exception):
 
     code = "error"
     unavailable = False
-    """True when something is unavailable that may come back by itself: whoever can wait, waits."""
+    """True when something is unavailable that may come back by itself: a caller who can wait should wait."""
 
 
 class InvalidInputError(RecollectError):
-    """The request cannot be stored or asked as it stands; the caller must change it."""
+    """The request is not valid as it is; the caller must change it."""
 
     code = "invalid_input"
 
@@ -38,31 +38,31 @@ class NotFoundError(RecollectError):
 
 
 class ConflictError(RecollectError):
-    """What is there stands against it: a key used with another body, a revision that is not the expected one."""
+    """It conflicts with what is stored: a key used with another body, a revision that is not the expected one."""
 
     code = "conflict"
 
 
 class UnavailableError(RecollectError):
-    """The database or a deadline stood in the way; try again later."""
+    """The database was not available, or a deadline passed; try again later."""
 
     code = "unavailable"
     unavailable = True
 
 
 class OverdueError(UnavailableError):
-    """A statement took longer than the time it was given, and was ended; what was asked before it is answered."""
+    """A statement took longer than its time and was cancelled; earlier statements were answered."""
 
 
 class LeaseLostError(RecollectError):
-    """A job was taken over by another worker; what this one would have written is left to that one."""
+    """Another worker took over the job; this one must not write for it any more."""
 
     code = "lease_lost"
     unavailable = True
 
 
 class EmbedderError(RecollectError):
-    """The embedding model did not give usable vectors; writes and reads go on without it."""
+    """The embedding model gave no usable vectors; writes and reads go on without it."""
 
     code = "embedder"
 
@@ -74,7 +74,7 @@ class EmbedderError(RecollectError):
 
 
 class ChatModelError(RecollectError):
-    """The chat model gave no usable answer; nothing of what it said is kept."""
+    """The chat model gave no usable answer; nothing of it is kept."""
 
     code = "chat_model"
 
@@ -83,7 +83,7 @@ class ChatModelError(RecollectError):
         self.lasting = lasting
         """True when trying again cannot help: a wrong model name, a refused key."""
         self.answered = answered
-        """True when the model was there and said something that is of no use: it may do better, or never."""
+        """True when the model answered, but not usably: another try may do better, or never."""
         self.unavailable = not (lasting or answered)
 
 
@@ -96,7 +96,7 @@ class BudgetError(RecollectError):
     def __init__(self, message: str, until: datetime) -> None:
         super().__init__(message)
         self.until = until
-        """When it goes on: nothing is gained by trying before."""
+        """When it may go on; there is no use in trying before."""
 
 
 class SetupError(RecollectError):
@@ -108,4 +108,4 @@ class SetupError(RecollectError):
 class SchemaError(SetupError):
     """The schema of the database does not fit this program; somebody must migrate it or update the program."""
 
-    unavailable = True  # Jobs wait for that, and are not given up. A caller is not told to try again.
+    unavailable = True  # Jobs wait for that instead of giving up. A caller is not told to try again.

@@ -1,4 +1,4 @@
-"""All configuration, read once at the door from RECOLLECT_* variables and passed down as values."""
+"""All configuration, read once from RECOLLECT_* variables and passed down as values."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     )
     chat_url: str = Field(
         default="",
-        description="Base URL of a chat endpoint, ending in /v1; it learns facts from talk, reflects and converses.",
+        description="Base URL of a chat endpoint, ending in /v1; for facts from conversations, reflection and answers.",
     )
     chat_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the chat endpoint.")
     chat_model: str = Field(default="", description="Chat model to ask for.")
@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     )
     steps: str = Field(
         default="label segment summarise extract resolve link",
-        description="By which steps talk becomes knowledge; a step that is not named is not taken.",
+        description="The steps of enrichment, in order; a step that is not named is not taken.",
     )
     tokenizers: str = Field(
         default="o200k_base cl100k_base",
@@ -136,7 +136,7 @@ class Settings(BaseSettings):
 
 
 def check_settings() -> list[str]:
-    """Refuse a setting that cannot be used, in one sentence; say what looks like a setting and is none."""
+    """Refuse an invalid setting in one sentence, and warn of variables that look like settings but are none."""
     try:
         Settings()
     except ValidationError as problem:
@@ -146,7 +146,7 @@ def check_settings() -> list[str]:
 
 
 def find_misspelt() -> list[str]:
-    """Say which variables of the environment and of `.env` look like settings and are none, and which were meant."""
+    """Say which variables of the environment and of `.env` look like settings but are none, and which were meant."""
     given = {name.upper() for source in (EnvSettingsSource, DotEnvSettingsSource) for name in source(Settings).env_vars}
     names = sorted(name.removeprefix(PREFIX) for name in given if name.startswith(PREFIX))
     settings = [field.upper() for field in Settings.model_fields]
@@ -155,13 +155,13 @@ def find_misspelt() -> list[str]:
 
 
 def describe_misspelt(name: str, settings: list[str]) -> str:
-    """Say that a variable is no setting; which one was meant, where one is near."""
+    """Say that a variable is no setting, and name a similar one."""
     near = get_close_matches(name, settings, 1)
     return f"{PREFIX}{name} is not a setting{f'; did you mean {PREFIX}{near[0]}?' if near else ''}"
 
 
 def read_settings() -> Settings:
-    """Read the environment for a program that does not do so itself, and warn of what looks like a setting."""
+    """Read the environment for a program that does not do so itself, and warn of unknown settings."""
     for sentence in find_misspelt():
         LOG.warning(json.dumps({"event": "unknown_setting", "message": sentence}))
     return Settings()

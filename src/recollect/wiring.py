@@ -1,4 +1,4 @@
-"""The only place where concrete parts are chosen and joined: settings go in, a working Recollect comes out."""
+"""The only place where concrete parts are chosen and joined: from settings to a running Recollect."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def connected(
     *,
     wait_seconds: float = 0,
 ) -> AsyncIterator[Recollect]:
-    """Join the parts around an open pool of connections, to a database that fits this program."""
+    """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
         probe = await Probe.open(addresses.service, wait_seconds)
         stack.push_async_callback(probe.close)
@@ -124,7 +124,7 @@ async def set_up(settings: Settings, report: Callable[[str], None]) -> None:
 
 @contextmanager
 def reach_database(settings: Settings) -> Iterator[Addresses]:
-    """Give the addresses from the settings, starting the embedded PostgreSQL where it is asked for."""
+    """Return the addresses from the settings, starting the embedded PostgreSQL if it is asked for."""
     if settings.database_url != EMBEDDED:
         yield Addresses(settings.database_url, settings.owner_database_url)
         return

@@ -88,7 +88,7 @@ def test_conversations():
 
 
 def test_imports():
-    figures = measure("imports", "--talks", "6", "--messages", "10")
+    figures = measure("imports", "--conversations", "6", "--messages", "10")
     assert [figures[way]["written"] for way in ("import", "again", "append conversations")] == [60, 0, 60]
     assert all(row["ms"] > 0 for way, row in figures.items() if way != "file")
 
@@ -134,9 +134,9 @@ def test_dates(shared):
 def test_enrichment(shared):
     figures = measure("enrichment", "--messages", "40", "--text-only")
     for row in figures["calls"].values():
-        assert (row["messages"], row["digests"]) == (40, row["segments"])
+        assert (row["messages"], row["extractions"]) == (40, row["segments"])
         assert row["resolutions"] <= max(1, 0.2 * row["segments"])
-        assert row["digests"] + row["resolutions"] < row["mem0_turns"] < row["graphiti_least"]
+        assert row["extractions"] + row["resolutions"] < row["mem0_turns"] < row["graphiti_least"]
         assert row["tokens"] > 0 and row["facts"] > 0
     assert set(figures["calls"]) == set(figures["cuts"]) == {"zereker_memory", "LoCoMo conv-26"}
 
@@ -170,7 +170,7 @@ def test_learn(shared):
 @pytest.mark.real_model
 @pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
 def test_blocks(shared):
-    figures = measure("blocks", "--talks", "1", "--questions", "200")
+    figures = measure("blocks", "--conversations", "1", "--questions", "200")
     assert figures["questions"]["all"] > 10
     budgets = [row for name, row in figures.items() if name != "questions"]
     assert [row["lines"] for row in budgets] == sorted(row["lines"] for row in budgets)

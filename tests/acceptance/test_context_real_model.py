@@ -45,13 +45,15 @@ async def test_an_old_fact_comes_back_by_its_meaning_while_the_history_holds_the
     async with connected(Settings(embedder="local", embed_wait_seconds=60), addresses, embedder) as recollect:
         [space] = [space for space, _ in await recollect.operator.list_spaces() if space.model == embedder.model]
         await switch_space(addresses.owner, space.id)
-        talk = (await recollect.mind("ada", "li")).conversation("c")
+        conversation = (await recollect.mind("ada", "li")).conversation("c")
         for fact in FACTS:
-            await talk.append([NewMessage(Role.USER, fact), NewMessage(Role.ASSISTANT, "Good to know.")])
+            await conversation.append([NewMessage(Role.USER, fact), NewMessage(Role.ASSISTANT, "Good to know.")])
         for start in range(0, TURNS, 25):
-            await talk.append([message for number in range(start, start + 25) for message in small_talk(number)])
+            await conversation.append(
+                [message for number in range(start, start + 25) for message in write_filler(number)]
+            )
         for fact, question in FACTS.items():
-            context = await talk.context(question, 1_000)
+            context = await conversation.context(question, 1_000)
             print(f"{question} {[hit.memory.content for hit in context.hits[:3]]} {context.spending}")
             assert f"user: {fact}\n" in context.block
             assert [hit.memory.content for hit in context.hits].index(fact) < 3
@@ -62,6 +64,6 @@ async def test_an_old_fact_comes_back_by_its_meaning_while_the_history_holds_the
     await embedder.close()
 
 
-def small_talk(number: int) -> list[NewMessage]:
+def write_filler(number: int) -> list[NewMessage]:
     wish = WISHES[number % len(WISHES)].format(THINGS[number % len(THINGS)], number)
     return [NewMessage(Role.USER, wish), NewMessage(Role.ASSISTANT, f"Done, it is noted as number {number}.")]

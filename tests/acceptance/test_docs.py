@@ -45,7 +45,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 SHORT_ID = re.compile(r"\[m[0-9a-f]{4,}\]")
-FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+CODE_BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 COMMANDS = {name: load_command(name) for name in HELP}
 
 
@@ -54,7 +54,7 @@ def read(name: str) -> str:
 
 
 def blocks(name: str, language: str) -> list[str]:
-    return [text for _, found, text in FENCE.findall(read(name)) if found == language]
+    return [text for _, found, text in CODE_BLOCK.findall(read(name)) if found == language]
 
 
 def rows(name: str) -> list[list[str]]:
@@ -116,7 +116,7 @@ def test_links_lead_somewhere(page):
 
 
 def links_of(page: Path) -> list[str]:
-    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    prose = CODE_BLOCK.sub("", page.read_text(encoding="utf-8"))
     return [link for link in LINK.findall(prose) if not link.startswith(("http://", "https://"))]
 
 
@@ -129,7 +129,7 @@ def leads_somewhere(page: Path, link: str) -> bool:
 
 
 def anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", CODE_BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

@@ -26,7 +26,7 @@ TOPICS = (
 )
 SEGMENTS = Sizes("segments", ci=1, long=2)
 ANSWER_TOKENS = 100
-"""Short enough for a slow machine. Such a model seldom comes to an end before: what it said until then is salvaged."""
+"""Short enough for a slow machine. Such a model seldom comes to an end before: what it said until then is used."""
 TRIES = 12
 
 

@@ -51,22 +51,22 @@ async def bring(recollect, dify):
     return await recollect.operator.imports.dify(wanted, "default", lambda *_: None)
 
 
-async def read(recollect, talk, window):
+async def read(recollect, conversation, window):
     """Read a history; a conversation in which nothing was said is not there."""
-    conversation = (await recollect.mind("assistant", "li")).conversation(identify(talk))
+    mind = await recollect.mind("assistant", "li")
     try:
-        return await conversation.history(window)
+        return await mind.conversation(identify(conversation)).history(window)
     except NotFoundError:
         return None
 
 
-async def find_leaf(recollect, talk, name):
+async def find_leaf(recollect, conversation, name):
     """Find the message that ends a turn."""
     everything = await recollect.mind("assistant", "li")
-    wanted = f"{identify(f'{talk}/{name}')}:assistant"
-    leaves = await everything.conversation(identify(talk)).leaves()
+    wanted = f"{identify(f'{conversation}/{name}')}:assistant"
+    leaves = await everything.conversation(identify(conversation)).leaves()
     for leaf in leaves:
-        path = (await read(recollect, talk, Window(PLENTY, leaf=leaf.id))).messages
+        path = (await read(recollect, conversation, Window(PLENTY, leaf=leaf.id))).messages
         if found := [message.id for message in path if message.external_id == wanted]:
             return found[0]
     raise AssertionError(wanted)
@@ -84,7 +84,7 @@ async def test_every_thread_reads_strictly_and_as_in_dify(golden, dify, recollec
     # No Dify on PostgreSQL has an empty parent; a column of texts can hold what the case asks for.
     dify.execute("alter table messages alter parent_message_id type varchar(36)")
     for case in cases:
-        dify.talk(case["name"])
+        dify.conversation(case["name"])
         for each in reversed(case["messages_newest_first"]):
             dify.turn(case["name"], each["id"], each["parent_message_id"])
     arrival = await bring(recollect, dify)
@@ -102,7 +102,7 @@ async def test_every_budget_is_kept_in_whole_turns_and_as_in_dify(golden, dify, 
     cases = golden["token_buffer_cases"]
     assert len(cases) == 8
     for case in cases:
-        dify.talk(case["name"])
+        dify.conversation(case["name"])
         for number, turn in enumerate(case["turns_oldest_first"]):
             parent = str(number - 1) if number else None
             dify.turn(case["name"], str(number), parent, **turn)
@@ -117,7 +117,7 @@ async def test_every_budget_is_kept_in_whole_turns_and_as_in_dify(golden, dify, 
 
 async def test_an_older_turn_that_failed_is_replayed_only_as_in_dify(dify, counting):
     """Dify's buffer does not look at the status: it shows an empty answer; only the newest turn is dropped."""
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None)
     dify.turn("t", "2", "1", answer="", answer_tokens=0, status="error", error="boom")
     dify.turn("t", "3", "2")
@@ -134,7 +134,7 @@ async def test_an_older_turn_that_failed_is_replayed_only_as_in_dify(dify, count
 
 
 async def test_turns_of_the_same_second_keep_their_ancestors(dify, recollect):
-    dify.talk("t")
+    dify.conversation("t")
     moment = "2025-03-01 09:00:00"
     for name, parent in (("3", "2"), ("1", NIL), ("2", "1")):
         dify.turn("t", name, parent, created_at=moment)

@@ -17,12 +17,12 @@ from programs import plain_environment
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto"
 PAGES = ("from-dify.md", "from-dify.zh.md")
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ADDRESS = "postgresql://recollect_reader@localhost:5432/dify"
 
 
 def blocks(page: str, language: str) -> list[str]:
-    return [text for found, text in FENCE.findall((HOWTO / page).read_text(encoding="utf-8")) if found == language]
+    return [text for found, text in CODE_BLOCK.findall((HOWTO / page).read_text(encoding="utf-8")) if found == language]
 
 
 def run_node(code: str, *inputs: str) -> dict:

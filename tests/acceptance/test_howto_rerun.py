@@ -1,4 +1,4 @@
-"""The page on reading history anew: its commands run in their order, and print what the page shows."""
+"""The page on reading history again: its commands run in their order, and print what the page shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scripted_chat import chatting
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "rerun-enrichment.md"
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-TALK = {
+TEXTS = {
     "li": (
         "I live in Oslo and work for Acme.",
         "We have bought a boat.",
@@ -51,13 +51,13 @@ def show(command, settings):
 
 
 async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, owner):
-    for user, texts in TALK.items():
-        talk = (await recollect.mind("ada", user)).conversation("c")
+    for user, texts in TEXTS.items():
+        conversation = (await recollect.mind("ada", user)).conversation("c")
         for day, text in enumerate(texts):
             said = NOON + timedelta(days=day)
             answer = NewMessage(Role.ASSISTANT, "I see.", occurred_at=said + timedelta(seconds=9))
-            await talk.append([NewMessage(Role.USER, text, occurred_at=said), answer])
-            await talk.close_segment()
+            await conversation.append([NewMessage(Role.USER, text, occurred_at=said), answer])
+            await conversation.close_segment()
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(recollect.parts, number)
     prices = "qwen3-8b=0.05/0.40 qwen3-32b=0.20/0.80"

@@ -21,17 +21,17 @@ PROCESSES = Sizes("processes", ci=8, long=32)
 STARTING = 4
 """How many processes start at a time; once started, all are open until the last one is done."""
 ROUNDS = Sizes("rounds each", ci=1, long=3)
-PATIENT = {"deadline_seconds": 120, "channel_seconds": 60}
+LONG_TIMEOUTS = {"deadline_seconds": 120, "channel_seconds": 60}
 """What is measured here is order, not speed: a machine under load answers late, and that is no error."""
 
 
 @pytest.fixture
 async def recollect(addresses, embedder):
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
+    async with connected(Settings(embedder="fake", **LONG_TIMEOUTS), addresses, embedder) as running:
         yield running
 
 
-async def talk(recollect, number):
+async def converse(recollect, number):
     """Give a session's scope a conversation to read."""
     conversation = (await recollect.mind("ada", f"user-{number}")).conversation("talk")
     said = f"user {number} asks about lot {number}"
@@ -80,7 +80,7 @@ def check(tally, transport, count):
 @pytest.mark.promise("MCP sessions of 32 users at once over HTTP get no error and nothing of each other", ROUNDS)
 async def test_32_sessions_over_http(recollect):
     keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(SESSIONS)]
-    await asyncio.gather(*(talk(recollect, number) for number in range(SESSIONS)))
+    await asyncio.gather(*(converse(recollect, number) for number in range(SESSIONS)))
     async with listening(recollect) as url, asyncio.TaskGroup() as group:
         results, opened = Counter({"errors": 0, "mixed up": 0}), asyncio.Barrier(SESSIONS)
 
@@ -98,9 +98,9 @@ async def test_32_sessions_over_http(recollect):
 @pytest.mark.promise("MCP sessions at once, each a process, get no error and nothing of each other", PROCESSES, ROUNDS)
 async def test_sessions_over_processes(recollect, addresses):
     count = PROCESSES.now
-    await asyncio.gather(*(talk(recollect, number) for number in range(count)))
+    await asyncio.gather(*(converse(recollect, number) for number in range(count)))
     keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(count)]
-    patience = {f"RECOLLECT_{name.upper()}": str(value) for name, value in PATIENT.items()}
+    timeouts = {f"RECOLLECT_{name.upper()}": str(value) for name, value in LONG_TIMEOUTS.items()}
     results, starting = Counter({"errors": 0, "mixed up": 0}), asyncio.Semaphore(STARTING)
     opened = asyncio.Barrier(count)
 
@@ -110,9 +110,9 @@ async def test_sessions_over_processes(recollect, addresses):
             mode, here = ("auto", "legacy")[number // 2 % 2], number % 2 == 0
             if here:  # half of them in their own process, half in front of the server
                 options = ("--agent", "ada", "--user", f"user-{number}")
-                environment = settings_of(addresses, embedder="none", pool_size="2") | patience
+                environment = settings_of(addresses, embedder="none", pool_size="2") | timeouts
             else:
-                options, environment = ("--url", url), patience | {"RECOLLECT_KEY": keys[number]}
+                options, environment = ("--url", url), timeouts | {"RECOLLECT_KEY": keys[number]}
             async with AsyncExitStack() as stack:
                 async with starting:
                     client = await stack.enter_async_context(over_stdio(*options, mode=mode, **environment))

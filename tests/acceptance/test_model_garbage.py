@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from garbage import Garbage, draw
-from recollect.core.knowledge import digests
-from recollect.core.knowledge.digests import parse_digest
+from recollect.core.knowledge import extractions
 from recollect.core.knowledge.entities import Doubt, EntityCandidate, Way, choose, read_matches
+from recollect.core.knowledge.extractions import parse_extraction
 from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ModelAnswer, Usage
@@ -38,37 +38,37 @@ KNOWN = (ANN, replace(ANN, id=FOREIGN[1]), replace(ANN, id=FOREIGN[2]))
 
 
 @pytest.mark.promise("What is true in an answer of a model is kept, however broken the rest of it is", READ)
-def test_what_is_salvaged_is_within_bounds_and_loses_nothing_true(figure):
+def test_what_is_parsed_is_within_bounds_and_loses_nothing_true(figure):
     planted = 0
     for number in range(READ.now):
         garbage = draw(number, FOREIGN)
-        salvaged = parse_digest(garbage.text, SHOWN)
-        check_bounds(salvaged)
+        parsed = parse_extraction(garbage.text, SHOWN)
+        check_bounds(parsed)
         if garbage.planted:
             planted += 1
-            assert garbage.planted in {stated.object for stated in salvaged.statements}, (number, garbage.text[:500])
-        check_resolution(garbage, salvaged)
+            assert garbage.planted in {stated.object for stated in parsed.statements}, (number, garbage.text[:500])
+        check_resolution(garbage, parsed)
     figure(f"{planted} true facts planted, all found")
     assert planted > 0.5 * READ.now
 
 
-def check_bounds(salvaged):
-    assert len(salvaged.summary) <= digests.LONGEST_SUMMARY and len(salvaged.label) <= digests.LONGEST_LABEL
-    assert salvaged.importance is None or 1 <= salvaged.importance <= 10
-    assert len(salvaged.mentions) <= digests.MOST_MENTIONS
-    assert len(salvaged.statements) <= digests.MOST_STATEMENTS
-    assert len(salvaged.keywords) <= digests.MOST_KEYWORDS and len(salvaged.paths) <= digests.MOST_PATHS
-    names = {mention.name for mention in salvaged.mentions}
+def check_bounds(parsed):
+    assert len(parsed.summary) <= extractions.LONGEST_SUMMARY and len(parsed.label) <= extractions.LONGEST_LABEL
+    assert parsed.importance is None or 1 <= parsed.importance <= 10
+    assert len(parsed.mentions) <= extractions.MOST_MENTIONS
+    assert len(parsed.statements) <= extractions.MOST_STATEMENTS
+    assert len(parsed.keywords) <= extractions.MOST_KEYWORDS and len(parsed.paths) <= extractions.MOST_PATHS
+    names = {mention.name for mention in parsed.mentions}
     texts = [
-        salvaged.summary,
-        salvaged.label,
-        *salvaged.keywords,
-        *(level for path in salvaged.paths for level in path),
+        parsed.summary,
+        parsed.label,
+        *parsed.keywords,
+        *(level for path in parsed.paths for level in path),
     ]
-    for mention in salvaged.mentions:
+    for mention in parsed.mentions:
         assert normalise_name(mention.name) and len(mention.name) <= 200
         texts += [mention.name, mention.description, *mention.aliases]
-    for stated in salvaged.statements:
+    for stated in parsed.statements:
         assert {stated.subject, stated.object} <= names and stated.subject != stated.object
         assert set(stated.replaces) <= set(range(1, SHOWN + 1))
         begun, over = stated.span.valid_at, stated.span.invalid_at
@@ -79,11 +79,11 @@ def check_bounds(salvaged):
         assert "\0" not in text
 
 
-def check_resolution(garbage, salvaged):
+def check_resolution(garbage, parsed):
     matched = read_matches(garbage.text, DOUBTS, KNOWN)
     assert all(entity in DOUBTS[number].candidates for number, entity in matched.items())
     candidates = [EntityCandidate(0, entity, way) for entity in KNOWN for way in Way]
-    for mention in salvaged.mentions:
+    for mention in parsed.mentions:
         chosen = choose(mention, candidates, candidates)
         assert chosen is None or isinstance(chosen, Doubt) or chosen in KNOWN
 
@@ -121,7 +121,7 @@ async def make_neighbours(recollect):
 
 
 def garble(prompt, shape, foreign):
-    """Say what was drawn for the number that the talk mentions; of names, whatever comes."""
+    """Say what was drawn for the number that the conversation mentions; of names, whatever comes."""
     numbered = NUMBERED.search(prompt)
     garbage = draw(int(numbered[1]) if numbered else len(prompt), foreign)
     if shape == "AnyMatches" and len(prompt) % 2:

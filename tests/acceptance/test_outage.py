@@ -24,9 +24,7 @@ BEFORE = 50
 async def test_writes_survive_the_death_of_the_embedder(addresses, owner):
     owner.execute("select switch_embedding_space(create_embedding_space(%s, %s, 'half'))", [MODEL, DIMENSIONS])
     with serving() as server:
-        embedder = OpenAIEmbedder(
-            EmbedderEndpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, patience_seconds=0.2)
-        )
+        embedder = OpenAIEmbedder(EmbedderEndpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, slow_seconds=0.2))
         await prepare(addresses, embedder)
         settings = Settings(embedder="none", embed_wait_seconds=0.5, embedder_batch=32)
         async with connected(settings, addresses, embedder) as recollect:

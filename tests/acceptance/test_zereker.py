@@ -28,8 +28,8 @@ BETWEEN = timedelta(minutes=20)
 EATING = {script.LIKES_PORK, script.LIKES_BELLY}
 PLAYING = {script.LIKES_GAME, script.DUSTY}
 SPORT = {script.RUNS, script.SWIMS}
-STALE = EATING | PLAYING | SPORT | {script.JUNIOR, script.STRICT, script.COLD, script.CRITICAL, script.ILL}
-STALE |= {script.COLLEAGUES}
+OUTDATED = EATING | PLAYING | SPORT | {script.JUNIOR, script.STRICT, script.COLD, script.CRITICAL, script.ILL}
+OUTDATED |= {script.COLLEAGUES}
 CURRENT = (script.NO_PORK, script.SOLD, script.DOES_YOGA)
 """What the three temporal questions of the set are to be answered by."""
 MOVED, NO_MORE_PORK, YOGA, GONE = "刚搬到这个城市", "决定以后不吃猪肉了", "开始尝试瑜伽课", "把游戏机卖了"
@@ -63,7 +63,7 @@ class Replay:
     async def both(self, text: str, **times: str) -> set[str]:
         """Ask both ways; what either gives counts."""
         recalled, shown = await self.recall(text, **times), await self.context(text, **times)
-        assert recalled & STALE == shown & STALE
+        assert recalled & OUTDATED == shown & OUTDATED
         assert recalled & set(CURRENT) == shown & set(CURRENT)
         return recalled | shown
 
@@ -138,14 +138,14 @@ class EnglishOnly(FakeEmbedder):
         return [1.0] * self.dimensions
 
 
-async def test_talk_that_the_embedder_cannot_read_is_cut_by_its_words(addresses):
+async def test_messages_that_the_embedder_cannot_read_are_cut_by_their_words(addresses):
     boats = ["我们周末去西湖划船吧", "西湖划船需要租一条小船", "租船在西湖划船一小时多少钱"]
     taxes = ["今年的个人所得税怎么申报", "个人所得税申报需要发票吗", "发票和个人所得税申报表放在一起"]
     async with connected(Settings(embedder="fake"), addresses, EnglishOnly()) as recollect:
-        talk = (await recollect.mind("jarvis", "axin")).conversation("c")
-        await talk.append([NewMessage(Role.USER, text) for text in (*boats, *taxes)])
+        conversation = (await recollect.mind("jarvis", "axin")).conversation("c")
+        await conversation.append([NewMessage(Role.USER, text) for text in (*boats, *taxes)])
         await recollect.work(until_empty=True)
-        assert [(each.first_number, each.last_number) for each in await talk.segments()] == [(1, 3)]
+        assert [(each.first_number, each.last_number) for each in await conversation.segments()] == [(1, 3)]
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ async def test_the_temporal_questions_are_answered_by_what_is_true_now_and_was_t
     for question, current in zip(replay.questions, CURRENT, strict=True):
         found = await replay.both(question)
         assert current in found
-        assert not found & STALE
+        assert not found & OUTDATED
     await check_then(replay)
     await check_belief(replay)
     await check_versions(replay)
@@ -202,9 +202,9 @@ async def check_versions(replay):
     for text, listed in told.items():
         first, *later = sorted(listed, key=lambda version: version["version"])
         assert first["invalid_at"] is None
-        assert [version["invalid_at"] is not None for version in later] == ([True] if text in STALE else [])
+        assert [version["invalid_at"] is not None for version in later] == ([True] if text in OUTDATED else [])
         assert [version["superseded_at"] for version in listed if version["version"] == 1 + len(later)] == [None]
-    ended = {text: listed[-1]["invalid_at"][:10] for text, listed in told.items() if text in STALE}
+    ended = {text: listed[-1]["invalid_at"][:10] for text, listed in told.items() if text in OUTDATED}
     assert (ended[script.LIKES_PORK], ended[script.LIKES_GAME]) == ("2024-01-25", "2024-03-05")
     assert (ended[script.RUNS], ended[script.SWIMS]) == ("2024-01-12", "2024-02-24")
 
@@ -215,7 +215,7 @@ async def check_cost(replay):
     segments = answer.json()["segments"]
     assert {segment["state"] for segment in segments} == {"enriched"}
     assert segments[-1]["last_number"] == 66
-    digests, resolutions = replay.asked.count("AnyDigest"), replay.asked.count("AnyMatches")
-    print(f"66 messages, {len(segments)} segments, {digests} digests, {resolutions} resolutions")
-    assert digests == len(segments)
+    extractions, resolutions = replay.asked.count("AnyExtraction"), replay.asked.count("AnyMatches")
+    print(f"66 messages, {len(segments)} segments, {extractions} extractions, {resolutions} resolutions")
+    assert extractions == len(segments)
     assert resolutions <= 0.2 * len(segments)

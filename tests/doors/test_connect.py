@@ -26,9 +26,9 @@ def test_the_verbs_block_and_start_no_thread(memory):
     mind = memory.mind("connect", "li")
     [receipt] = mind.remember("Li drinks green tea")
     assert [hit.memory.id for hit in mind.recall("tea").hits] == [receipt.id]
-    talk = mind.conversation("c")
-    talk.append([NewMessage(Role.USER, "good morning"), NewMessage(Role.ASSISTANT, "and to you")])
-    assert [message.content for message in talk.history(100).messages] == ["good morning", "and to you"]
+    conversation = mind.conversation("c")
+    conversation.append([NewMessage(Role.USER, "good morning"), NewMessage(Role.ASSISTANT, "and to you")])
+    assert [message.content for message in conversation.history(100).messages] == ["good morning", "and to you"]
     assert threading.active_count() == before
 
 

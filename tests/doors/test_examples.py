@@ -39,16 +39,16 @@ def test_an_example_runs(script, outside):
     print(ran.stdout, ran.stderr[-3000:], sep="\n")
     assert ran.returncode == 0
     assert ran.stdout.strip()
-    assert settle(ran.stdout) in captures(script.name), "no page in docs/howto shows what this prints"
+    assert normalise(ran.stdout) in captures(script.name), "no page in docs/howto shows what this prints"
 
 
 def captures(script: str) -> list[str]:
     """Give what the pages that name a script show as text."""
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "howto").glob("*.md")]
-    return [settle(text) for page in pages if f"examples/{script}" in page for text in TEXT.findall(page)]
+    return [normalise(text) for page in pages if f"examples/{script}" in page for text in TEXT.findall(page)]
 
 
-def settle(text: str) -> str:
+def normalise(text: str) -> str:
     """Replace what differs from run to run."""
     for pattern, name in ((UUID, "ID"), (SHORT_ID, "[m]"), (DAY, "DAY")):
         text = pattern.sub(name, text)

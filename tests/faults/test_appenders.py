@@ -52,13 +52,13 @@ async def doors(addresses):
             yield near, client
 
 
-def in_process(talk):
+def in_process(conversation):
     async def append(nonce, parent, key):
         turn = [
             NewMessage(Role.USER, f"question {nonce}", parent=UUID(parent) if parent else None),
             NewMessage(Role.ASSISTANT, f"answer {nonce}"),
         ]
-        return [(each.id, each.number, each.parent) for each in await talk.append(turn, idempotency_key=key)]
+        return [(each.id, each.number, each.parent) for each in await conversation.append(turn, idempotency_key=key)]
 
     return append
 
@@ -100,7 +100,7 @@ async def write(append, ledger, chance):
 
 
 async def repeat(append, ledger, call):
-    """Send a call again, twice at once, as clients do that have heard nothing."""
+    """Send a call again, twice at once, as clients do that got no answer."""
     for answer in await asyncio.gather(append(*call), append(*call), return_exceptions=True):
         if isinstance(answer, BaseException):
             ledger.errors.append(repr(answer))
@@ -109,12 +109,12 @@ async def repeat(append, ledger, call):
             ledger.replayed += 1
 
 
-async def read_until(over, talk, ledger, chance):
+async def read_until(over, conversation, ledger, chance):
     """Read histories, each of which must be the end of one path."""
     while not over.is_set():
         leaf = UUID(chance.choice(ledger.known)) if ledger.known and chance.random() < 0.7 else None
         with suppress(LookupError):
-            history = await talk.history(Window(chance.choice([0, 60, 400, 4_000]), leaf=leaf))
+            history = await conversation.history(Window(chance.choice([0, 60, 400, 4_000]), leaf=leaf))
             ledger.reads += 1
             if not is_path(history) or (leaf and history.messages[-1].id != leaf):
                 ledger.broken.append(history)
@@ -134,16 +134,16 @@ def is_path(history):
 async def test_writers_of_one_conversation_lose_nothing_and_keep_its_order(addresses, owner, figure):
     ledger, chance, over = Ledger(), random.Random(4), asyncio.Event()
     async with doors(addresses) as (near, client):
-        talk = (await near.mind("ada")).conversation("busy")
-        await talk.append([NewMessage(Role.USER, "question first"), NewMessage(Role.ASSISTANT, "answer first")])
-        ways = [in_process(talk), over_http(client)]
+        conversation = (await near.mind("ada")).conversation("busy")
+        await conversation.append([NewMessage(Role.USER, "question first"), NewMessage(Role.ASSISTANT, "answer first")])
+        ways = [in_process(conversation), over_http(client)]
         async with asyncio.TaskGroup() as readers:
             for _ in range(READERS):
-                readers.create_task(read_until(over, talk, ledger, chance))
+                readers.create_task(read_until(over, conversation, ledger, chance))
             writers = [write(ways[number % 2], ledger, random.Random(number)) for number in range(WRITERS)]
             await asyncio.gather(*writers)
             over.set()
-        conversation = await talk.read()
+        stored = await conversation.read()
     rows = read_tree(owner)
     figure(
         f"{len(rows)} messages, {ledger.cancelled} turns given up, {ledger.replayed} repeated, "
@@ -151,7 +151,7 @@ async def test_writers_of_one_conversation_lose_nothing_and_keep_its_order(addre
     )
     assert (ledger.errors, ledger.broken) == ([], [])
     assert_whole(rows, ledger)
-    assert conversation.message_count == len(rows)
+    assert stored.message_count == len(rows)
     assert len(rows) > WRITERS
     assert min(ledger.reads, ledger.replayed, ledger.cancelled) > 0
     deadlocks = owner.execute("select deadlocks from pg_stat_database where datname = current_database()").fetchone()

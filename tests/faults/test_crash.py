@@ -28,7 +28,7 @@ from sizes import Sizes
 KILLS = Sizes("kills", ci=5, long=100)
 CONTROL = Sizes("kills", ci=0, long=100)
 WRITERS = 8
-PATIENCE = 60
+WAIT_SECONDS = 60
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_buffers": "64MB"}
 WHOLE = """select count(*),
     count(*) filter (where not exists (select from memory_terms t where (t.scope_id, t.id) = (m.scope_id, m.id))),
@@ -103,7 +103,7 @@ async def more_promises(promised, number):
     """Wait until so many more writes have been acknowledged: the writers are then anywhere in their next ones."""
     started, wanted = time.monotonic(), len(promised) + number
     while len(promised) < wanted:
-        assert time.monotonic() < started + PATIENCE, "no write was acknowledged after the recovery"
+        assert time.monotonic() < started + WAIT_SECONDS, "no write was acknowledged after the recovery"
         await asyncio.sleep(0.001)
 
 

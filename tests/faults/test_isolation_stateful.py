@@ -1,4 +1,4 @@
-"""Tenants with look-alike agents do what they like: nobody ever reads or touches another's memory or talk."""
+"""Tenants with look-alike agents do what they like: nobody ever reads or touches another's memory or conversation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LeakError(AssertionError):
 
 
 @dataclass
-class Talk:
+class Expected:
     """What one conversation should hold."""
 
     messages: dict[UUID, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class World:
     revoked: list[str]
     memories: dict[tuple[int, str, str], dict[UUID, str]] = field(default_factory=dict)
     ids: list[tuple[tuple[int, str, str], UUID]] = field(default_factory=list)
-    talks: dict[tuple[int, str, str], dict[str, Talk]] = field(default_factory=dict)
+    conversations: dict[tuple[int, str, str], dict[str, Expected]] = field(default_factory=dict)
     items: dict[tuple[int, str, str], dict[str, int]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     rows_seen: int = 0
@@ -77,7 +77,7 @@ class World:
         return self.loop.run_until_complete(coroutine)
 
     def mind(self, tenant, scope):
-        return self.run(self.running.admit(self.secrets[tenant], "http", *scope))
+        return self.run(self.running.authorize(self.secrets[tenant], "http", *scope))
 
     def mine(self, tenant, scope):
         return self.memories.setdefault((tenant, *scope), {})
@@ -86,11 +86,16 @@ class World:
         owned = [memories for (number, *_), memories in self.memories.items() if number == tenant]
         return {identity: content for memories in owned for identity, content in memories.items()}
 
-    def talks_of(self, tenant, scope):
-        return self.talks.setdefault((tenant, *scope), {})
+    def conversations_of(self, tenant, scope):
+        return self.conversations.setdefault((tenant, *scope), {})
 
-    def talks_of_tenant(self, tenant):
-        return [talk for (number, *_), talks in self.talks.items() if number == tenant for talk in talks.values()]
+    def conversations_of_tenant(self, tenant):
+        return [
+            conversation
+            for (number, *_), conversations in self.conversations.items()
+            if number == tenant
+            for conversation in conversations.values()
+        ]
 
     def check(self, condition, what, *details):
         if not condition:
@@ -161,8 +166,8 @@ class Crowd(RuleBasedStateMachine):
         gone = world.run(world.mind(tenant, scope).forget([wanted]))
         world.check(gone == ([wanted] if wanted in mine else []), "forget took more or less than its own", gone)
         mine.pop(wanted, None)
-        for talk in world.talks_of(tenant, scope).values():
-            talk.messages.pop(wanted, None)
+        for conversation in world.conversations_of(tenant, scope).values():
+            conversation.messages.pop(wanted, None)
         world.done["forget"] += 1
 
     @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS), drop=st.booleans())
@@ -208,11 +213,11 @@ class Crowd(RuleBasedStateMachine):
         secret = world.revoked[pick % len(world.revoked)]
         secret = secret[:-1] + chr(ord(secret[-1]) ^ 1) if broken else secret
         try:
-            world.run(world.running.admit(secret, "http", *scope))
+            world.run(world.running.authorize(secret, "http", *scope))
         except UnauthenticatedError as problem:
             world.check(str(problem) == "This API key is unknown or revoked.", "revoked keys are told apart")
         else:
-            world.check(False, "a key without a right to anything was admitted")
+            world.check(False, "a key without a right to anything was authorized")
         world.done["intrude"] += 1
 
     @rule(tenant=tenants, scope=scopes)
@@ -220,13 +225,13 @@ class Crowd(RuleBasedStateMachine):
         """A query that somebody wrote without naming scope or tenant: the database must add what it lacks."""
         world = self.world
         tenant_id = world.mind(tenant, scope).access.caller.tenant_id
-        count, rows, messages, conversations = world.run(look_everywhere(world.running.parts.database, tenant_id))
+        count, rows, *seen = world.run(look_everywhere(world.running.parts.database, tenant_id))
         mine = world.of_tenant(tenant)
         self.compare(mine, {row["id"]: row["content"] for row in rows}, "a query without predicates")
         world.check(count == len(mine), "a query without predicates counts", count, len(mine))
-        talks = world.talks_of_tenant(tenant)
-        own = (sum(len(talk.messages) for talk in talks), len(talks))
-        world.check((messages, conversations) == own, "so does one of messages", messages, conversations, own)
+        conversations = world.conversations_of_tenant(tenant)
+        own = (sum(len(conversation.messages) for conversation in conversations), len(conversations))
+        world.check(tuple(seen) == own, "so does one of messages", seen, own)
         world.done["forget_the_predicates"] += 1
 
     @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS))
@@ -253,7 +258,7 @@ class Crowd(RuleBasedStateMachine):
         self.world.check(not foreign, f"{what} shows what is not in this scope", foreign)
 
 
-class TalkingCrowd(Crowd):
+class ConversingCrowd(Crowd):
     """The same with conversations, whose names are nobody's own."""
 
     names = st.sampled_from(CONVERSATIONS)
@@ -264,12 +269,12 @@ class TalkingCrowd(Crowd):
         contents = [f"{word} {number} {role} of tenant{tenant}" for role in (Role.USER, Role.ASSISTANT)]
         said = [NewMessage(Role.USER, contents[0]), NewMessage(Role.ASSISTANT, contents[1])]
         appended = world.run(world.mind(tenant, scope).conversation(name).append(said))
-        talk = world.talks_of(tenant, scope).setdefault(name, Talk())
-        first = talk.appended + 1
+        conversation = world.conversations_of(tenant, scope).setdefault(name, Expected())
+        first = conversation.appended + 1
         world.check([each.number for each in appended] == [first, first + 1], "an append counts others' messages")
-        talk.appended += len(appended)
+        conversation.appended += len(appended)
         for each, content in zip(appended, contents, strict=True):
-            talk.messages[each.id] = content
+            conversation.messages[each.id] = content
             world.mine(tenant, scope)[each.id] = content
             world.ids.append(((tenant, *scope), each.id))
         world.done["append"] += 1
@@ -278,20 +283,24 @@ class TalkingCrowd(Crowd):
     def follow(self, begun, pick):
         """Name somebody's message as parent or leaf: a foreign one is refused like an unknown one."""
         world, wanted = self.world, self.choose(pick, {})
-        talks = [(*place, name, talk) for place, talks in world.talks.items() for name, talk in talks.items()]
-        if not talks:
+        conversations = [
+            (*place, name, conversation)
+            for place, conversations in world.conversations.items()
+            for name, conversation in conversations.items()
+        ]
+        if not conversations:
             return
-        tenant, agent, user, name, talk = talks[begun % len(talks)]
-        if wanted in talk.messages:
+        tenant, agent, user, name, conversation = conversations[begun % len(conversations)]
+        if wanted in conversation.messages:
             return
-        conversation = world.mind(tenant, (agent, user)).conversation(name)
+        view = world.mind(tenant, (agent, user)).conversation(name)
         for call, error, told in (
             (
-                conversation.append(NewMessage(Role.USER, "after what is not mine", parent=wanted)),
+                view.append(NewMessage(Role.USER, "after what is not mine", parent=wanted)),
                 InvalidInputError,
                 "parent must name a message of the same conversation",
             ),
-            (conversation.history(Window(leaf=wanted)), NotFoundError, "leaf names no message of this conversation."),
+            (view.history(Window(leaf=wanted)), NotFoundError, "leaf names no message of this conversation."),
         ):
             try:
                 world.run(call)
@@ -303,19 +312,19 @@ class TalkingCrowd(Crowd):
 
     @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names)
     def history(self, tenant, scope, name):
-        world, talk = self.world, self.world.talks_of(tenant, scope).get(name)
+        world, conversation = self.world, self.world.conversations_of(tenant, scope).get(name)
         try:
             found = world.run(world.mind(tenant, scope).conversation(name).history(1_000_000))
         except NotFoundError as problem:
-            world.check(talk is None, "history misses a conversation of its own")
+            world.check(conversation is None, "history misses a conversation of its own")
             world.check(str(problem) == "There is no such conversation in this scope.", "conversations are told apart")
         else:
-            world.check(talk is not None, "history shows a foreign conversation")
+            world.check(conversation is not None, "history shows a foreign conversation")
             seen = {message.id: message.content for message in found.messages}
-            self.compare(talk.messages, seen, "history")
+            self.compare(conversation.messages, seen, "history")
             # Where something was forgotten, what is left of its turn may not be whole.
-            if len(talk.messages) == talk.appended:
-                world.check(list(seen) == list(talk.messages), "history is short of messages", len(seen))
+            if len(conversation.messages) == conversation.appended:
+                world.check(list(seen) == list(conversation.messages), "history is short of messages", len(seen))
         world.done["history"] += 1
 
     @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names, word=st.sampled_from(WORDS))
@@ -323,9 +332,9 @@ class TalkingCrowd(Crowd):
         world, mine = self.world, self.world.mine(tenant, scope)
         made = world.run(world.mind(tenant, scope).conversation(name).context(word, 500))
         self.compare(mine, {hit.memory.id: hit.memory.content for hit in made.hits}, "context")
-        talk = world.talks_of(tenant, scope).get(name, Talk())
+        conversation = world.conversations_of(tenant, scope).get(name, Expected())
         history = {message.id: message.content for message in made.history.messages}
-        self.compare(talk.messages, history, "the history of a context")
+        self.compare(conversation.messages, history, "the history of a context")
         strangers = [
             number for number in range(TENANTS.now) if number != tenant and f"of tenant{number}\n" in made.block
         ]
@@ -334,10 +343,10 @@ class TalkingCrowd(Crowd):
 
     @rule(tenant=Crowd.tenants, scope=Crowd.scopes)
     def list_conversations(self, tenant, scope):
-        world, talks = self.world, self.world.talks_of(tenant, scope)
+        world, conversations = self.world, self.world.conversations_of(tenant, scope)
         page = world.run(world.mind(tenant, scope).conversations(limit=PAGE))
         seen = {each.id: each.message_count for each in page.conversations}
-        expected = {name: talk.appended for name, talk in talks.items()}
+        expected = {name: conversation.appended for name, conversation in conversations.items()}
         world.rows_seen += len(seen)
         world.check(seen == expected, "a list of conversations shows more or less than its own", seen, expected)
         world.done["list_conversations"] += 1
@@ -346,7 +355,7 @@ class TalkingCrowd(Crowd):
     def meddle(self, tenant, scope, name, change):
         """Put an end to a conversation that only others have."""
         world = self.world
-        if name in world.talks_of(tenant, scope):
+        if name in world.conversations_of(tenant, scope):
             return
         try:
             world.run(getattr(world.mind(tenant, scope).conversation(name), change)())
@@ -408,7 +417,7 @@ async def make_keys(running):
 
 
 def run_crowd(world, steps):
-    class InThisWorld(TalkingCrowd):
+    class InThisWorld(ConversingCrowd):
         pass
 
     InThisWorld.world = world
@@ -433,7 +442,11 @@ def test_nobody_reads_or_touches_what_is_not_theirs(world, owner, figure):
     stored = owner.execute("select count(*) from memories").fetchone()[0]
     assert stored == sum(map(len, world.memories.values()))
     told = owner.execute("select count(*) from messages").fetchone()[0]
-    assert told == sum(len(talk.messages) for talks in world.talks.values() for talk in talks.values())
+    assert told == sum(
+        len(conversation.messages)
+        for conversations in world.conversations.values()
+        for conversation in conversations.values()
+    )
 
 
 @pytest.mark.promise("The test of isolation notices a role that row-level security does not bind")

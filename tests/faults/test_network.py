@@ -24,7 +24,7 @@ from sizes import Sizes
 DEADLINE = 1.0
 WRITERS, READERS = 6, 2
 CALLERS = WRITERS + READERS
-PATIENCE = 30
+WAIT_SECONDS = 30
 """Where nothing comes for so long, nothing will."""
 CUTS = Sizes("cuts", ci=8, long=50)
 
@@ -55,7 +55,7 @@ class Ledger:
         await self._until(lambda: all(number in self.answers for number in asked))
 
     async def _until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             while not condition():
                 self.news.clear()
                 await self.news.wait()
@@ -168,7 +168,7 @@ async def test_every_route_answers_in_the_dark(proxy, far):
     _, secret = await new_key(far)
     scope, ledger = {"agent": "ada"}, Ledger()
     async with http_client(far, secret) as http:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             # A busy machine may miss the deadline by itself.
             while (await http.get("/v1/keys")).status_code != 200:
                 continue
@@ -182,7 +182,7 @@ async def test_every_route_answers_in_the_dark(proxy, far):
             http.post("/v1/recall", json=scope | {"text": "x"}),
             http.post("/v1/memories", json=scope | {"memories": [{"content": "x"}]}),
         ]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             answers = await asyncio.gather(*(ask(ledger, request) for request in requests))
         assert (await http.get("/health/live")).status_code == 200
         proxy.lighten()
@@ -210,7 +210,7 @@ async def test_cut_connections_cost_answers_but_no_promises(proxy, far, owner, f
 @pytest.mark.promise("A slow network takes longer, and nothing else")
 async def test_a_slow_network_only_takes_longer(proxy, addresses, owner, figure):
     proxy.latency_seconds = 0.03
-    async with through(proxy, addresses, PATIENCE) as running, traffic(running) as ledger:
+    async with through(proxy, addresses, WAIT_SECONDS) as running, traffic(running) as ledger:
         await ledger.hear(3 * CALLERS, 200, 201)
     figure(f"30 ms each way: answers {dict(ledger.codes())}")
     assert set(ledger.codes()) == {200, 201}

@@ -40,8 +40,8 @@ async def derive(mind, sources, taken):
 
 async def race(mind, number, kept):
     """Let derived memories race with a purge that begins before, between or after them, by turns."""
-    talk = mind.conversation(f"c{number}")
-    said = await talk.append([NewMessage(Role.USER, f"{WORD} {part}") for part in range(2)])
+    conversation = mind.conversation(f"c{number}")
+    said = await conversation.append([NewMessage(Role.USER, f"{WORD} {part}") for part in range(2)])
     sources = [*(each.id for each in said), kept]
 
     taken = asyncio.Semaphore(0)
@@ -50,7 +50,7 @@ async def race(mind, number, kept):
         for _ in range(number % (DERIVERS * STEPS + 1)):
             await taken.acquire()
         with suppress(NotFoundError, UnavailableError):
-            await talk.purge()
+            await conversation.purge()
 
     await asyncio.gather(purge(), *(derive(mind, sources, taken) for _ in range(DERIVERS)))
 
@@ -76,13 +76,13 @@ def count_leaks(owner):
 async def test_nothing_derived_slips_through_a_purge(recollect, mind, owner, figure):
     await run_races(recollect, mind, RACES.now)
     leaks = count_leaks(owner)
-    derived, stale = owner.execute(
-        "select sum((removed ->> 'derived')::int), sum((removed ->> 'stale')::int) from purge_receipts"
+    derived, to_rederive = owner.execute(
+        "select sum((removed ->> 'derived')::int), sum((removed ->> 'to_rederive')::int) from purge_receipts"
     ).fetchone()
-    figure(f"{derived} derived memories erased, {stale} made stale, {sum(leaks)} leaks")
+    figure(f"{derived} derived memories erased, {to_rederive} to rederive, {sum(leaks)} leaks")
     assert leaks == (0, 0)
     assert derived > 0
-    assert stale > 0
+    assert to_rederive > 0
     total = owner.execute("select count(*) from memories where withheld is null").fetchone()[0]
     assert owner.execute("select memory_count from scopes").fetchone()[0] == total == 1
 

@@ -18,7 +18,7 @@ from trail_worker import CONCURRENCY
 
 JOBS = Sizes("jobs", ci=60, long=2_000)
 KILLS = Sizes("killed workers", ci=2, long=200)
-SCOPES, WORKERS, PATIENCE = 16, 2, 60
+SCOPES, WORKERS, WAIT_SECONDS = 16, 2, 60
 THOUGHT = (2.0, 2.0)
 """How long a job lasts that is to be stopped before it writes: its clock runs on while its worker is stopped."""
 SCRIPT = Path(__file__).parents[1] / "support" / "trail_worker.py"
@@ -50,14 +50,14 @@ def ask(owner, statement):
     return owner.execute(statement).fetchone()[0]
 
 
-def start(addresses, guard="fenced", pauses=(0.0, 0.2)):
+def start(addresses, guard="guarded", pauses=(0.0, 0.2)):
     command = [sys.executable, str(SCRIPT), addresses.service, guard, *map(str, pauses)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def wait_for_word(worker, word):
     """Wait until a worker says a word; one that has died says nothing more, and one that hangs is killed."""
-    guard = Timer(PATIENCE, worker.kill)
+    guard = Timer(WAIT_SECONDS, worker.kill)
     guard.start()
     assert f"{word}\n" in iter(worker.stdout.readline, ""), f"the worker never said {word!r}"
     guard.cancel()
@@ -75,7 +75,7 @@ def ended(workers):
             worker.stdout.close()
 
 
-def wait_until(condition, seconds=PATIENCE):
+def wait_until(condition, seconds=WAIT_SECONDS):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "it did not come to pass in time"
@@ -125,7 +125,7 @@ def test_every_job_is_done_once_and_in_order_while_workers_are_killed(trail, add
             wait_until(lambda left=left: ask(trail, UNDONE) <= left)
             time.sleep(random.uniform(0, 0.4))
             replace_killed(workers, addresses)
-        wait_until(lambda: ask(trail, UNDONE) == 0, PATIENCE + jobs)
+        wait_until(lambda: ask(trail, UNDONE) == 0, WAIT_SECONDS + jobs)
     resumed = ask(trail, "select count(*) from procrastinate_jobs where task_name = 'trail' and attempts > 1")
     twice, unordered = ask(trail, TWICE), ask(trail, OUT_OF_ORDER)
     figure(f"{resumed} jobs taken over, {twice} done twice, {unordered} out of order")
@@ -155,10 +155,10 @@ def sleep_past_the_lease(owner, addresses, guard):
 @pytest.mark.slow
 @pytest.mark.promise("A worker that slept past its lease writes nothing when it goes on")
 def test_a_worker_that_slept_past_its_lease_writes_nothing(trail, addresses):
-    assert sleep_past_the_lease(trail, addresses, "fenced") == 1
+    assert sleep_past_the_lease(trail, addresses, "guarded") == 1
     assert ask(trail, "select status::text from procrastinate_jobs where task_name = 'trail'") == "succeeded"
 
 
 @pytest.mark.slow
-def test_without_the_fence_it_would_write_a_second_time(trail, addresses):
+def test_without_the_guard_it_would_write_a_second_time(trail, addresses):
     assert sleep_past_the_lease(trail, addresses, "open") == 2

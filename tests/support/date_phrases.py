@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from recollect.core.dates.find import find_periods
 
 Spans = list[tuple[datetime, datetime]]
-"""On the wall clock of whoever asks, and reckoned with as if in UTC."""
+"""On the wall clock of whoever asks, and computed with as if in UTC."""
 NOW = datetime(2024, 7, 10, 15, tzinfo=UTC)
 ZONES = {"en": ZoneInfo("America/New_York"), "zh": ZoneInfo("Asia/Shanghai"), "traps": ZoneInfo("UTC")}
 

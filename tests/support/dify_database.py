@@ -116,7 +116,7 @@ class DifyDatabase:
     def close(self) -> None:
         self._connection.close()
 
-    def talk(self, name: str, /, **more) -> str:
+    def conversation(self, name: str, /, **more) -> str:
         """Write a conversation."""
         values = {
             "id": identify(name), "app_id": APP, "mode": "advanced-chat", "name": name, "inputs": "{}",
@@ -126,14 +126,14 @@ class DifyDatabase:
         self._insert("conversations", values | more)
         return identify(name)
 
-    def turn(self, talk: str, name: str, parent: str | None = NIL, /, **more) -> str:
+    def turn(self, conversation: str, name: str, parent: str | None = NIL, /, **more) -> str:
         """Write a question with its answer, a minute after the one before."""
-        identity = identify(f"{talk}/{name}")
-        stated = parent if parent in {None, NIL, ""} else identify(f"{talk}/{parent}")
+        identity = identify(f"{conversation}/{name}")
+        stated = parent if parent in {None, NIL, ""} else identify(f"{conversation}/{parent}")
         values = {
-            "id": identity, "app_id": APP, "conversation_id": identify(talk), "inputs": "{}", "query": f"q {name}",
-            "message": json.dumps([{"role": "user", "text": name}]), "message_unit_price": 0, "answer": f"a {name}",
-            "answer_tokens": 3, "answer_unit_price": 0, "currency": "USD", "from_source": "api",
+            "id": identity, "app_id": APP, "conversation_id": identify(conversation), "inputs": "{}",
+            "query": f"q {name}", "message": json.dumps([{"role": "user", "text": name}]), "message_unit_price": 0,
+            "answer": f"a {name}", "answer_tokens": 3, "answer_unit_price": 0, "currency": "USD", "from_source": "api",
             "from_end_user_id": identify("li"), "parent_message_id": stated,
             "created_at": BEGINNING + timedelta(minutes=next(NUMBERS)),
         }  # fmt: skip
@@ -170,44 +170,45 @@ def made_dify(cluster, year: int | str = 2026):
         connection.execute(f"drop database {name} with (force)")
 
 
-def fill_quickly(dify: DifyDatabase, talks: int, turns: int) -> None:
+def fill_quickly(dify: DifyDatabase, conversations: int, turns: int) -> None:
     """Write many conversations, each one thread of so many turns, in Chinese and English."""
     dify.execute(
         """
         insert into conversations (id, app_id, mode, name, inputs, status, from_source, from_end_user_id, created_at)
-        select md5('talk ' || talk)::uuid, %s, 'advanced-chat', 'talk ' || talk, '{}', 'normal', 'api', %s,
-               timestamp '2025-01-01' + talk * interval '1 hour'
-        from generate_series(1, %s) talk
+        select md5('conversation ' || conversation)::uuid, %s, 'advanced-chat',
+               'conversation ' || conversation, '{}', 'normal', 'api', %s,
+               timestamp '2025-01-01' + conversation * interval '1 hour'
+        from generate_series(1, %s) conversation
         """,
-        (APP, identify("li"), talks),
+        (APP, identify("li"), conversations),
     )
     dify.execute(
         """
         insert into messages (id, app_id, conversation_id, inputs, query, message, message_unit_price, answer,
                               answer_tokens, answer_unit_price, currency, from_source, parent_message_id, created_at)
-        select md5(talk || '/' || turn)::uuid, %s, md5('talk ' || talk)::uuid, '{}',
+        select md5(conversation || '/' || turn)::uuid, %s, md5('conversation ' || conversation)::uuid, '{}',
                'Question ' || turn || ': ' || repeat('where shall we go tomorrow, 明天去哪里？ ', 3), '[]', 0,
                'Answer ' || turn || ': ' || repeat('To the museum near the river, 去河边的博物馆。 ', 12), 200, 0,
-               'USD', 'api', case when turn > 1 then md5(talk || '/' || turn - 1)::uuid end,
-               timestamp '2025-01-01' + talk * interval '1 hour' + turn * interval '1 minute'
-        from generate_series(1, %s) talk, generate_series(1, %s) turn
+               'USD', 'api', case when turn > 1 then md5(conversation || '/' || turn - 1)::uuid end,
+               timestamp '2025-01-01' + conversation * interval '1 hour' + turn * interval '1 minute'
+        from generate_series(1, %s) conversation, generate_series(1, %s) turn
         """,
-        (APP, talks, turns),
+        (APP, conversations, turns),
     )
 
 
 def fill_example(dify: DifyDatabase) -> None:
-    """Write what the how-to imports: a talk whose first question was asked anew before the old branch went on."""
-    dify.talk("trip", name="周末去杭州", inputs='{"city": "杭州"}')
+    """Write what the how-to imports: a conversation whose first question was repeated before the old branch went on."""
+    dify.conversation("trip", name="周末去杭州", inputs='{"city": "杭州"}')
     first = dify.turn("trip", "1", None, query="I cannot eat peanuts. Where to in Hangzhou?", answer="To Lou Wai Lou.")
     dify.turn("trip", "2", "1", query="有素菜吗？", answer="有，龙井茶香豆腐。")
     dify.turn("trip", "3", None, query="I cannot eat peanuts. Where to in Hangzhou?", answer="To Zhi Wei Guan.")
     dify.turn("trip", "4", "3", query="Is it open late?", answer="Until nine.")
     dify.turn("trip", "5", "2", query="停车方便吗？", answer="停车场在孤山路。")
     dify.file(first, url="https://example.org/lake.png")
-    dify.talk("old", name="Before there were branches")
+    dify.conversation("old", name="Before there were branches")
     for name in "123":
         dify.turn("old", name)
     dify.turn("old", "4", answer="", answer_tokens=0, status="error", error="The model did not answer.")
-    dify.talk("gone", is_deleted=True)
+    dify.conversation("gone", is_deleted=True)
     dify.turn("gone", "1", None)

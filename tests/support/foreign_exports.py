@@ -140,7 +140,9 @@ def chatgpt_node(
     return {"id": key, "message": message, "parent": parent, "children": []}
 
 
-def chatgpt_talk(key: str, nodes: list[dict[str, Any]], current: str = "", title: str = "Tea") -> dict[str, Any]:
+def chatgpt_conversation(
+    key: str, nodes: list[dict[str, Any]], current: str = "", title: str = "Tea"
+) -> dict[str, Any]:
     mapping = {node["id"]: node for node in nodes}
     for node in nodes:
         if node["parent"] in mapping:
@@ -163,7 +165,7 @@ def chatgpt_line(key: str, texts: list[str], title: str = "Tea") -> dict[str, An
     for number, text in enumerate(texts):
         role = "assistant" if number % 2 else "user"
         nodes.append(chatgpt_node(f"{key}-{number}", nodes[-1]["id"], role, text, number))
-    return chatgpt_talk(key, nodes, title=title)
+    return chatgpt_conversation(key, nodes, title=title)
 
 
 def claude_message(
@@ -176,7 +178,7 @@ def claude_message(
     } | more  # fmt: skip
 
 
-def claude_talk(key: str, messages: list[dict[str, Any]], title: str = "Tea") -> dict[str, Any]:
+def claude_conversation(key: str, messages: list[dict[str, Any]], title: str = "Tea") -> dict[str, Any]:
     return {
         "uuid": name(key), "name": title, "summary": "", "created_at": moment(), "updated_at": moment(9),
         "account": {"uuid": name("account")}, "chat_messages": messages,

@@ -1,6 +1,6 @@
 """Answers that no model should give, drawn by lot: broken, endless, foreign, commanding, and some with a true part.
 
-What is drawn for a number is always the same. Where an answer holds a fact that must be salvaged, it says which.
+What is drawn for a number is always the same. Where an answer holds a fact that must be found, it says which.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def plant(number: int) -> dict[str, object]:
     return {**ends, "text": f"The planted pear grows in garden {number}.", "valid_at": None, "replaces": []}
 
 
-def digest(facts: Sequence[object], **more: object) -> dict[str, object]:
-    """Give a digest that is right but for its facts, or for what is said instead."""
+def extraction(facts: Sequence[object], **more: object) -> dict[str, object]:
+    """Give an extraction that is right but for its facts, or for what is said instead."""
     usual = {"summary": "They talk.", "label": "Talk", "paths": [], "entities": [], "facts": list(facts)}
     return usual | {"importance": 5, "keywords": []} | more
 
@@ -172,7 +172,7 @@ def wrong_types(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
     wild = {key: any_value(lots) for key in ("summary", "label", "paths", "entities", "importance", "keywords")}
     facts = [any_value(lots) for _ in range(lots.randrange(6))]
     facts.insert(lots.randrange(len(facts) + 1), plant(number))
-    return Garbage(write(digest(facts, **wild)), str(plant(number)["object"]))
+    return Garbage(write(extraction(facts, **wild)), str(plant(number)["object"]))
 
 
 def endless(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
@@ -187,7 +187,7 @@ def endless(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
 def repeating(lots: random.Random, number: int, foreign: Sequence[UUID]) -> Garbage:
     """The same again and again, with an end or without."""
     again = lots.choice([plant(number), any_fact(lots, foreign)])
-    text = write(digest([plant(number)] + [again] * lots.choice([50, 1_000])))
+    text = write(extraction([plant(number)] + [again] * lots.choice([50, 1_000])))
     if lots.random() < 0.3:
         return Garbage(lots.choice(["I see. ", '{"facts": ', "```json\n", "<think>"]) * 5_000, whole=False)
     return Garbage(text if lots.random() < 0.5 else text[:-50], str(plant(number)["object"]), whole=False)
@@ -198,7 +198,7 @@ def commanding(lots: random.Random, number: int, foreign: Sequence[UUID]) -> Gar
     order = lots.choice(COMMANDS)
     more = {"delete": list(map(str, foreign)), "sql": order, "tool_calls": [{"name": "forget", "arguments": "{}"}]}
     facts = [plant(number), {"subject": "li", "predicate": order, "object": "everything", "text": order}]
-    answer = digest(facts, summary=order, label=order, keywords=[order], **more)
+    answer = extraction(facts, summary=order, label=order, keywords=[order], **more)
     return Garbage(write(answer), str(plant(number)["object"]))
 
 
@@ -208,7 +208,7 @@ def foreign_ids(lots: random.Random, number: int, foreign: Sequence[UUID]) -> Ga
     stolen = {**plant(number), "id": lots.choice(ids), "scope_id": 1, "tenant_id": 2, "replaces": ids}
     entity = {"id": lots.choice(ids), "name": lots.choice(ids), "type": "person", "aliases": ids[:3], "scope_id": 1}
     facts = [stolen, {"subject": lots.choice(ids), "predicate": "is", "object": lots.choice(ids), "replaces": ids}]
-    answer = digest(facts, entities=[entity, {**entity, "name": "Planted Pear", "aliases": []}], scope_id=ids)
+    answer = extraction(facts, entities=[entity, {**entity, "name": "Planted Pear", "aliases": []}], scope_id=ids)
     return Garbage(write(answer), str(plant(number)["object"]))
 
 
@@ -217,7 +217,7 @@ def wild_facts(lots: random.Random, number: int, foreign: Sequence[UUID]) -> Gar
     facts: list[object] = [any_fact(lots, foreign) for _ in range(lots.randrange(12))]
     entities = [any_entity(lots, foreign) for _ in range(lots.randrange(8))]
     facts.insert(0, plant(number))
-    answer = digest(facts, entities=entities, importance=lots.choice(NUMBERS))
+    answer = extraction(facts, entities=entities, importance=lots.choice(NUMBERS))
     return Garbage(write(answer), str(plant(number)["object"]))
 
 
@@ -233,15 +233,15 @@ def deep(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
 
 
 def wrapped(lots: random.Random, number: int, _: Sequence[UUID]) -> Garbage:
-    """A good answer in fences, thoughts and courtesies."""
-    good = write(digest([plant(number)]))
+    """A good answer in code marks, thoughts and courtesies."""
+    good = write(extraction([plant(number)]))
     around = lots.choice(
         ["```json\n{}\n```", "<think>Hm, {{maybe}}?</think>{}", "Sure! Here you are:\n{}\nAnything else?", "\ufeff{}"]
     )
     return Garbage(around.replace("{{", "{").replace("}}", "}").replace("{}", good), str(plant(number)["object"]))
 
 
-def no_digest(lots: random.Random, *_: object) -> Garbage:
+def no_extraction(lots: random.Random, *_: object) -> Garbage:
     """Something else altogether."""
     other = ["", " \n", "null", "[]", '"facts"', "I cannot help with that.", "<xml/>", "{'facts': [None]}", "\0" * 10]
     noise = "".join(chr(lots.randrange(0x110000)) for _ in range(200))
@@ -249,7 +249,7 @@ def no_digest(lots: random.Random, *_: object) -> Garbage:
 
 
 SORTS: Sequence[Callable[[random.Random, int, Sequence[UUID]], Garbage]] = (
-    *(cut_off, wrong_types, repeating, commanding, foreign_ids, wild_facts, wild_facts, deep, wrapped, no_digest),
+    *(cut_off, wrong_types, repeating, commanding, foreign_ids, wild_facts, wild_facts, deep, wrapped, no_extraction),
     # A megabyte takes its time: it comes up less often.
-    *(cut_off, wrong_types, commanding, foreign_ids, wild_facts, wrapped, no_digest, endless),
+    *(cut_off, wrong_types, commanding, foreign_ids, wild_facts, wrapped, no_extraction, endless),
 )

@@ -25,13 +25,13 @@ def scope_of(mind, owner):
 
 
 async def state(mind, owner, content, valid_at=None, invalid_at=None, **more):
-    """Believe a fact from now on; one that is over is not in the indexes."""
+    """Add a fact that is believed from now on; one that is over is not in the indexes."""
     [made] = await mind.remember(NewMemory(content, more.pop("kind", Kind.FACT), **more))
-    believe(mind, owner, made.id, valid_at, invalid_at)
+    add_belief(mind, owner, made.id, valid_at, invalid_at)
     return made.id
 
 
-def believe(mind, owner, memory_id, valid_at=None, invalid_at=None, lineage=None, version=1):
+def add_belief(mind, owner, memory_id, valid_at=None, invalid_at=None, lineage=None, version=1):
     scope_id = scope_of(mind, owner)
     owner.execute(
         "insert into beliefs (scope_id, id, lineage, version, valid_at, invalid_at, created_at) "
@@ -43,7 +43,7 @@ def believe(mind, owner, memory_id, valid_at=None, invalid_at=None, lineage=None
 
 
 async def amend(mind, owner, old, content, valid_at=None, invalid_at=None, **more):
-    """Believe another version of a fact from now on, and the old one no longer."""
+    """Add another version of a fact, and supersede the old one."""
     scope_id = scope_of(mind, owner)
     [made] = await mind.remember(NewMemory(content, more.pop("kind", Kind.FACT), **more))
     lineage, version = owner.execute(
@@ -52,7 +52,7 @@ async def amend(mind, owner, old, content, valid_at=None, invalid_at=None, **mor
         [scope_id, made.id, scope_id, old],
     ).fetchone()
     owner.execute("select withhold_memories(%s, %s, 'past')", [scope_id, [old]])
-    believe(mind, owner, made.id, valid_at, invalid_at, lineage, version + 1)
+    add_belief(mind, owner, made.id, valid_at, invalid_at, lineage, version + 1)
     return made.id
 
 

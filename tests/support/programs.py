@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("recollect"))
-# Our own variables would change what a program does; without bytecode every start would compile all of it anew.
+# Our own variables would change what a program does; without bytecode every start would compile all of it again.
 APART = ("RECOLLECT_", "PYTHONDONTWRITEBYTECODE")
 
 

@@ -8,7 +8,7 @@ A test that guards a promise says so, with the sizes that change from CI to a ca
     async def test_nothing_acknowledged_is_lost(figure): ...
 
 `make campaign` runs them all at full size and prints one table, `pytest --promises` does so for any run. What a test
-found out it tells with the fixture `figure`. `python tests/support/promises.py` writes docs/reference/promises.md anew.
+found out it tells with the fixture `figure`. `python tests/support/promises.py` rewrites docs/reference/promises.md.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)
-PATIENCE_SECONDS = 90
+WAIT_SECONDS = 90
 
 
 @contextmanager
@@ -80,7 +80,7 @@ async def make_key(recollect, tenant: str) -> str:
 
 def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
     """Return when the server answers."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until and server.poll() is None:
         try:
             if httpx.get(f"{url}/health/ready", timeout=5, trust_env=False).is_success:

@@ -1,4 +1,4 @@
-"""A worker to be killed: the real engine, tasks and fence, with one more task whose effect shows when done twice."""
+"""A worker to be killed: real engine, tasks and lease guard, and one more task that shows when it is done twice."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PULSE = Pulse(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")
 STEP = "insert into trail (scope_id, number) values (%s, %s)"
 
 
-async def leave_trail(database, fenced, pauses, context: JobContext, scope_id: int, number: int) -> None:
+async def leave_trail(database, guarded, pauses, context: JobContext, scope_id: int, number: int) -> None:
     """Write one row, as a job of enrichment would: think for a while, then write all in one transaction."""
     await asyncio.sleep(random.uniform(*pauses))
     try:
         async with database.transaction(scope_id >> 40) as connection:
-            if not fenced or await claim_effect(connection, lease_of(context), scope_id, f"trail-{context.job.id}"):
+            if not guarded or await claim_effect(connection, lease_of(context), scope_id, f"trail-{context.job.id}"):
                 await asyncio.sleep(random.uniform(*pauses) / 10)
                 await connection.execute(STEP, [scope_id, number])
     finally:
@@ -33,18 +33,18 @@ async def leave_trail(database, fenced, pauses, context: JobContext, scope_id: i
     await asyncio.sleep(random.uniform(*pauses) / 10)
 
 
-async def work(dsn, fenced, pauses):
+async def work(dsn, guarded, pauses):
     database = await Database.open(dsn, 10, 5)
 
     def make_app():
         app = build_app(dsn, database, FakeEmbedder(), 64, Duties(pulse=PULSE))
-        task = partial(leave_trail, database, fenced, pauses)
+        task = partial(leave_trail, database, guarded, pauses)
 
         async def trail(context: JobContext, scope_id: int, number: int) -> None:
             await task(context, scope_id, number)
 
         app.task(name="trail", queue="trail", retry=RetryPolicy(), pass_context=True)(trail)
-        if not fenced:
+        if not guarded:
             app.job_manager.__class__ = app.job_manager.__class__.__base__
         return app
 
@@ -52,4 +52,4 @@ async def work(dsn, fenced, pauses):
 
 
 if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], sys.argv[2] == "fenced", (float(sys.argv[3]), float(sys.argv[4]))))
+    asyncio.run(work(sys.argv[1], sys.argv[2] == "guarded", (float(sys.argv[3]), float(sys.argv[4]))))

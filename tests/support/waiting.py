@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from recollect.store.database.pool import Database
 
-PATIENCE_SECONDS = 60
+WAIT_SECONDS = 60
 """No test is about this limit; it only ends one that would wait for ever."""
 BLOCKED = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 async def until(happened):
     """Wait for what tells nobody when it has happened."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         while not happened():  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.005)
 

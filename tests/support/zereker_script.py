@@ -1,4 +1,4 @@
-"""What a sensible model would say of the talk in data/zereker_memory, by rules: the same however the talk is cut.
+"""What a sensible model would say of data/zereker_memory, by rules: the same however it is cut.
 
 Each rule is a phrase that the user says, the fact it teaches, and which known facts are over because of it.
 """
@@ -81,15 +81,15 @@ def answer(shape: str, prompt: str) -> object:
     """Say what a model would that was asked in this shape."""
     if shape == "AnyMatches":
         return {"matches": []}
-    assert shape == "AnyDigest", shape
-    return digest(prompt)
+    assert shape == "AnyExtraction", shape
+    return extraction(prompt)
 
 
-def digest(prompt: str) -> object:
+def extraction(prompt: str) -> object:
     """Apply every rule whose phrase the user says, in the order of what was said."""
-    talk = _between(prompt, "conversation")
+    conversation = _between(prompt, "conversation")
     known = KNOWN.findall(_between(prompt, "facts"))
-    said = [found for line in talk.splitlines() if (found := LINE.fullmatch(line))]
+    said = [found for line in conversation.splitlines() if (found := LINE.fullmatch(line))]
     learned = [(line[1], rule) for line in said for rule in RULES if rule.phrase in line[2]]
     facts: list[dict[str, object]] = []
     for day, rule in learned:
@@ -113,7 +113,7 @@ def digest(prompt: str) -> object:
 
 
 def describe(name: str) -> dict[str, object]:
-    """Give an entity as a digest lists it."""
+    """Give an entity as an extraction lists it."""
     usual = "activity" if name in SPORTS else "thing"
     return {"name": name, "type": TYPES.get(name, usual), "aliases": [], "description": ""}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 PLUGIN = Path(__file__).parents[1]
-PATIENCE_SECONDS = 60
+WAIT_SECONDS = 60
 PRICES = dict.fromkeys(("unit_price", "price_unit", "total_price"), "0")
 
 
@@ -87,7 +87,7 @@ class Daemon:
     def collect(self, session: str, answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Reply:
         """Wait for the end of an answer; what the plugin asks of Dify is answered by a function."""
         reply = Reply()
-        while (data := self.answers[session].get(timeout=PATIENCE_SECONDS)) is not None:
+        while (data := self.answers[session].get(timeout=WAIT_SECONDS)) is not None:
             if data["type"] == "end":
                 return reply
             if data["type"] == "error":

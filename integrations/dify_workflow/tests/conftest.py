@@ -19,7 +19,7 @@ from engine import Ran, configured, run
 from reference import Row
 from sandbox import Sandbox, listening
 
-# The engine reads its file anew for every run: the same grammar, parsed in C.
+# The engine reads its file again for every run: the same grammar, parsed in C.
 yaml.SafeLoader = yaml.CSafeLoader
 # It also makes a client for every request: each would read all certificates, and nothing here speaks TLS.
 ssl.create_default_context = cache(ssl.create_default_context)

@@ -85,8 +85,8 @@ def test_the_workflow_and_the_plugin_write_a_name_alike(field):
     names = [name for name in [*NAMES, *sorted(made)] if name.strip()]
     in_plugin, in_workflow = plugin_rule(), workflow_rule()
     assert {name: in_workflow(field, name) for name in names} == {name: in_plugin(field, name) for name in names}
-    digests = [name for name in names if re.fullmatch("x:[0-9a-f]{64}:", in_plugin(field, name))]
-    assert len(digests) > 100
+    hashes = [name for name in names if re.fullmatch("x:[0-9a-f]{64}:", in_plugin(field, name))]
+    assert len(hashes) > 100
 
 
 @pytest.mark.parametrize("rule", [plugin_rule, workflow_rule])

@@ -180,11 +180,11 @@ def test_clearing_erases(history, connection):
 
 
 def test_every_event_loop_can_use_it(history):
-    async def talk(number):
+    async def add_turn(number):
         await history.aadd_messages(turn(number))
         return len(await history.aget_messages())
 
-    assert [asyncio.run(talk(number)) for number in range(3)] == [2, 4, 6]
+    assert [asyncio.run(add_turn(number)) for number in range(3)] == [2, 4, 6]
     asyncio.run(history.aclear())
     assert history.messages == []
 
@@ -211,8 +211,10 @@ def test_a_runnable_with_history_remembers(connection):
 
 def test_a_streaming_runnable_with_history_remembers(connection):
     model = GenericFakeChatModel(messages=iter([AIMessage("green tea")]))
-    talk = RunnableWithMessageHistory(model, lambda session_id: RecollectChatMessageHistory(connection, session_id))
-    list(talk.stream([HumanMessage("what?")], {"configurable": {"session_id": "s"}}))
+    conversation = RunnableWithMessageHistory(
+        model, lambda session_id: RecollectChatMessageHistory(connection, session_id)
+    )
+    list(conversation.stream([HumanMessage("what?")], {"configurable": {"session_id": "s"}}))
     assert said(RecollectChatMessageHistory(connection, "s")) == [("human", "what?"), ("ai", "green tea")]
 
 

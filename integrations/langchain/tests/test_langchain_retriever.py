@@ -58,7 +58,7 @@ def test_a_document_says_what_it_is_and_why(remembering):
     assert (document.metadata["kind"], document.metadata["speaker"]) == ("event", "li")
     assert document.metadata["source"] == "talk"
     assert document.metadata["occurred_at"] == memory.occurred_at.isoformat()
-    assert document.metadata["score"] == pytest.approx(sum(document.metadata["why"].values()), abs=0.01)
+    assert document.metadata["score"] == pytest.approx(sum(document.metadata["shares"].values()), abs=0.01)
 
 
 async def test_a_cue_says_the_rest(remembering):

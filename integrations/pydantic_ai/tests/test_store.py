@@ -75,7 +75,7 @@ class Actor:
 
     async def say(self, name, scope, texts):
         conversation = await self.store.load(name) or Conversation(conversation_id=name)
-        conversation.messages += map(TALK.__getitem__, texts)
+        conversation.messages += map(MESSAGES.__getitem__, texts)
         conversation.usage.requests += 1
         return len(await self.store.save(conversation, scope=scope))
 
@@ -83,7 +83,7 @@ class Actor:
         stored = await self.store.load(name)
         if stored is None:
             return None
-        messages = [*stored.messages[:keep], *map(TALK.__getitem__, texts)]
+        messages = [*stored.messages[:keep], *map(MESSAGES.__getitem__, texts)]
         rewritten = Conversation(conversation_id=name, messages=messages, revision=stored.revision)
         return len(await self.store.save(rewritten))
 
@@ -138,13 +138,13 @@ def describe(record):
     return {name: value for name, value in asdict(record).items() if name not in ids}
 
 
-class Talk(dict):
+class MessageCache(dict):
     def __missing__(self, text):
         self[text] = ask(text) if len(text) % 2 else ModelResponse(parts=[TextPart(content=text)])
         return self[text]
 
 
-TALK = Talk()
+MESSAGES = MessageCache()
 """The same message for the same text, because messages carry the time when they were made."""
 
 

@@ -1,4 +1,4 @@
-"""What every channel is: a name, and a question that is sent at once and read later."""
+"""What every channel has: a name, and a query that is sent at once and read later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.store.service.scopes import Place
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a channel found and how: exact, approximate, or skipped with the reason."""
+    """What a channel found and how: exactly, approximately, or skipped with the reason."""
 
     candidates: Candidates
     method: str
@@ -23,17 +23,17 @@ class Proposal:
     lent: Mapping[str, Candidates] = field(default_factory=dict[str, Candidates])
     """Candidates in the unit of another channel, to be weighed as if they were that channel's own."""
     rarities: tuple[float, ...] = ()
-    """How telling each term of the cue is, where the channel counted."""
+    """How distinctive each term of the cue is, if the channel counted it."""
 
     @property
     def answered(self) -> bool:
-        """Tell whether the channel could look at all."""
+        """Tell whether the channel could answer at all."""
         return not self.method.startswith(SKIPPED)
 
 
 SKIPPED = "skipped: "
 Answer: TypeAlias = Callable[[], Awaitable[Proposal]]
-"""Reads what a question led to, once all questions have been sent."""
+"""Reads the answer of a query, once all queries have been sent."""
 
 
 class Channel(Protocol):
@@ -42,12 +42,12 @@ class Channel(Protocol):
     name: str
 
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
-        """Send the question; all channels' questions travel together, then each answer is read."""
+        """Send the query; all channels' queries travel together, then each answer is read."""
         ...
 
 
 def skipped(reason: str) -> Answer:
-    """Propose nothing, and say why."""
+    """Return no candidates, and say why."""
 
     async def read() -> Proposal:
         return Proposal(Candidates(), SKIPPED + reason)

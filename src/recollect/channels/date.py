@@ -1,4 +1,4 @@
-"""Recall by when: what happened in a time that the cue names, the more exactly it is named the better."""
+"""Recall by time: what happened in a period that the cue names, narrow periods first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 MOST_WITHIN = 1_000
-"""So many of a kind and period are looked at, the newest."""
+"""So many of a kind and period are read, the newest."""
 
 
 class DateChannel:
@@ -45,14 +45,14 @@ class DateChannel:
             "limit": limit,
             **bind(reading.filter, tuple(Kind)),
         }
-        # The statement goes through the kinds one by one.
+        # The statement handles the kinds one by one.
         conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
         query = sql.SQL(QUERIES["within"]).format(filter=conditions)
         return partial(read, await connection.execute(in_columns(query), parameters, binary=True))
 
 
 def join_words(terms: Sequence[str]) -> str | None:
-    """Write the terms of a cue as one sparse vector in which all weigh the same; nothing if there are none."""
+    """Write the terms of a cue as one sparse vector in which all weigh the same; None if there are none."""
     slots = sorted({slot_of(term) for term in terms})
     return "{" + ",".join(f"{each}:1" for each in slots) + f"}}/{SLOTS}" if slots else None
 

@@ -1,5 +1,5 @@
 -- name: within
--- Each kind and period is one stretch of the index, read from its end. Of more than are asked for, those come first
+-- Each kind and period is one range of the index, read from its end. Of more than are asked for, those come first
 -- that share most with the cue's words: a month has many days.
 with happened as materialized (
     select found.id, found.occurred_at, max(periods.score) as score

@@ -1,4 +1,4 @@
-"""Recall by what is named: facts about the entities that a cue names, and about what these lead to."""
+"""Recall by names: facts about the entities that a cue names, and about their neighbours."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ QUERIES = load_queries(__file__)
 HOPS = 2
 BEAM = 100
 MOST_STARTS = 10
-"""Of more entities than these, those with the longest names in the cue are taken."""
-WITHHELD = ["archived", "deleted", "stale", "faded"]
-"""What takes no part in recall; that a fact is past only the times of the cue decide on."""
+"""If there are more entities, those with the longest names in the cue are taken."""
+WITHHELD = ["archived", "deleted", "to_rederive", "faded"]
+"""What takes no part in recall; whether a fact is past depends on the times of the cue only."""
 ALL = sql.SQL("true")
 UNNAMED = "the cue names no entity"
 
 
 class GraphChannel:
-    """Propose facts by how few hops they lie from what the cue names, the newest first among equals."""
+    """Propose facts by how few hops they are from what the cue names, the newest first among equals."""
 
     name = "graph"
 
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
-        """Send the search for names and the walk from them, as one question."""
+        """Send the search for names and the walk from them, as one query."""
         only = reading.filter
         if only.kinds and Kind.FACT not in only.kinds:
             return skipped("it finds facts only")
@@ -53,7 +53,7 @@ class GraphChannel:
             "hidden": WITHHELD,
             **bind(only),
         }
-        # What is barred leads on all the same; the kind and the times are the walk's own.
+        # The walk continues over filtered facts; the kind and the times are the walk's own.
         others = replace(only, kinds=(), as_of=None, at=None)
         allowed = sql.SQL(QUERIES["allowed"]).format(filter=restrict(others, MEMORIES)) if others.named else ALL
         query = sql.SQL(QUERIES["reach"]).format(allowed=allowed)
@@ -61,7 +61,7 @@ class GraphChannel:
 
 
 async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
-    """Read the facts and rate them by the hops between them and what was named."""
+    """Read the facts and rate them by their hops from what was named."""
     rows = await answer.fetchall()
     starts = rows[0]["starts"]
     if not starts:

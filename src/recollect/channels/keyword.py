@@ -21,15 +21,15 @@ from recollect.store.service.scopes import Place
 QUERIES = load_queries(__file__)
 COLUMNS = Columns("filed", trust=None)
 MOST_KEYWORDS = 512
-"""Of more words and names in a cue, these many are looked up."""
+"""If a cue has more words and names, so many are looked up."""
 LONGEST_LIST = 1_000
-"""So many memories of one kind are read of what is filed under a keyword, the newest first."""
+"""So many memories of one kind and keyword are read, the newest first."""
 
 
 class KeywordChannel:
     """Propose memories by the rarity of the keywords that they share with the cue, the newest first among equals.
 
-    Each shared keyword adds ln(1 + memories of the scope / memories filed under it). The logarithm lets two telling
+    Each shared keyword adds ln(1 + memories of the scope / memories filed under it). The logarithm lets two distinctive
     keywords win over one that is merely rarer.
     """
 
@@ -48,7 +48,7 @@ class KeywordChannel:
             "limit": limit,
             **bind(reading.filter, tuple(Kind)),
         }
-        # The statement goes through the kinds one by one.
+        # The statement handles the kinds one by one.
         conditions = restrict(replace(reading.filter, kinds=()), COLUMNS)
         query = sql.SQL(QUERIES["filed"]).format(filter=conditions)
         return partial(read, await connection.execute(query, parameters))
@@ -57,7 +57,7 @@ class KeywordChannel:
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:
     """Read the candidates, best first."""
     rows = await answer.fetchall()
-    # What shares two keywords that are both frequent may lie further back than either of their lists was read.
+    # What shares two frequent keywords may be further back than either of their lists was read.
     whole = not rows or rows[0]["frequent"] < 2
     return Proposal(
         to_candidates([Candidate(row["id"], row["score"]) for row in rows]), "exact" if whole else "approximate"

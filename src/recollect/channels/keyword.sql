@@ -24,7 +24,7 @@ with asked as materialized (
             where filed.scope_id = %(scope_id)s and filed.keyword = given.keyword
             limit 1
         )
-        -- Else all of it would be planned and read once for each use of the frequency.
+        -- Otherwise all of it would be planned and read once for each use of the frequency.
         offset 0
     ) counted
     where frequency > 0
@@ -33,14 +33,14 @@ with asked as materialized (
     from asked cross join unnest(%(kinds)s::text[]) as kinds (kind) cross join lateral (
         select filed.id from memory_keywords filed
         where filed.scope_id = %(scope_id)s and filed.keyword = asked.keyword and filed.kind = kinds.kind
-          -- Of events and thoughts, what is not counted is idle: it never comes to mind.
+          -- Of events and thoughts, what is not counted is idle: it is never in the stream.
           and (filed.counted or kinds.kind not in ('event', 'thought')){filter}
         order by filed.id desc
         limit %(longest)s
     ) newest
     group by kinds.kind, newest.id
 )
--- Rounded, because the order in which weights are added must not tell equals apart.
+-- Rounded, so that the order of additions does not separate equals.
 select id, round((weight + coalesce((
            select sum(asked.weight) from asked
            where asked.frequency > %(longest)s and asked.keyword <> all (shared.keywords) and (

@@ -25,7 +25,7 @@ QUERIES = load_queries(__file__)
 
 
 class PastChannel:
-    """Propose versions that recall does not hold any more, where a cue names a time."""
+    """Propose versions that the indexes of recall do not hold any more, where a cue names a time."""
 
     name = "past"
 
@@ -48,7 +48,7 @@ class PastChannel:
 
 
 def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:
-    """Give the parameters of a search by words."""
+    """Return the parameters of a search by words."""
     hashes = [hash_term(scope_id, term) for term in reading.terms]
     slots = [slot_of(term) for term in reading.terms]
     return {"terms": hashes, "slots": slots, "memory_count": place.memory_count}

@@ -1,4 +1,4 @@
-"""Recall what is recent: the newest memories by when they happened, whatever the cue says."""
+"""Recall what is recent: the newest memories by when they happened, independent of the cue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 HALVED_AFTER = 10
-"""So many places behind the newest memory, one counts half as much."""
+"""So many places after the newest memory, one counts half as much."""
 
 
 class RecentChannel:
@@ -34,7 +34,7 @@ class RecentChannel:
             "limit": limit,
             **bind(reading.filter, tuple(Kind)),
         }
-        # The statement goes through the kinds one by one.
+        # The statement handles the kinds one by one.
         conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
         query = sql.SQL(QUERIES["newest"]).format(filter=conditions)
         return partial(read, await connection.execute(query, parameters))

@@ -8,7 +8,7 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.agents.scoring import Settled, horizon, settle
+from recollect.core.agents.scoring import ResolvedWeighing, horizon, resolve_weighing
 from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
@@ -21,11 +21,11 @@ from recollect.store.service.scopes import Place
 QUERIES = load_queries(__file__)
 COLUMNS = Columns("ranked")
 STREAM = (Kind.EVENT, Kind.THOUGHT)
-"""What comes to mind by itself; chats and messages are recalled by other channels."""
+"""The kinds of the stream; chats and messages are recalled by other channels."""
 FARTHEST_HORIZON = 20_000
 """A decay so slow that recency matters beyond this rank is computed for the whole scope instead."""
 NEAR_HORIZON = 2_000
-"""Through an index, everything that recency could lift is scored one by one: more would be slower than all at once."""
+"""Through an index, everything that recency could raise is scored one by one: more would be slower than a scan."""
 
 
 class StreamChannel:
@@ -39,8 +39,8 @@ class StreamChannel:
             return skipped("there is no embedding space")
         if reading.vector is None:
             return skipped(reading.without_vector or "the cue has no vector")
-        settled = settle(reading.weighing, place.profile.weighing)
-        method = choose(place, reading, settled)
+        resolved = resolve_weighing(reading.weighing, place.profile.weighing)
+        method = choose(place, reading, resolved)
         query: sql.Composed = sql.SQL(QUERIES[method]).format(
             rank=sql.Identifier(f"rank_{method}_{place.space.id}"),
             type=vector_type(place.space),
@@ -51,10 +51,10 @@ class StreamChannel:
             "scope_id": place.scope_id,
             "vector": to_vector(place.space, reading.vector),
             "opposite": to_vector(place.space, -reading.vector),
-            "weights": list(settled.weights),
-            "decay": settled.decay,
-            "mode": settled.mode.value,
-            "horizon": horizon(settled),
+            "weights": list(resolved.weights),
+            "decay": resolved.decay,
+            "mode": resolved.mode.value,
+            "horizon": horizon(resolved),
             "limit": limit if at is None else None,
             "most": limit,
             **bind(reading.filter, place.profile.kinds or STREAM),
@@ -65,17 +65,17 @@ class StreamChannel:
         return partial(read, answer, "near-exact" if method == "near" else "exact", place.memory_count)
 
 
-def choose(place: Place, reading: Reading, settled: Settled) -> str:
+def choose(place: Place, reading: Reading, resolved: ResolvedWeighing) -> str:
     """Choose how to rank: through the scope's index, newest first, or candidate by candidate."""
     barred = reading.filter.min_trust > 0 or not FEATURES.isdisjoint(reading.filter.named)
-    if settled.mode is not Mode.NEWEST or barred or horizon(settled) > FARTHEST_HORIZON:
+    if resolved.mode is not Mode.NEWEST or barred or horizon(resolved) > FARTHEST_HORIZON:
         return "whole"
     indexed = place.space is not None and place.approximate_space == place.space.id
-    return "near" if indexed and not reading.filter.past and horizon(settled) <= NEAR_HORIZON else "newest"
+    return "near" if indexed and not reading.filter.past and horizon(resolved) <= NEAR_HORIZON else "newest"
 
 
 async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> Proposal:
-    """Read the candidates with their factors, best first, and what they were chosen from."""
+    """Read the candidates with their factors, best first, and how many they were chosen from."""
     rows = await answer.fetchall()
     candidates = [
         Candidate(row["id"], row["score"], Factors(row["recency"], row["relevance"], row["importance"], row["rank"]))

@@ -1,4 +1,4 @@
-"""Recall by topic: what is filed under the topics that a cue is about, and what these lead to."""
+"""Recall by topic: what is filed under the topics of a cue, and under related ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recollect.store.service.scopes import Place
 QUERIES = load_queries(__file__)
 COLUMNS = Columns("topic_links", id="memory_id")
 MOST_LINKS = 500
-"""So many links of one topic are looked at, and so many below all of them, the newest: there may be very many."""
+"""So many links of one topic are read, and so many below all of them, the newest: there may be very many."""
 UNNAMED = "the cue names no topic"
 UNKNOWN = "there is no such topic"
 
@@ -52,7 +52,7 @@ class TopicChannel:
 
 
 def compose(only: Filter) -> sql.Composed:
-    """Write the statement: what is not proposed leads on to related topics all the same, if it is trusted and stood."""
+    """Write the statement: links that are not proposed still lead on to related topics, if trusted and valid then."""
     leads = Filter(min_trust=only.min_trust, as_of=only.as_of, at=only.at)
     outward, conditions = restrict(leads, COLUMNS), restrict(only, COLUMNS)
     own = sql.SQL(QUERIES["same" if outward == conditions else "own"]).format(filter=conditions)

@@ -17,7 +17,7 @@ with found as materialized (
 ), around as materialized (
     select distinct 'related' as source, named.related_id as id, %(related_taken)s as taken
     from outward cross join lateral (
-        -- Between, and in the order of the key: else any index of the scope will do, and all of it may be read.
+        -- Between, and in the order of the key: otherwise any index of the scope is used, and all of it may be read.
         select related_id from related_topics
         where scope_id = %(scope_id)s and topic_id between outward.topic_id and outward.topic_id
           and memory_id between outward.memory_id and outward.memory_id

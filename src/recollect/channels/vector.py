@@ -41,13 +41,13 @@ class VectorChannel:
             "limit": limit,
             **bind(reading.filter),
         }
-        # An approximate index would give up before it found the few that a filter allows.
+        # An approximate index would stop before it found the few that a filter allows.
         if place.approximate_space != place.space.id or reading.filter.named:
             places["filter"] = restrict(reading.filter, COLUMNS)
             query = sql.SQL(QUERIES["nearest"]).format(**places, dimensions=sql.Literal(place.space.dimensions))
             return partial(read, await connection.execute(in_columns(query), parameters, binary=True), "exact")
         query = sql.SQL(QUERIES["nearest_indexed"]).format(**places, dimensions=sql.Literal(place.space.dimensions + 2))
-        # The planner takes the policy's range for a narrow one and would scan the whole scope for cheaper.
+        # The planner takes the policy's range for a narrow one and would scan the whole scope instead.
         await connection.execute(QUERIES["avoid_sorting"])
         answer = await connection.execute(in_columns(query), parameters, binary=True)
         await connection.execute(QUERIES["allow_sorting"])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RemoteAgent(RemoteView):
-    """What one caller does with an agent; its profile, metadata and weights hold in all its scopes, on a server."""
+    """An agent's operations; its profile, metadata and weights apply to all its scopes, on a server."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class RemoteAgent(RemoteView):
         await self.call("set_profile", profile=profile)
 
     async def metadata(self) -> Mapping[str, JSON]:
-        """Read what callers keep of the agent for themselves."""
+        """Read the agent's metadata."""
         answer: Mapping[str, JSON] = await self.call("metadata")
         return answer
 
@@ -52,14 +52,14 @@ class RemoteAgent(RemoteView):
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[Association]:
-        """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        """Return which events and thoughts each perceived triple reminds of, up to a limit of either."""
         answer: list[Association] = await self.call(
             "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
         )
         return answer
 
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Give back the newest chat with somebody, if there was one."""
+        """Return the newest chat with somebody, if there was one."""
         answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
         return answer
 
@@ -77,23 +77,23 @@ class RemoteAgent(RemoteView):
         report: Callable[[str], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reflection:
-        """Let a worker of the server think about what has gathered, and wait for it: 10 minutes, unless told."""
+        """Let a worker of the server reflect on what has gathered, and wait for it: 10 minutes by default."""
         answer: Reflection = await load("recollect.client.special").reflect(
             self, now, report=report, timeout_seconds=timeout_seconds
         )
         return answer
 
     async def reflect_later(self, now: datetime | None = None) -> int:
-        """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
+        """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
         answer: int = await self.call("reflect_later", now=now)
         return answer
 
     async def reflection(self, job_id: int) -> ReflectionProgress:
-        """Say how far a reflection is that was left to the worker, and what came of it."""
+        """Return how far a reflection by the worker is, and its result."""
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer
 
     async def overview(self) -> Overview:
-        """Say what the scope holds, in numbers."""
+        """Return what the scope holds, in numbers."""
         answer: Overview = await self.call("overview")
         return answer

@@ -1,4 +1,4 @@
-"""What the SDK sends: the arguments of an operation, as the query or the body that a server takes."""
+"""What the SDK sends: the arguments of an operation, as the query or the body of a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDEMPOTENCY_KEY = "idempotency_key"
 
 
 def as_list(kind: type) -> Callable[[Any], list[Any]]:
-    """Take one or many; what is not of a kind yet is made one, as a memory of a text."""
+    """Take one or many; what is not a value yet is made one, as a memory of a text."""
 
     def to_list(given: Any) -> list[Any]:  # noqa: ANN401 - one or many, of any type
         many: Sequence[Any] = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
@@ -50,14 +50,14 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
     "triples": as_list(Triple),
     "window": as_one(Window),
 }
-"""How an argument of many forms becomes one of values, by its name; with the operation's where that matters."""
+"""How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
 LEFT_OUT = {"conversation.context.window": NOT_OF_A_WINDOW, "conversation.converse.window": NOT_OF_A_WINDOW}
 """Which fields of a value an operation does not take: a prompt has one budget, and the times of its cue."""
 
 
 def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[str, str, dict[str, Any]]:
-    """Write a request: its method, its path, and its query, or its body and an idempotency key; None is left out."""
+    """Build a request: its method, its path, and its query, or its body and an idempotency key; None is left out."""
     operation, given = OPERATIONS[key], {name: value for name, value in arguments.items() if value is not None}
     asked = {"agent": view.agent} if operation.agent_only else {"agent": view.agent, "user": view.user}
     if isinstance(view, ConversationPart):
@@ -73,7 +73,7 @@ def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[
 
 
 def write_argument(key: str, name: str, value: object) -> dict[str, Any]:
-    """Write an argument under its name; the fields of a value stand flat beside the others."""
+    """Write an argument under its name; the fields of a value stand flat next to the others."""
     place = f"{key}.{name}"
     taken = take(place, value)
     if is_dataclass(taken) and not isinstance(taken, type):
@@ -84,13 +84,13 @@ def write_argument(key: str, name: str, value: object) -> dict[str, Any]:
 
 
 def take(place: str, value: object) -> Any:  # noqa: ANN401 - an argument of any type
-    """Bring an argument to the one form that travels."""
+    """Convert an argument to the one form that is sent."""
     known = TAKEN.get(place) or TAKEN.get(place.rpartition(".")[2])
     return known(value) if known else value
 
 
 def flatten(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a value of any type
-    """Write a value as a body has it: a value within it stands flat, and what is None is left out."""
+    """Write a value as a body has it: nested values stand flat, and None is left out."""
     if isinstance(value, Shares):
         return {f"{name}_share": share for name, share in to_jsonable_python(value).items()}
     body = dict[str, Any]()

@@ -1,4 +1,4 @@
-"""How the SDK calls an operation of a server: by its entry in the list, whatever the operation is."""
+"""How the SDK calls an operation of a server: by its entry in the list of operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.loading import load
 
 
 class Sender(Protocol):
-    """Whatever sends requests to a server: a client."""
+    """Anything that sends requests to a server: a client."""
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - the HTTP library's own
         """Send a request, and retry where the server is unavailable; return the body."""
@@ -55,7 +55,7 @@ class ConversationPart(RemoteView):
 
 
 def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[str, str, dict[str, Any]]:
-    """Write a request: its method, its path, and what it holds."""
+    """Build a request: its method, its path, and its content."""
     written: tuple[str, str, dict[str, Any]] = load("recollect.client.bodies").write(view, key, arguments)
     return written
 
@@ -71,7 +71,7 @@ def read(key: str, answer: bytes) -> Any:  # noqa: ANN401 - what the operation g
 
 @cache
 def reader(gives: Callable[[], Any], answer: str = "") -> Callable[[bytes], Any]:
-    """Make the reader of a type at its first use, because that takes its time."""
+    """Make the reader of a type at its first use, because that is slow."""
     kind: Any = gives()
     whole: Any = dict.__class_getitem__((str, kind)) if answer else kind
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(whole)

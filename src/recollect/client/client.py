@@ -1,4 +1,4 @@
-"""The SDK: the verbs of a mind over HTTP, with retries that can not store anything twice."""
+"""The SDK: the verbs of a mind over HTTP, with retries that cannot store anything twice."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Client:
         return found
 
     async def retry_job(self, job_id: int) -> Job:
-        """Let a failed job of the tenant run again; needs the right `admin`."""
+        """Retry a failed job of the tenant; needs the right `admin`."""
         job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{job_id}/retry"))
         return job
 
     async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
-        """Add up what models cost by day, step and model: in one scope, or in all if no agent is named."""
+        """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""
         parameters = {"agent": agent, "user": user, "days": str(days)}
         added: Ledger = reader(LEDGER)(await self.send("GET", "/v1/ledger", params=parameters))
         return added

@@ -1,4 +1,4 @@
-"""One conversation as one object: append, read, converse, and what becomes of it: on a server.
+"""One conversation as one object: append, read, converse, and change its state: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -42,7 +42,7 @@ class RemoteConversation(ConversationPart):
         return answer
 
     async def history(self, window: Window | int | None = None) -> History:
-        """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
+        """Return the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
         answer: History = await self.call("conversation.history", window=window)
         return answer
 
@@ -55,7 +55,7 @@ class RemoteConversation(ConversationPart):
         window: Window | None = None,
         system: str = "",
     ) -> Context:
-        """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
+        """Return one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
 
         The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
@@ -74,7 +74,7 @@ class RemoteConversation(ConversationPart):
         report: Callable[[Context], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reply:
-        """Answer by the server's chat model, as long as it takes; append question and answer together, or neither.
+        """Answer with the server's chat model, as long as it takes; append question and answer together, or neither.
 
         It is asked once: where no answer arrives, the history says whether there was one. The prompt is reported
         together with the answer.
@@ -85,7 +85,7 @@ class RemoteConversation(ConversationPart):
         return answer
 
     async def leaves(self, limit: int = 50) -> list[Leaf]:
-        """List where the conversation's threads end, newest first; each can be a history's leaf."""
+        """List the ends of the conversation's threads, newest first; each can be a history's leaf."""
         answer: list[Leaf] = await self.call("conversation.leaves", limit=limit)
         return answer
 
@@ -95,7 +95,7 @@ class RemoteConversation(ConversationPart):
         return answer
 
     async def close_segment(self) -> list[StoredSegment]:
-        """End the topic that is still running, as if another had come; list all segments."""
+        """Close the segment that is still running, as if another topic had begun; list all segments."""
         answer: list[StoredSegment] = await self.call("conversation.close_segment")
         return answer
 
@@ -105,7 +105,7 @@ class RemoteConversation(ConversationPart):
         return answer
 
     async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
-        """Give the conversation a name, or metadata of your own; what is None stays as it is."""
+        """Set the conversation's name, or metadata of your own; what is None stays as it is."""
         await self.call("conversation.describe", name=name, metadata=metadata)
 
     async def archive(self) -> Conversation:
@@ -114,7 +114,7 @@ class RemoteConversation(ConversationPart):
         return answer
 
     async def restore(self) -> Conversation:
-        """Bring an archived or deleted conversation back as it was, with what was derived from it."""
+        """Restore an archived or deleted conversation, with what was derived from it."""
         answer: Conversation = await self.call("conversation.restore")
         return answer
 

@@ -1,4 +1,4 @@
-"""One scope's items as one object: JSON values under names of the caller's own: on a server.
+"""One scope's items as one object: JSON values under the caller's own names: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -22,7 +22,7 @@ class RemoteItems(RemoteView, ItemVerbs):
     __slots__ = ()
 
     async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
-        """Carry operations out in one transaction; writes without a key of yours get one, so that retries are safe."""
+        """Run operations in one transaction; writes without a key get one, so that retries are safe."""
         answer: list[ItemResult] = await load("recollect.client.special").batch(
             self, operations, idempotency_key=idempotency_key
         )

@@ -53,7 +53,7 @@ class RemoteKnowledge(RemoteView):
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> Facts:
-        """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
+        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default."""
         answer: Facts = await self.call(
             "knowledge.facts", entity=entity, predicate=predicate, as_of=as_of, at=at, cursor=cursor, limit=limit
         )
@@ -77,7 +77,7 @@ class RemoteKnowledge(RemoteView):
         return answer
 
     async def entity(self, entity_id: UUID) -> Entity:
-        """Fetch one entity with all that it is called, and the newest that was said of it."""
+        """Fetch one entity with all its names, and its newest description."""
         answer: Entity = await self.call("knowledge.entity", entity_id=entity_id)
         return answer
 
@@ -90,7 +90,7 @@ class RemoteKnowledge(RemoteView):
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> Neighbourhood:
-        """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
+        """Return which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
         answer: Neighbourhood = await self.call(
             "knowledge.neighbours", entity_id=entity_id, hops=hops, beam=beam, as_of=as_of, at=at
         )
@@ -106,7 +106,7 @@ class RemoteKnowledge(RemoteView):
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[FactPath]:
-        """Give back how two entities are joined by up to 6 facts, the shortest path first."""
+        """Return how two entities are connected by up to 6 facts, the shortest path first."""
         answer: list[FactPath] = await self.call(
             "knowledge.paths", start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at
         )
@@ -128,6 +128,6 @@ class RemoteKnowledge(RemoteView):
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
-        """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
+        """Export the scope's facts and their entities as text, piece by piece, as long as it takes."""
         async for piece in load("recollect.client.special").export(self, format, as_of=as_of, at=at):
             yield piece

@@ -41,7 +41,7 @@ class RemoteMemories(RemoteView):
         return answer
 
     async def get(self, memory_id: UUID) -> Memory:
-        """Fetch one memory, in whichever version has this id."""
+        """Fetch one memory, in the version of this id."""
         answer: Memory = await self.call("get", memory_id=memory_id)
         return answer
 
@@ -53,7 +53,7 @@ class RemoteMemories(RemoteView):
         return answer
 
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Let every context show these memories, or no longer; return those that there are."""
+        """Let every context show these memories, or stop it; return those that exist."""
         answer: list[UUID] = await self.call("pin", ids=ids, pinned=pinned)
         return answer
 
@@ -75,7 +75,7 @@ class RemoteFading(RemoteView):
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> Fading:
-        """Let memories fade that may, or only say which would; where the time is over, the cursor says how to go on."""
+        """Let memories fade that may, or only say which would; if the time is over, the cursor says how to continue."""
         answer: Fading = await self.call("fading.fade", rules=rules, dry_run=dry_run, cursor=cursor)
         return answer
 
@@ -94,6 +94,6 @@ class RemoteFading(RemoteView):
         return answer
 
     async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+        """Restore faded memories, and return which; from now on they may fade again."""
         answer: list[UUID] = await self.call("fading.restore", ids=ids)
         return answer

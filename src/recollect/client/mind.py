@@ -27,7 +27,7 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
     ) -> Conversations:
-        """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
+        """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
         answer: Conversations = await self.call("conversations", state=state, cursor=cursor, limit=limit)
         return answer
 
@@ -37,30 +37,30 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
 
     @property
     def blocks(self) -> RemoteBlocks:
-        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        """Return the view for blocks: what a cue reminds of as text for a prompt, and what its short ids stand for."""
         return RemoteBlocks(self.client, self.agent, self.user)
 
     @property
     def fading(self) -> RemoteFading:
-        """Give what fades in the scope, what has faded, and the way back."""
+        """Return the view for fading: what fades in the scope, what has faded, and how to restore it."""
         return RemoteFading(self.client, self.agent, self.user)
 
     @property
     def items(self) -> RemoteItems:
-        """Give the scope's items: JSON values under names of your own."""
+        """Return the view of the scope's items: JSON values under names of your own."""
         return RemoteItems(self.client, self.agent, self.user)
 
     @property
     def knowledge(self) -> RemoteKnowledge:
-        """Give what is known in the scope: facts, and the entities that they speak of."""
+        """Return the view of what is known in the scope: facts and entities."""
         return RemoteKnowledge(self.client, self.agent, self.user)
 
     @property
     def topics(self) -> RemoteTopics:
-        """Give the scope's topics: the tree, and what is filed under it."""
+        """Return the view of the scope's topics: the tree, and what is filed under it."""
         return RemoteTopics(self.client, self.agent, self.user)
 
     @property
     def recalls(self) -> RemoteRecalls:
-        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        """Return the view of kept recalls, to be explained and replayed."""
         return RemoteRecalls(self.client, self.agent, self.user)

@@ -24,12 +24,12 @@ class RemoteRecall(RemoteView):
     __slots__ = ()
 
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
-        """Give back what a cue reminds of, best first."""
+        """Return what a cue reminds of, best first."""
         answer: Recollection = await self.call("recall", cue=cue, limit=limit)
         return answer
 
     async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
-        """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
+        """Recall by several cues in turn, each seeing the accesses before it; or all of them isolated."""
         answer: list[Recollection] = await self.call("recall_each", cues=cues, isolated=isolated)
         return answer
 
@@ -45,21 +45,21 @@ class RemoteBlocks(RemoteView):
         budget: int = 2_000,
         *,
         conversation: str = "",
-        carry: bool = False,
+        repeat: bool = False,
         tokenizer: str = "",
     ) -> Block:
-        """Give back what a cue reminds of as one text within a budget in tokens, each line with its short id.
+        """Return what a cue reminds of as one text within a budget in tokens, each line with its short id.
 
-        In a conversation, what was shown before is left out until it has faded; with `carry` it is shown on, in less
-        and less words.
+        In a conversation, what was shown before is left out until it has faded; with `repeat` it is shown again, in
+        fewer and fewer words.
         """
         answer: Block = await self.call(
-            "blocks.recall", cue=cue, budget=budget, conversation=conversation, carry=carry, tokenizer=tokenizer
+            "blocks.recall", cue=cue, budget=budget, conversation=conversation, repeat=repeat, tokenizer=tokenizer
         )
         return answer
 
     async def resolve(self, short_id: str, conversation: str = "") -> Resolved:
-        """Give back the memory that a short id stands for in a conversation, or in the scope, and its evidence."""
+        """Return the memory of a short id in a conversation, or in the scope, and its evidence."""
         answer: Resolved = await self.call("blocks.resolve", short_id=short_id, conversation=conversation)
         return answer
 
@@ -75,13 +75,13 @@ class RemoteRecalls(RemoteView):
         return answer
 
     async def explain(self, recall_id: UUID) -> Explanation:
-        """Say what a recall was ranked by, what each channel proposed, and where each candidate came to stand."""
+        """Return the input of a recall's ranking, what each channel proposed, and the place of each candidate."""
         answer: Explanation = await self.call("recalls.explain", recall_id=recall_id)
         return answer
 
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
-        """Rank what a recall found by other weights; or ask it anew as of a moment, counting no access."""
+        """Rank what a recall found by other weights; or ask it again as of a moment, noting no access."""
         answer: Replay = await self.call("recalls.replay", recall_id=recall_id, weights=weights, as_of=as_of)
         return answer

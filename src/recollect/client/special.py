@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from recollect.client.agents import RemoteAgent
 
 MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 1_500_000, 250_000
-"""How many memories, bytes and characters one request of a load takes: a server must read them all in time."""
+"""How many memories, bytes and characters one request of a load takes, so that a server reads them in time."""
 LONGEST_ANSWER_SECONDS = 3_900.0
 """Longer than any server waits for its chat model."""
 REFLECTION_SECONDS = 600.0
@@ -80,7 +80,7 @@ async def load(view: RemoteView, memories: Sequence[NewMemory], *, idempotency_k
 
 
 def to_part(memories: Sequence[NewMemory], stored: Sequence[UUID]) -> tuple[int, bytes]:
-    """Write as many memories after those that are stored as one request takes, as a JSON list; say how many."""
+    """Write as many memories after those that are stored as one request takes, as a JSON list; return how many."""
     start, bodies, size, characters = len(stored), list[bytes](), 0, 0
     for memory in memories[start : start + MOST_IN_PART]:
         sources = tuple(find_source(source, start, stored) for source in memory.evidence)
@@ -94,7 +94,7 @@ def to_part(memories: Sequence[NewMemory], stored: Sequence[UUID]) -> tuple[int,
 
 
 def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID | int:
-    """Name a source as a part of a load can: a position counts from the part's start, and before it there are ids."""
+    """Name a source within a part of a load: positions count from the part's start, and before it there are ids."""
     if isinstance(source, UUID):
         return source
     return stored[source] if 0 <= source < start else source - start
@@ -103,7 +103,7 @@ def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID 
 async def last_chat(
     view: RemoteView, name: str, *, as_of: datetime | None = None, at: datetime | None = None
 ) -> Memory | None:
-    """Give back the newest chat with somebody, if there was one."""
+    """Return the newest chat with somebody, if there was one."""
     try:
         return cast("Memory", await view.call("last_chat", name=name, as_of=as_of, at=at))
     except errors.NotFoundError:
@@ -132,7 +132,7 @@ async def converse(
     timeout_seconds: float | None = None,
     **more: object,
 ) -> Reply:
-    """Answer by the server's chat model, as long as it takes; append question and answer together, or neither.
+    """Answer with the server's chat model, as long as it takes; append question and answer together, or neither.
 
     It is asked once: where no answer arrives, the history says whether there was one. The prompt is reported
     together with the answer.
@@ -154,7 +154,7 @@ async def export(
     as_of: datetime | None = None,
     at: datetime | None = None,
 ) -> AsyncIterator[str]:
-    """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
+    """Export the scope's facts and their entities as text, piece by piece, as long as it takes."""
     _, path, content = write(view, "knowledge.export", {"format": format, "as_of": as_of, "at": at})
     async for piece in view.client.stream(path, content["params"]):
         yield piece
@@ -167,18 +167,18 @@ async def reflect(
     report: Callable[[str], None] | None = None,
     timeout_seconds: float | None = None,
 ) -> Reflection:
-    """Let a worker of the server think about what has gathered, and wait for it: 10 minutes, unless told."""
+    """Let a worker of the server reflect on what has gathered, and wait for it: 10 minutes by default."""
     try:
         job_id = await view.reflect_later(now)
     except errors.NotFoundError:
-        return Reflection((), ())  # The scope is not there yet.
+        return Reflection((), ())  # The scope does not exist yet.
     return await follow(view, job_id, report, REFLECTION_SECONDS if timeout_seconds is None else timeout_seconds)
 
 
 async def follow(
     view: RemoteAgent, job_id: int, report: Callable[[str], None] | None, timeout_seconds: float
 ) -> Reflection:
-    """Wait for a reflection by a job, and tell of it whenever it has come further."""
+    """Wait for a reflection by a job, and report its progress."""
     until, told, wait = time.monotonic() + timeout_seconds, "", FIRST_WAIT_SECONDS
     while True:
         progress = await view.reflection(job_id)
@@ -201,8 +201,8 @@ async def follow(
 async def batch(
     view: RemoteView, operations: Sequence[ItemOperation], *, idempotency_key: str = ""
 ) -> list[ItemResult]:
-    """Carry operations out in one transaction; writes without a key of yours get one, so that retries are safe."""
-    # Here as well as there: on the way, what is no JSON would be turned into some.
+    """Run operations in one transaction; writes without a key get one, so that retries are safe."""
+    # Here as well as there: the transport would turn invalid JSON into valid.
     check_operations(operations)
     method, path, content = write(view, "items.batch", {})
     content["json"]["operations"] = [{"op": ITEM_OPERATIONS[type(each)], **flatten(each)} for each in operations]

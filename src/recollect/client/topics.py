@@ -1,4 +1,4 @@
-"""One scope's topics as one object: the tree, what is filed under it, and the ways to put it in order: on a server.
+"""One scope's topics as one object: the tree, what is filed under it, and how to reorganise it: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -31,31 +31,31 @@ class RemoteTopics(RemoteView):
         return answer
 
     async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
-        """List the topics that what is filed under one leads to, the strongest first."""
+        """List the topics to which the links of one lead, the strongest first."""
         answer: list[RelatedTopic] = await self.call("topics.related", path=path, limit=limit)
         return answer
 
     async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
-        """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+        """File memories under a topic, which is created if it is new; what is filed there already is filed again."""
         answer: Topic = await self.call("topics.link", path=path, memories=memories)
         return answer
 
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
-        """Take memories from a topic and tell which; a topic that nothing needs any more goes."""
+        """Remove memories from a topic and return which; a topic that is not needed any more is deleted."""
         answer: list[UUID] = await self.call("topics.unlink", path=path, ids=ids)
         return answer
 
     async def rename(self, path: str, name: str) -> Topic:
-        """Give a topic another name, and so another path to it and to all below it."""
+        """Rename a topic, which changes its path and those below it."""
         answer: Topic = await self.call("topics.rename", path=path, name=name)
         return answer
 
     async def move(self, path: str, under: str = "") -> Topic:
-        """Bring a topic with all below it under another one, which comes to be if it is new; to the roots if none."""
+        """Move a topic with all below it under another one, which is created if it is new; to the roots if none."""
         answer: Topic = await self.call("topics.move", path=path, under=under)
         return answer
 
     async def merge(self, path: str, into: str) -> Topic:
-        """Let one topic absorb another with all below it: what is filed under both is filed as its newer link says."""
+        """Merge one topic with all below it into another: what is filed under both keeps the newer link."""
         answer: Topic = await self.call("topics.merge", path=path, into=into)
         return answer

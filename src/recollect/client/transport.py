@@ -119,13 +119,13 @@ class BlockingTransport(Transport):
 
 
 def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
-    """Say what every request has in common."""
+    """Return the options of every request."""
     headers = {"Authorization": f"Bearer {key}"}
     return {"base_url": url, "headers": headers, "timeout": timeout_seconds, "trust_env": False}
 
 
 def unavailable_error(problem: httpx.TransportError) -> errors.UnavailableError:
-    """Say that nobody answered."""
+    """Make the error of a server that does not answer."""
     return errors.UnavailableError(f"The server is unavailable ({type(problem).__name__}).")
 
 

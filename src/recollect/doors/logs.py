@@ -21,7 +21,7 @@ def log_to_stderr() -> None:
 
 
 def report(log: logging.Logger, event: str, problem: BaseException, **ids: str) -> None:
-    """Log an error that nobody expected by class and place, never by its text."""
+    """Log an unexpected error by class and place, never by its text."""
     frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(problem.__traceback__)[-FRAMES:]]
     log.error(json.dumps({"event": event, **ids, "error": type(problem).__name__, "frames": frames}))
 
@@ -32,7 +32,7 @@ def is_ours(record: logging.LogRecord) -> bool:
 
 
 class Lines(logging.Formatter):
-    """One line for each record; of a library's only where it comes from, because its text may quote content."""
+    """One line for each record; of a library's only its origin, because its text may quote content."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one line."""
@@ -46,7 +46,7 @@ class Lines(logging.Formatter):
 
 
 class Seldom(logging.Filter):
-    """Let a library say the same only once a minute: one that reconnects says it many times a second."""
+    """Let a library log the same only once a minute: one that reconnects logs it many times a second."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Say what a caller may have meant by a name that is not known: a field, a parameter, an argument."""
+"""Suggest what a caller may have meant by an unknown name: a field, a parameter, an argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_NAME = 40
 MOST_LISTED = 12
 NEAR = 0.7
 UNKNOWN = "extra_forbidden"
-"""What Pydantic calls the error of a field that is not known."""
+"""Pydantic's type of the error of an unknown field."""
 ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("query", "q", "question", "prompt", "cue", "input"), ("text", "search", "content")),
     **dict.fromkeys(("text", "memory", "message", "data", "messages", "value"), ("content", "memories", "text")),
@@ -27,17 +27,17 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("memory_id", "memory_ids", "id"), ("ids",)),
     **dict.fromkeys(("offset", "page", "after"), ("cursor",)),
 }
-"""What other memories call things, and what they may be here."""
+"""Names in other memory systems, and their names here."""
 
 
 def show_name(name: str) -> str:
-    """Show a name that only the caller knows: cut, and with nothing in it that does not print."""
+    """Show a name that only the caller knows: cut, and without what does not print."""
     cut = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
     return repr(cut.replace("`", "'"))[1:-1]
 
 
 def explain_name(name: str, known: Collection[str]) -> str:
-    """Say that a name is not known, and which one is the nearest, or which there are."""
+    """Say that a name is unknown, and which one is the nearest, or which there are."""
     said = f"`{show_name(name)}` is not known here"
     meant = find_nearest(name, known)
     if meant:
@@ -58,7 +58,7 @@ def find_nearest(name: str, known: Collection[str]) -> str:
 
 
 def known_fields(taken: object, place: Sequence[int | str]) -> list[str]:
-    """List the fields that are known beside a place within a type: the place's last part is the unknown name."""
+    """List the known fields next to a place within a type: the place's last part is the unknown name."""
     models = models_in(taken)
     for part in place[:-1]:
         below = [each for model in models if part in model.model_fields for each in field_models(model, str(part))]
@@ -80,5 +80,5 @@ def models_in(taken: object) -> list[type[BaseModel]]:
 
 
 def tags_of(model: type[BaseModel]) -> set[Any]:
-    """List what an error's place calls a model among several: its name, or the value that tells it apart."""
+    """List the names of a model among several in an error's place: its name, or its discriminator."""
     return {model.__name__, *(value for field in model.model_fields.values() for value in get_args(field.annotation))}

@@ -1,1 +1,1 @@
-"""What happens later: durable jobs that enrich what was stored, and the worker that runs them."""
+"""JOBS: durable background work on what was stored, and the worker that runs it."""

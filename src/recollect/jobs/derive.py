@@ -22,29 +22,29 @@ from recollect.store.service.jobs import Lease
 Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
 """Enrich what has closed in a scope for one run of a job, reporting how many segments are done."""
 Rederiving: TypeAlias = Callable[[int], Awaitable[int]]
-"""Make a scope's stale memories anew; return how many."""
+"""Derive again the memories of a scope that lost evidence; return how many."""
 ORIGIN = "reflect"
 FULL_TRUST = 100
-"""Cut down by the evidence: a thought is trusted as the least of what it was made from."""
+"""Lowered by the evidence: a thought has the least trust of its sources."""
 Reflecting: TypeAlias = Callable[[Caller, Scope, int, str, datetime | None], Awaitable[Reflection]]
 """Reflect as a caller in a scope, beginning with so many memories, under an idempotency key, at a moment."""
 
 
 async def embed_first(database: Database, embedder: Embedder | None, batch: int, scope_id: int) -> None:
-    """Give a scope's messages the vectors they wait for; where the embedder cannot, terms tell topics apart."""
+    """Embed a scope's messages that wait for vectors; if the embedder cannot, topics are told apart by terms."""
     if embedder is not None:
         with suppress(EmbedderError):
             await embed_pending(database, embedder, batch, scope_id)
 
 
 async def close_silent(database: Database, idle_minutes: float) -> None:
-    """See that a job looks at every scope where a conversation has fallen silent, or where a segment waits."""
+    """See that a job looks at every scope where a conversation has become silent, or where a segment waits."""
     for tenant_id in await scopes.list_tenants(database):
         await segments.revive(database, tenant_id, idle_minutes)
 
 
 async def rederive_scope(rederiving: Rederiving | None, scope_id: int) -> None:
-    """Make a scope's stale memories anew, or leave it to a worker that can."""
+    """Derive again the memories of a scope that lost evidence, or leave it to a worker that can."""
     if rederiving is None:
         raise ChatModelError("This worker has no chat model; another worker may have one.")
     await rederiving(scope_id)
@@ -52,7 +52,7 @@ async def rederive_scope(rederiving: Rederiving | None, scope_id: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReflectionJob:
-    """What a job says of the reflection that it is about."""
+    """What a job knows of its reflection."""
 
     id: int
     scope_id: int

@@ -1,4 +1,4 @@
-"""Give memories the vectors that were not there in time, and fill a new embedding space."""
+"""Embed memories that have no vector yet, and fill a new embedding space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class FillResult:
-    """What a fill did: memories embedded, and memories whose text the model cannot take."""
+    """The result of a fill: memories embedded, and memories whose text the model refuses."""
 
     done: int
     refused: int
@@ -46,7 +46,7 @@ async def embed_pending(
         after = waiting[-1].id
         embedded = await embed_parts(embedder, waiting)
         for part, rows in embedded:
-            await embeddings.settle_pending(database, space, part, rows)
+            await embeddings.store_pending(database, space, part, rows)
         done += sum(len(part) for part, _ in embedded)
         report(done)
         refused += len(waiting) - sum(len(part) for part, _ in embedded)
@@ -56,13 +56,13 @@ async def embed_pending(
 
 
 async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[Embedded]:
-    """Embed a batch; where its texts are at fault, halve it until only those that cannot be embedded are left out."""
+    """Embed a batch; if its texts are at fault, halve it until only those that cannot be embedded are left out."""
     try:
         rows = await embedder.embed([embedded_text(memory, memory.before) for memory in batch])
     except EmbedderError:
         await check_embedder(embedder)
         if len(batch) == 1:
-            # Perhaps it is what was said before that the model cannot take.
+            # Perhaps the model refuses what was said before.
             alone = replace(batch[0], before="")
             return [] if alone == batch[0] else await embed_parts(embedder, [alone])
         middle = len(batch) // 2
@@ -71,11 +71,11 @@ async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[E
 
 
 async def check_embedder(embedder: Embedder) -> None:
-    """Tell a model that is unavailable or refuses everything from one that cannot take a certain text."""
+    """Tell a model that is unavailable or refuses everything from one that refuses a certain text."""
     try:
         await embedder.embed([PLAIN_WORD])
     except EmbedderError as problem:
-        # Whatever is wrong, an operator can mend it: the work waits, and is not given up.
+        # An operator can fix it, so the work waits instead of being given up.
         raise EmbedderError(str(problem)) from None
 
 

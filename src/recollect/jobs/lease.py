@@ -1,4 +1,4 @@
-"""Keep a worker that lost a job from ending it: the outcome of a run counts only while the run has its lease."""
+"""A worker that lost a job cannot end it: the outcome of a run counts only while the run has its lease."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from recollect.store.service.jobs import QUERIES, Lease
 
 
 def lease_of(context: JobContext) -> Lease:
-    """Name the run that a task is called for."""
+    """Return the lease of the run that a task is called for."""
     return Lease(context.job.id or 0, context.job.attempts)
 
 
 class GuardedJobManager(JobManager):
-    """The engine's keeper of jobs, which else ends a job by its number, whoever runs it meanwhile."""
+    """The engine's job manager, which otherwise ends a job by its number, even if another run has it."""
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 - the engine's call
         """End a job, unless another run has it."""

@@ -1,4 +1,4 @@
-"""Tell how far a job is while it runs: at most once a second, and not at all of a job that takes no longer."""
+"""Record the progress of a running job: at most once a second, and not at all for a shorter one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from recollect.store.service.jobs import Lease
 
 SECONDS = 1.0
 Remaining: TypeAlias = Callable[[], Awaitable[int | None]]
-"""Count what is left to do; None where nobody knows."""
+"""Count what is left to do; None where it is unknown."""
 
 
 async def unknown() -> None:
-    """Say that nobody knows how much is left."""
+    """Return None: how much is left is unknown."""
 
 
 class Counter:
@@ -30,7 +30,7 @@ class Counter:
         self.over = False
 
     def reach(self, done: int) -> None:
-        """Note how much is done in all."""
+        """Note how much is done in total."""
         self.done = done
 
     def add(self, more: int) -> None:
@@ -40,7 +40,7 @@ class Counter:
 
 @asynccontextmanager
 async def reporting(database: Database, lease: Lease, remaining: Remaining = unknown) -> AsyncIterator[Counter]:
-    """Give a job something to count with, and write down where it stands until it ends."""
+    """Give a job a counter, and store its progress until it ends."""
     counter = Counter()
     writing = asyncio.create_task(write_on(database, lease, counter, remaining))
     try:
@@ -56,7 +56,7 @@ async def reporting(database: Database, lease: Lease, remaining: Remaining = unk
 
 
 async def write_on(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
-    """Write down where a job stands, again whenever it has come further."""
+    """Store the progress of a job whenever it has changed."""
     while not counter.over:
         await asyncio.sleep(SECONDS)
         if counter.done != counter.told:
@@ -64,7 +64,7 @@ async def write_on(database: Database, lease: Lease, counter: Counter, remaining
 
 
 async def write(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
-    """Write down where a job stands; that it cannot be written is no reason to stop working."""
+    """Store the progress of a job; a failure to do so does not stop the work."""
     with suppress(RecollectError):
         done, left = counter.done, await remaining()
         await jobs.note_progress(database, lease, done, None if left is None else done + left)

@@ -1,4 +1,4 @@
-"""Jobs that look after what is kept: let memories fade, move conversations on, settle what their states want."""
+"""Upkeep jobs: fade memories, change the state of idle conversations, bring memories in line with these states."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from recollect.store.service.scopes import BEGINNING
 ORIGIN = "retention"
 
 
-async def settle_scope(
+async def sync_scope(
     database: Database, scope_id: int, *, rederive: bool = False, report: Callable[[int], None] = NO_REPORT
 ) -> None:
-    """Settle every conversation of a scope, reporting how many messages each step moved; at rest, do nothing."""
-    while step := await lifecycle.settle_chunk(database, scope_id, rederive=rederive):
+    """Bring the memories of a scope in line with the states of its conversations; report the messages of each step."""
+    while step := await lifecycle.sync_chunk(database, scope_id, rederive=rederive):
         report(step.messages)
 
 
@@ -46,7 +46,7 @@ class Overdue:
 
 
 async def find_overdue(database: Database, rules: RetentionRules) -> AsyncIterator[Overdue]:
-    """Walk the tenants and find what is due in each."""
+    """Go through the tenants and find what is due in each."""
     for tenant_id in await scopes.list_tenants(database):
         after = (0, "")
         while page := await lifecycle.list_due(database, tenant_id, rules, after):
@@ -56,7 +56,7 @@ async def find_overdue(database: Database, rules: RetentionRules) -> AsyncIterat
 
 
 async def move_on(database: Database, overdue: Overdue) -> None:
-    """Move a conversation on, unless somebody used or moved it meanwhile."""
+    """Change the state of a conversation, unless somebody used or changed it meanwhile."""
     scope = Scope(overdue.tenant_id, overdue.due.agent, overdue.due.user)
     wanted = StateChange(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
     with suppress(ConflictError):
@@ -64,7 +64,7 @@ async def move_on(database: Database, overdue: Overdue) -> None:
 
 
 async def retain(database: Database, rules: RetentionRules) -> None:
-    """Move on whatever is due; the memories follow by jobs."""
+    """Change the state of all conversations that are due; the memories follow by jobs."""
     async for overdue in find_overdue(database, rules):
         await move_on(database, overdue)
     await prune_recalls(database, rules)
@@ -72,7 +72,7 @@ async def retain(database: Database, rules: RetentionRules) -> None:
 
 
 async def prune_recalls(database: Database, rules: RetentionRules) -> int:
-    """Let recalls go that were kept for as long as the rules say, and count them."""
+    """Delete recalls that were kept for as long as the rules say, and count them."""
     if not rules.recall_days:
         return 0
     before = first_id_after(datetime.now(UTC) - timedelta(days=rules.recall_days))
@@ -82,7 +82,7 @@ async def prune_recalls(database: Database, rules: RetentionRules) -> int:
 
 
 async def tidy_ledger(database: Database, rules: RetentionRules) -> None:
-    """Add up the costs of past days, and let those go that were kept for as long as the rules say."""
+    """Add up the costs of past days, and delete those that were kept for as long as the rules say."""
     before = datetime.now(UTC) - timedelta(days=rules.ledger_days)
     for tenant_id in await scopes.list_tenants(database):
         await ledger.fold(database, tenant_id)
@@ -93,11 +93,11 @@ async def tidy_ledger(database: Database, rules: RetentionRules) -> None:
 async def retain_now(
     database: Database, rules: RetentionRules, report: Callable[[int], None], *, dry_run: bool, rederive: bool
 ) -> list[Due]:
-    """List what is due, and unless it is a dry run move it on, with all memories, reporting how many are done."""
+    """List what is due, and unless it is a dry run change it, with all memories, reporting how many are done."""
     found = [overdue async for overdue in find_overdue(database, rules)]
     for number, overdue in enumerate(() if dry_run else found, 1):
         await move_on(database, overdue)
-        await settle_scope(database, overdue.scope_id, rederive=rederive)
+        await sync_scope(database, overdue.scope_id, rederive=rederive)
         report(number)
     if not dry_run:
         await prune_recalls(database, rules)
@@ -118,7 +118,7 @@ class Pass:
         return max(await fading.count_hot(self.database, self.scope_id) - self.kept, 0)
 
     async def run(self, usual_days: float, lease: Lease) -> None:
-        """Walk from the oldest memory to the newest; a pass that was cut off begins again, and finds less to do."""
+        """Go from the oldest memory to the newest; a pass that was interrupted starts again, and finds less to do."""
         policy = policy_by(await fading.fetch_rules(self.database, self.scope_id, usual_days))
         walk = Walk(self.scope_id, policy, lease=lease)
         async with reporting(self.database, lease, self.count_left) as counter:
@@ -132,6 +132,6 @@ class Pass:
 
 
 async def defer_passes(database: Database, usual_days: float) -> None:
-    """Put a pass off for every scope whose agent lets memories fade."""
+    """Queue a pass for every scope whose agent lets memories fade."""
     for tenant_id in await scopes.list_tenants(database):
         await fading.defer_passes(database, tenant_id, usual_days)

@@ -34,10 +34,10 @@ from recollect.jobs.derive import (
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.lease import GuardedJobManager, lease_of
 from recollect.jobs.progress import reporting
-from recollect.jobs.upkeep import Pass, defer_passes, retain, settle_scope
+from recollect.jobs.upkeep import Pass, defer_passes, retain, sync_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.conversations import lifecycle, shown
-from recollect.store.database.pool import PATIENCE, UNAVAILABLE, Database, commit_at_once, describe
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, UNAVAILABLE, Database, commit_at_once, describe
 from recollect.store.knowledge import facts, segments
 from recollect.store.memories import accesses, embeddings, fading, memories
 from recollect.store.service import jobs, scopes
@@ -46,8 +46,8 @@ LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
 MOST_ATTEMPTS = 8
 KEYS_KEPT = "2 days"
-SHOWINGS_KEPT = "7 days"
-"""So long a short id of a conversation can be resolved after it was last shown."""
+SHOWN_KEPT = "7 days"
+"""How long a short id of a conversation can be resolved after it was last shown."""
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
@@ -56,7 +56,7 @@ LOG = logging.getLogger("recollect.worker")
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """How often workers say that they live, and when one that says nothing has lost its jobs."""
+    """How often workers send a heartbeat, and when one without it has lost its jobs."""
 
     heartbeat_seconds: float = 5.0
     stalled_seconds: float = 20.0
@@ -68,12 +68,12 @@ USUAL_PULSE = Pulse()
 
 
 class RetryPolicy(BaseRetryStrategy):
-    """Wait longer each time; give up only on what trying again cannot mend."""
+    """Wait longer each time; give up only where a retry cannot help."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        """Decide when a failed job runs again; an unavailable model or database is waited for without end."""
+        """Decide when a failed job runs again; an unavailable model or database is waited for without limit."""
         if isinstance(exception, BudgetError):
-            # All that waited for the day must not begin in the same second.
+            # Jobs that waited for the next day must not all begin in the same second.
             spread = timedelta(seconds=random.uniform(0, SPREAD_SECONDS))  # noqa: S311
             return RetryDecision(retry_at=exception.until + spread)
         unavailable = isinstance(exception, RecollectError) and exception.unavailable
@@ -85,14 +85,14 @@ class RetryPolicy(BaseRetryStrategy):
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """What a worker is told beyond its database and embedder: verbs it may not know itself, and rules to go by."""
+    """What a worker needs beyond its database and embedder: verbs that it cannot import itself, and rules."""
 
     reflecting: Reflecting | None = None
     rederiving: Rederiving | None = None
     rules: RetentionRules = field(default_factory=RetentionRules)
     pulse: Pulse = USUAL_PULSE
     fading_days: float = 0.0
-    """Over how many days memories fade where an agent's profile says nothing else; 0 is never."""
+    """Over how many days memories fade by default, if an agent's profile does not say; 0 is never."""
     enriching: Enriching | None = None
 
 
@@ -101,7 +101,7 @@ IDLE = Duties()
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What the worker can do, each by its name."""
+    """The tasks of the worker, each by its name."""
 
     app: App
     database: Database
@@ -110,13 +110,13 @@ class Tasks:
     duties: Duties
 
     async def embed(self, context: JobContext, scope_id: int) -> None:
-        """Give a scope's memories the vectors they wait for."""
+        """Embed a scope's memories that wait for a vector."""
         remaining = partial(embeddings.count_pending, self.database, scope_id)
         async with reporting(self.database, lease_of(context), remaining) as counter:
             await embed_pending(self.database, self._embedder(), self.batch, scope_id, counter.reach)
 
     async def enrich(self, context: JobContext, scope_id: int) -> None:
-        """Cut a scope's talk into segments, and learn from those that have closed."""
+        """Cut a scope's conversations into segments, and learn from those that have closed."""
         if self.duties.enriching is None:
             return
         await embed_first(self.database, self.embedder, self.batch, scope_id)
@@ -125,7 +125,7 @@ class Tasks:
             await self.duties.enriching(scope_id, lease_of(context), counter.reach)
 
     async def close_silent(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
-        """Find conversations that have fallen silent, and segments that wait without a job."""
+        """Find conversations that have become silent, and segments that wait without a job."""
         if self.duties.enriching is not None:
             await close_silent(self.database, USUAL.idle_minutes)
 
@@ -141,23 +141,23 @@ class Tasks:
         await accesses.fold(self.database, scope_id)
 
     async def reflect(self, context: JobContext, scope_id: int, count: int, now: str | None = None) -> None:
-        """Let an agent think about what has gathered in a scope."""
+        """Let an agent reflect on what has gathered in a scope."""
         job = ReflectionJob(context.job.id or 0, scope_id, count, datetime.fromisoformat(now) if now else None)
         await reflect_scope(self.database, self.duties.reflecting, job)
 
-    async def settle(self, context: JobContext, scope_id: int) -> None:
-        """Bring the memories of a scope's conversations where their states want them."""
+    async def sync_state(self, context: JobContext, scope_id: int) -> None:
+        """Bring the memories of a scope in line with the states of its conversations."""
         rederive = self.duties.rederiving is not None
-        remaining = partial(lifecycle.count_unsettled, self.database, scope_id)
+        remaining = partial(lifecycle.count_unsynced, self.database, scope_id)
         async with reporting(self.database, lease_of(context), remaining) as counter:
-            await settle_scope(self.database, scope_id, rederive=rederive, report=counter.add)
+            await sync_scope(self.database, scope_id, rederive=rederive, report=counter.add)
 
     async def rederive(self, scope_id: int) -> None:
-        """Make anew what lost some of its evidence in a scope."""
+        """Derive again what lost some of its evidence in a scope."""
         await rederive_scope(self.duties.rederiving, scope_id)
 
     async def fade(self, context: JobContext, scope_id: int) -> None:
-        """Let a scope's memories fade that may."""
+        """Let memories of a scope fade."""
         await Pass(self.database, scope_id).run(self.duties.fading_days, lease_of(context))
 
     async def fade_daily(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
@@ -165,11 +165,11 @@ class Tasks:
         await defer_passes(self.database, self.duties.fading_days)
 
     async def retain(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
-        """Move conversations on that nobody used for long."""
+        """Change the state of conversations that nobody used for long."""
         await retain(self.database, self.duties.rules)
 
     async def resume_stalled(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
-        """Take up jobs whose worker died; one that outlived too many workers is given up."""
+        """Take over jobs of dead workers; one that outlived too many workers is given up."""
         limit = self.duties.pulse.stalled_seconds
         for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=limit):
             if job.queueing_lock is not None:
@@ -182,12 +182,12 @@ class Tasks:
                 await self.app.job_manager.retry_job(job)
 
     async def sweep(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
-        """Forget what is kept for a time only, and see that nothing waits without a job."""
+        """Delete what is kept for a time only, and see that nothing waits without a job."""
         await self.app.job_manager.delete_old_jobs(nb_hours=24)
         for tenant_id in await scopes.list_tenants(self.database):
             await jobs.forget_effects(self.database, tenant_id)
             await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
-            await shown.prune(self.database, tenant_id, SHOWINGS_KEPT)
+            await shown.prune(self.database, tenant_id, SHOWN_KEPT)
             await facts.withhold_ended(self.database, tenant_id)
             await embeddings.revive_pending(self.database, tenant_id)
             await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)
@@ -202,11 +202,11 @@ class Tasks:
 
 
 async def keep_reason(database: Database, call_next: AsyncCallNext, context: JobContext, _worker: Worker) -> None:
-    """Run a job, and keep why it failed; only our own errors' words are sure to quote no content."""
+    """Run a job, and store why it failed; only messages of our own errors certainly quote no content."""
     try:
         await call_next()
     except LeaseLostError:
-        raise  # The job is another run's now, and so is what becomes of it.
+        raise  # The job belongs to another run now, and so does its outcome.
     except Exception as problem:
         reason = str(problem).partition("\n")[0] if isinstance(problem, RecollectError) else type(problem).__name__
         with suppress(RecollectError):
@@ -215,13 +215,13 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
 
 
 def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int, duties: Duties = IDLE) -> App:
-    """Join the job engine with the tasks it can run."""
-    kwargs = {"prepare_threshold": None, **PATIENCE}
+    """Build the job engine with the tasks it can run."""
+    kwargs = {"prepare_threshold": None, **CONNECTION_TIMEOUTS}
     connector = PsycopgConnector(conninfo=dsn, kwargs=kwargs, configure=commit_at_once, min_size=1, max_size=4)
     app = App(connector=connector)
     app.job_manager = GuardedJobManager(connector)
     tasks = Tasks(app, database, embedder, batch, duties)
-    patience = RetryPolicy()
+    retry = RetryPolicy()
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
     leased: dict[str, Callable[..., Awaitable[None]]] = {
         "embed": tasks.embed,
@@ -229,12 +229,12 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
         "fade": tasks.fade,
         "fill": tasks.fill,
         "reflect": tasks.reflect,
-        "settle": tasks.settle,
+        "sync_state": tasks.sync_state,
     }
     for name, task in leased.items():
-        app.task(name=name, queue=name, retry=patience, task_middleware=around, pass_context=True)(task)
-    app.task(name="fold", queue="fold", retry=patience, task_middleware=around)(tasks.fold)
-    app.task(name="rederive", queue="rederive", retry=patience, task_middleware=around)(tasks.rederive)
+        app.task(name=name, queue=name, retry=retry, task_middleware=around, pass_context=True)(task)
+    app.task(name="fold", queue="fold", retry=retry, task_middleware=around)(tasks.fold)
+    app.task(name="rederive", queue="rederive", retry=retry, task_middleware=around)(tasks.rederive)
     schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     schedule(app, "retain", "41 * * * *", tasks.retain)
@@ -273,7 +273,7 @@ async def run_worker(
                 update_heartbeat_interval=pulse.heartbeat_seconds,
                 stalled_worker_timeout=pulse.stalled_seconds,
                 fetch_job_polling_interval=1.0,
-                # One that stops when nothing is left to begin must not call off what it has begun.
+                # A worker that stops when nothing is left to begin must not cancel what it has begun.
                 shutdown_graceful_timeout=STOP_SECONDS if until is None else DAY_SECONDS,
             )
             await run_to_end(worker, asyncio.create_task(run_engine(app, worker)))
@@ -311,6 +311,6 @@ async def run_to_end(worker: Worker, engine: asyncio.Task[None]) -> None:
             worker.stop()  # type: ignore[no-untyped-call]
             await asyncio.wait([engine], timeout=RESTART_SECONDS)
         if not engine.cancelled():
-            engine.exception()  # Where the database is unavailable, that is how it ends; nobody waits for it any more.
+            engine.exception()  # If the database is unavailable, it ends so; nobody waits for it any more.
         raise
     engine.result()

@@ -1,1 +1,1 @@
-"""MODELS: what turns texts into vectors, as a protocol, its adapters and its fake."""
+"""MODELS: embedders and chat models, as protocols, their adapters and their fakes."""

@@ -32,7 +32,7 @@ def has_minilm() -> bool:
 
 
 def build_remote_embedder(settings: Settings) -> Embedder:
-    """Join an OpenAI-compatible endpoint."""
+    """Build an embedder for an OpenAI-compatible endpoint."""
     if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
         raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
     endpoint = EmbedderEndpoint(
@@ -42,14 +42,14 @@ def build_remote_embedder(settings: Settings) -> Embedder:
         key=settings.embedder_key.get_secret_value(),
         batch=settings.embedder_batch,
         characters=settings.embedder_characters,
-        # Callers give up after their wait: the endpoint must count as slow before they do.
-        patience_seconds=settings.embed_wait_seconds / 2,
+        # Callers give up after their wait: the endpoint must count as slow before that.
+        slow_seconds=settings.embed_wait_seconds / 2,
     )
     return OpenAIEmbedder(endpoint)
 
 
 def build_chat_model(settings: Settings) -> ChatModel | None:
-    """Join the chat endpoint that the settings name, if they name one."""
+    """Build the chat model that the settings name, if they name one."""
     if not settings.chat_url:
         return None
     endpoint = ChatEndpoint(

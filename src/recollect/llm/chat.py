@@ -13,7 +13,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one question cost, as the endpoint counts it, or estimated where it does not."""
+    """What one question cost, as the endpoint counts it, or an estimate."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -21,7 +21,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What the model said, whether it came to its end, and what it cost."""
+    """What the model said, whether it was complete, and what it cost."""
 
     text: str
     whole: bool
@@ -29,11 +29,11 @@ class ModelAnswer:
 
 
 Spent: TypeAlias = Callable[[Usage], None]
-"""Told what each question cost as soon as it is answered, also of one whose answer is of no use."""
+"""Called with the cost of each question as soon as it is answered, also if its answer is of no use."""
 
 
 def spend_unseen(_: Usage) -> None:
-    """Leave what was spent unnoted."""
+    """Do not note the cost."""
 
 
 class ChatModel(Protocol):
@@ -46,17 +46,17 @@ class ChatModel(Protocol):
 
     @property
     def characters(self) -> int:
-        """Say how many characters of notes a prompt may carry."""
+        """Say how many characters of notes a prompt may hold."""
         ...
 
     async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
-        """Return the model's answer as a valid value of the asked type, asked for a second time if need be."""
+        """Return the model's answer as a valid value of the asked type, asked twice if needed."""
         ...
 
     async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
-        """Return what the model said when asked for such a value, once: also cut off, empty or of no use."""
+        """Return what the model said when asked for such a value, once: it may be cut off, empty or of no use."""
         ...
 
     async def close(self) -> None:
-        """Give back what the model holds; asking is over afterwards."""
+        """Release what the model holds; it cannot be asked afterwards."""
         ...

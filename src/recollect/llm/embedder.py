@@ -31,7 +31,7 @@ class Embedder(Protocol):
 
     @property
     def scripts(self) -> frozenset[Script]:
-        """Say which writing the model can read."""
+        """Say which script the model can read."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -39,19 +39,19 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back what the model holds; embedding is over afterwards."""
+        """Release what the model holds; it cannot embed afterwards."""
         ...
 
 
 def serves(embedder: Embedder | None, space: EmbeddingSpace | None) -> bool:
-    """Tell whether an embedder's vectors belong into a space."""
+    """Tell whether an embedder's vectors belong to a space."""
     if embedder is None or space is None:
         return False
     return (embedder.model, embedder.dimensions) == (space.model, space.dimensions)
 
 
 def check_vectors(rows: ArrayLike, count: int, dimensions: int) -> NDArray[np.float32]:
-    """Return the rows at unit length, or refuse what no search could use."""
+    """Scale the rows to unit length, or refuse what no search could use."""
     try:
         vectors = np.asarray(rows, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):

@@ -38,7 +38,7 @@ class Breaker:
         self._probing = False
 
     def state(self, now: float) -> State:
-        """Return what a call at this moment would meet."""
+        """Return the state at a moment."""
         if self._opened_at is None:
             return State.CLOSED
         return State.OPEN if self.wait(now) > 0 else State.HALF_OPEN
@@ -49,8 +49,8 @@ class Breaker:
             return 0.0
         return max(0.0, self._opened_at + self._seconds - now)
 
-    def admit(self, now: float) -> bool:
-        """Say whether a call may go out; in the half-open state only one, until it is settled."""
+    def allow(self, now: float) -> bool:
+        """Say whether a call may go out; in the half-open state only one at a time."""
         state = self.state(now)
         if state is State.HALF_OPEN and not self._probing:
             self._probing = True
@@ -66,13 +66,13 @@ class Breaker:
     def fail(self, now: float) -> None:
         """Note that the endpoint did not answer; a failed probe opens at once."""
         self._failed += 1
-        # A late failure of a call from before the outage must not push the next probe further away.
+        # A late failure of a call from before the outage must not delay the next probe.
         if self.state(now) is State.HALF_OPEN or (self._opened_at is None and self._failed >= self._limit):
             self._opened_at = now
         self._probing = False
 
     def release(self) -> None:
-        """Note that an admitted call ended without a verdict, so that another may probe."""
+        """Note that an allowed call ended without a result, so that another may probe."""
         self._probing = False
 
 
@@ -90,13 +90,13 @@ class EndpointAddress:
     name: str
     settings: str
     advice: Mapping[int, str]
-    """What to do about the statuses that it may refuse with."""
+    """Advice for the statuses of a refusal."""
     url: str
     key: str = field(repr=False)
     timeout_seconds: float
     attempts: int
-    patience_seconds: float
-    """A caller who gives up after this long counts as a failure of the endpoint."""
+    slow_seconds: float
+    """A caller who gives up after so long counts as a failure of the endpoint."""
 
 
 class EndpointUnavailableError(Exception):
@@ -104,13 +104,13 @@ class EndpointUnavailableError(Exception):
 
 
 class RefusedError(Exception):
-    """The endpoint is there and says no; the adapters turn it into errors of ours."""
+    """The endpoint answers with a refusal; the adapters turn it into errors of ours."""
 
     def __init__(self, message: str, status: int = 0, detail: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.detail = detail
-        """The endpoint's own words: to be looked into, never to be shown, for they may quote the question."""
+        """The endpoint's own words: for inspection, never to be shown, as they may quote the question."""
 
 
 class _TransientError(Exception):
@@ -150,11 +150,11 @@ class EndpointClient:
 
     @asynccontextmanager
     async def calling(self, seconds: float) -> AsyncIterator[float]:
-        """Allow a call if the endpoint is not being left alone; yield the moment by which it must end."""
+        """Allow a call unless the breaker is open; yield the moment by which it must end."""
         name = self._reach.name
         if self._client.is_closed:
             raise RefusedError(f"the line to {name} is closed")
-        if not self._breaker.admit(self._clock()):
+        if not self._breaker.allow(self._clock()):
             wait = self._breaker.wait(self._clock())
             raise EndpointUnavailableError(f"{name} keeps failing; the next try is due in {wait:.0f} s")
         try:
@@ -173,7 +173,7 @@ class EndpointClient:
         until: float,
         refusals: frozenset[int] = frozenset(),
     ) -> Any:  # noqa: ANN401 - parsed JSON; who asked judges it
-        """Return the answer's JSON; what is worth another attempt gets one, a status among the refusals never."""
+        """Return the answer's JSON; failures that may pass are retried, refusals never."""
         attempt = 0
         while True:
             attempt += 1
@@ -205,11 +205,11 @@ class EndpointClient:
             kind = type(error).__name__
             raise _TransientError(f"{self._reach.name} gave no whole answer ({kind})") from None
         except RefusedError:
-            # An endpoint that says no is there: only its silence and its own errors count against it.
+            # An endpoint that refuses is there: only its silence and its own errors count against it.
             self._breaker.succeed()
             raise
         except asyncio.CancelledError:
-            if self._clock() - started >= self._reach.patience_seconds:
+            if self._clock() - started >= self._reach.slow_seconds:
                 self._breaker.fail(self._clock())
             raise
         self._breaker.succeed()
@@ -220,7 +220,7 @@ class EndpointClient:
     ) -> Any:  # noqa: ANN401 - parsed JSON
         body = bytearray()
         url = self._reach.url.rstrip("/") + path
-        # A lone surrogate is no character: it goes out as a question mark instead of failing the request.
+        # A lone surrogate is no character: it is sent as a question mark instead of failing the request.
         content = json.dumps(question, ensure_ascii=False).encode("utf-8", "replace")
         async with self._client.stream("POST", url, content=content) as response:
             if not response.is_success:

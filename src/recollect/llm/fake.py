@@ -1,4 +1,4 @@
-"""Models without a model, for tests: an embedder that goes by words and letters, a chat model with a script."""
+"""Fake models for tests: an embedder by words and letters, a chat model with a script."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5
 LONG = 2_000
 NONSENSE = "colourless green ideas"
 Line: TypeAlias = BaseModel | str | ModelAnswer
-"""A value, or what was said word for word, or that with its end and its cost."""
+"""A value, or a text, or a text with its end and its cost."""
 Lines: TypeAlias = Mapping[type[BaseModel], Line] | Callable[[str, type[BaseModel]], Line]
 
 
@@ -40,19 +40,19 @@ class FakeEmbedder:
         self._outage: EmbedderError | None = None
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit vector per text, the same for the same text for ever."""
+        """Return one unit vector per text, always the same for the same text."""
         self.calls += 1
         if self.delay_seconds > 0:
             await asyncio.sleep(self.delay_seconds)
         if self._outage is not None:
             raise self._outage
         if sum(map(len, texts)) > LONG:
-            # As a real one does: the event loop is not to wait for it.
+            # In a thread, like a real one: the event loop does not wait for it.
             return await asyncio.to_thread(self._place_all, texts)
         return self._place_all(texts)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     def _place_all(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return check_vectors([self._place(text) for text in texts], len(texts), self.dimensions)
@@ -100,10 +100,10 @@ class FakeChatModel:
         try:
             return read_value(said, answer)
         except UnusableError:
-            raise ChatModelError("the fake chat model talks nonsense", answered=True) from None
+            raise ChatModelError("the fake chat model answers nonsense", answered=True) from None
 
     async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
-        """Return the script's line as it stands, and count its tokens by an estimate."""
+        """Return the script's line as it is, and estimate its tokens."""
         self.prompts.append(prompt)
         if self._outage is not None:
             raise self._outage
@@ -117,7 +117,7 @@ class FakeChatModel:
         return count_missing(said, [prompt])
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     def garble(self, times: int = 1) -> None:
         """Answer the next calls with nothing usable."""

@@ -27,7 +27,7 @@ class Access:
     scope: Scope
     deadline_seconds: float
     place: Place | None = None
-    """Where the scope lay when the caller was admitted, good for that one request; None looks it up each time."""
+    """The place of the scope when the caller was authorized, valid for that request; None looks it up each time."""
 
     @asynccontextmanager
     async def asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
@@ -37,19 +37,19 @@ class Access:
             yield self
 
     def require(self, right: Right, *, all_users: bool = False) -> None:
-        """Refuse a caller without a right, or one who is bound to one user where it is about all of them."""
+        """Refuse a caller without a right, or one who is bound to one user where all users are concerned."""
         if all_users:
             check_all_users(self.caller)
         check_right(self.caller, right)
 
     async def locate(self) -> Place:
-        """Give where the scope lies."""
+        """Return the place of the scope."""
         return self.place or await locate(self.parts.database, self.scope)
 
 
 @asynccontextmanager
 async def within(seconds: float | None) -> AsyncIterator[None]:
-    """End work that takes too long, with an error that a caller can act on; None is as long as it takes."""
+    """End work that takes too long, with an error that a caller can act on; None is no limit."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -58,5 +58,5 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
 
 
 def right_for(cues: Sequence[Cue]) -> Right:
-    """Tell which right a recall needs: to date an access is to write, for it stays recent until then; so is keeping."""
+    """Tell which right a recall needs: setting the time of an access, or keeping the recall, is a write."""
     return Right.WRITE if any(cue.keep or (cue.now is not None and cue.touch) for cue in cues) else Right.READ

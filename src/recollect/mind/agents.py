@@ -19,7 +19,7 @@ from recollect.verbs.agents.reflect import Occasion, defer_reflection, follow_re
 
 
 class AgentVerbs:
-    """What one caller does with an agent; its profile, metadata and weights hold in all its scopes."""
+    """An agent's operations; its profile, metadata and weights apply to all its scopes."""
 
     __slots__ = ()
     access: Access
@@ -36,7 +36,7 @@ class AgentVerbs:
 
     @operation("GET /v1/metadata", Right.READ, answer="metadata", agent_only=True)
     async def metadata(self) -> Mapping[str, JSON]:
-        """Read what callers keep of the agent for themselves."""
+        """Read the agent's metadata."""
         return await read_metadata(self.access.parts, self.access.scope)
 
     @operation("POST /v1/tune", "`read`; `admin` to apply", agent_only=True, command="tune")
@@ -56,14 +56,14 @@ class AgentVerbs:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[Association]:
-        """Give back which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        """Return which events and thoughts each perceived triple reminds of, up to a limit of either."""
         perceived = [triples] if isinstance(triples, Triple) else triples
         only = Filter(as_of=as_of, at=at)
         return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, only=only)
 
     @operation("GET /v1/last-chat", Right.READ)
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Give back the newest chat with somebody, if there was one."""
+        """Return the newest chat with somebody, if there was one."""
         return await last_chat(self.access.parts, self.access.scope, name, Filter(as_of=as_of, at=at))
 
     @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
@@ -81,7 +81,7 @@ class AgentVerbs:
         report: Callable[[str], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reflection:
-        """Think about what has gathered, as long as the chat model takes; write every thought or none."""
+        """Reflect on what has gathered, as long as the chat model takes; write every thought or none."""
         access = self.access
         access.require(Right.WRITE)
         async with within(timeout_seconds):
@@ -89,15 +89,15 @@ class AgentVerbs:
 
     @operation("POST /v1/reflect", Right.WRITE, answer="job", status=202)
     async def reflect_later(self, now: datetime | None = None) -> int:
-        """Leave a reflection to the worker; return the number of the job, which may be waiting already."""
+        """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
         return await defer_reflection(self.access.parts, self.access.scope, now)
 
     @operation("GET /v1/reflections/{job_id}", Right.WRITE)
     async def reflection(self, job_id: int) -> ReflectionProgress:
-        """Say how far a reflection is that was left to the worker, and what came of it."""
+        """Return how far a reflection by the worker is, and its result."""
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
     @operation("GET /v1/overview", Right.READ, command="overview")
     async def overview(self) -> Overview:
-        """Say what the scope holds, in numbers."""
+        """Return what the scope holds, in numbers."""
         return await overview(self.access.parts, self.access.scope)

@@ -1,4 +1,4 @@
-"""One conversation as one object: append, read, converse, and what becomes of it."""
+"""One conversation as one object: append, read, converse, and change its state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ConversationView:
 
     @operation("POST /v1/history", Right.READ, tool="history")
     async def history(self, window: Window | int | None = None) -> History:
-        """Give back the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
+        """Return the newest whole turns of a thread that fit a budget; a number is a budget in tokens."""
         wanted = Window(window) if isinstance(window, int) else window or Window()
         return await history(self.access.parts, self.access.scope, self.conversation, wanted)
 
@@ -64,7 +64,7 @@ class ConversationView:
         window: Window | None = None,
         system: str = "",
     ) -> Context:
-        """Give back one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
+        """Return one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
 
         The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
@@ -84,7 +84,7 @@ class ConversationView:
         report: Callable[[Context], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reply:
-        """Answer by the chat model, as long as it takes; append question and answer together, or neither."""
+        """Answer with the chat model, as long as it takes; append question and answer together, or neither."""
         access = self.access
         wanted = PromptRequest(Cue(text), budget, Shares(), window or Window(), system)
         async with within(timeout_seconds):
@@ -92,7 +92,7 @@ class ConversationView:
 
     @operation("GET /v1/conversations/{conversation}/leaves", Right.READ, answer="leaves", command="conversations")
     async def leaves(self, limit: int = 50) -> list[Leaf]:
-        """List where the conversation's threads end, newest first; each can be a history's leaf."""
+        """List the ends of the conversation's threads, newest first; each can be a history's leaf."""
         return await list_leaves(self.access.parts, self.access.scope, self.conversation, limit)
 
     @operation("GET /v1/conversations/{conversation}/segments", Right.READ, answer="segments", command="conversations")
@@ -104,7 +104,7 @@ class ConversationView:
         "POST /v1/conversations/{conversation}/segments", Right.WRITE, answer="segments", command="conversations"
     )
     async def close_segment(self) -> list[StoredSegment]:
-        """End the topic that is still running, as if another had come; list all segments."""
+        """Close the segment that is still running, as if another topic had begun; list all segments."""
         return await close_segment(self.access.parts, self.access.scope, self.conversation)
 
     @operation("GET /v1/conversations/{conversation}", Right.READ, command="conversations")
@@ -114,7 +114,7 @@ class ConversationView:
 
     @operation("PATCH /v1/conversations/{conversation}", Right.WRITE, answer="conversation", command="conversations")
     async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
-        """Give the conversation a name, or metadata of your own; what is None stays as it is."""
+        """Set the conversation's name, or metadata of your own; what is None stays as it is."""
         await describe(self.access.parts, self.access.scope, self.conversation, name, metadata)
 
     @operation("POST /v1/conversations/{conversation}/archive", Right.WRITE, command="conversations")
@@ -124,7 +124,7 @@ class ConversationView:
 
     @operation("POST /v1/conversations/{conversation}/restore", Right.WRITE, command="conversations")
     async def restore(self) -> Conversation:
-        """Bring an archived or deleted conversation back as it was, with what was derived from it."""
+        """Restore an archived or deleted conversation, with what was derived from it."""
         return await self._bring(ConversationState.ACTIVE)
 
     @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="conversations")

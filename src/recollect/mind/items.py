@@ -1,4 +1,4 @@
-"""One scope's items as one object: JSON values under names of the caller's own."""
+"""One scope's items as one object: JSON values under the caller's own names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ItemsView(ItemVerbs):
 
     @operation("POST /v1/items", "`read` for reads, `write` for writes", answer="results")
     async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
-        """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
+        """Run operations in one transaction: all reads on the state before, then the writes in their order."""
         writing = [is_write(operation) for operation in operations]
         if not all(writing):
             self.access.require(Right.READ)

@@ -57,7 +57,7 @@ class KnowledgeView:
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> Facts:
-        """Fetch one page of facts, as believed at `as_of` and true `at` a moment: now, where nothing is said."""
+        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default."""
         asked = FactQuery(entity, predicate, Filter(as_of=as_of, at=at))
         return await list_facts(self.access.parts, self.access.scope, asked, cursor, limit)
 
@@ -80,7 +80,7 @@ class KnowledgeView:
 
     @operation("GET /v1/entities/{entity_id}", Right.READ)
     async def entity(self, entity_id: UUID) -> Entity:
-        """Fetch one entity with all that it is called, and the newest that was said of it."""
+        """Fetch one entity with all its names, and its newest description."""
         return await get_entity(self.access.parts, self.access.scope, entity_id)
 
     @operation("GET /v1/entities/{entity_id}/neighbours", Right.READ, command="graph")
@@ -93,7 +93,7 @@ class KnowledgeView:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> Neighbourhood:
-        """Give back which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
+        """Return which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
         walk = Walk(hops, beam, Filter(as_of=as_of, at=at))
         return await neighbours(self.access.parts, self.access.scope, entity_id, walk)
 
@@ -108,7 +108,7 @@ class KnowledgeView:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[FactPath]:
-        """Give back how two entities are joined by up to 6 facts, the shortest path first."""
+        """Return how two entities are connected by up to 6 facts, the shortest path first."""
         only = Filter(as_of=as_of, at=at)
         return await paths(self.access.parts, self.access.scope, (start, end), hops, limit, only)
 
@@ -127,7 +127,7 @@ class KnowledgeView:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
-        """Give the scope's facts and the entities they join as text, piece by piece, as long as it takes."""
+        """Export the scope's facts and their entities as text, piece by piece, as long as it takes."""
         only = Filter(as_of=as_of, at=at)
         async for piece in export(self.access.parts, self.access.scope, GraphFormat(format), only):
             yield piece

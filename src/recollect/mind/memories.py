@@ -40,7 +40,7 @@ class MemoryVerbs:
 
     @operation("GET /v1/memories/{memory_id}", Right.READ)
     async def get(self, memory_id: UUID) -> Memory:
-        """Fetch one memory, in whichever version has this id."""
+        """Fetch one memory, in the version of this id."""
         return await get(self.access.parts, self.access.scope, memory_id)
 
     @operation("GET /v1/memories", Right.READ, command="export")
@@ -52,7 +52,7 @@ class MemoryVerbs:
 
     @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="pin", tool="pin")
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Let every context show these memories, or no longer; return those that there are."""
+        """Let every context show these memories, or stop it; return those that exist."""
         return await pin(self.access.parts, self.access.scope, ids, pinned=pinned)
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", tool="forget")
@@ -75,7 +75,7 @@ class FadingView:
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> Fading:
-        """Let memories fade that may, or only say which would; where the time is over, the cursor says how to go on."""
+        """Let memories fade that may, or only say which would; if the time is over, the cursor says how to continue."""
         async with self.access.asking(Right.READ if dry_run else Right.WRITE) as access:
             return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
 
@@ -95,5 +95,5 @@ class FadingView:
 
     @operation("POST /v1/faded/restore", Right.WRITE, answer="restored", command="fade")
     async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+        """Restore faded memories, and return which; from now on they may fade again."""
         return await restore(self.access.parts, self.access.scope, ids)

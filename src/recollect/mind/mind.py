@@ -28,7 +28,7 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
     ) -> Conversations:
-        """Fetch one page of conversations, the latest first; those in sight unless a state is named."""
+        """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
         return await list_conversations(self.access.parts, self.access.scope, state, cursor, limit)
 
     def conversation(self, conversation: str) -> ConversationView:
@@ -37,34 +37,34 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
 
     @property
     def blocks(self) -> BlockView:
-        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        """Return the view for blocks: what a cue reminds of as text for a prompt, and what its short ids stand for."""
         return BlockView(self.access)
 
     @property
     def fading(self) -> FadingView:
-        """Give what fades in the scope, what has faded, and the way back."""
+        """Return the view for fading: what fades in the scope, what has faded, and how to restore it."""
         return FadingView(self.access)
 
     @property
     def items(self) -> ItemsView:
-        """Give the scope's items: JSON values under names of your own."""
+        """Return the view of the scope's items: JSON values under names of your own."""
         return ItemsView(self.access)
 
     @property
     def knowledge(self) -> KnowledgeView:
-        """Give what is known in the scope: facts, and the entities that they speak of."""
+        """Return the view of what is known in the scope: facts and entities."""
         return KnowledgeView(self.access)
 
     @property
     def topics(self) -> TopicsView:
-        """Give the scope's topics: the tree, and what is filed under it."""
+        """Return the view of the scope's topics: the tree, and what is filed under it."""
         return TopicsView(self.access)
 
     @property
     def recalls(self) -> RecallsView:
-        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        """Return the view of kept recalls, to be explained and replayed."""
         return RecallsView(self.access)
 
 
 OPERATIONS = list_operations(Mind)
-"""All that a caller can ask of a mind, by the names that a program calls it by."""
+"""All operations of a mind, by the names that a program calls them by."""

@@ -29,13 +29,13 @@ class HasAccess(Protocol):
 
     @property
     def access(self) -> Access:
-        """Say who asks, and for which scope."""
+        """Return who asks, and for which scope."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: how HTTP names it, the right that it takes, and what it says of itself."""
+    """One operation: its HTTP route, its right, and its description."""
 
     name: str
     """The method's name; with that of its view it is unique."""
@@ -45,20 +45,20 @@ class Operation:
     """A right, or a sentence where the right depends on the arguments."""
     help: str
     answer: str = ""
-    """The field of the answer over HTTP, where a method gives back a list, a number or nothing of its own."""
+    """The field of the answer over HTTP, if a method returns a list, a number or nothing."""
     status: int = 200
     agent_only: bool = False
-    """Whether it holds in all scopes of an agent, so that no user is named."""
+    """Whether it applies to all scopes of an agent, so that no user is named."""
     command: str = ""
-    """The command of the command line that shows it, if one does."""
+    """The command of the command line for it, if there is one."""
     tool: str = ""
-    """The tool of the MCP door that is made of it, if one is."""
+    """The tool of the MCP door for it, if there is one."""
     view: str = ""
-    """Through which part of a mind it is called; the mind itself if empty."""
+    """The part of a mind through which it is called; the mind itself if empty."""
 
     @property
     def key(self) -> str:
-        """Name it as a program calls it, as in `topics.tree`."""
+        """Return its name in a program, as in `topics.tree`."""
         return f"{self.view}.{self.name}" if self.view else self.name
 
 
@@ -91,7 +91,7 @@ def operation(
 def streaming(
     http: str, right: Right, **more: str
 ) -> Callable[[StreamingMethod[Given, Answer]], StreamingMethod[Given, Answer]]:
-    """Declare a method that gives its answer piece by piece, as long as it takes."""
+    """Declare a method that yields its answer piece by piece, as long as it takes."""
 
     def declare(carry_out: StreamingMethod[Given, Answer]) -> StreamingMethod[Given, Answer]:
         @wraps(carry_out)
@@ -107,14 +107,14 @@ def streaming(
 
 
 def note(call: object, carry_out: object, http: str, right: str, **more: Any) -> None:  # noqa: ANN401 - an Operation's
-    """Write the declaration on the method."""
+    """Attach the declaration to the method."""
     method, path = http.split()
     name, text = str(carry_out.__name__), (carry_out.__doc__ or "").split("\n")[0]  # type: ignore[attr-defined]
     setattr(call, DECLARED, Operation(name, method, path, str(right), text, **more))
 
 
 def list_operations(mind: type) -> dict[str, tuple[Operation, Callable[..., Any]]]:
-    """List what a mind and its views declare: each operation by its key, with the method that carries it out."""
+    """List the operations of a mind and its views: each by its key, with its method."""
     found = dict[str, tuple[Operation, Callable[..., Any]]]()
     for name, member in inspect.getmembers_static(mind):
         if isinstance(member, property) or name == CONVERSATION:

@@ -27,7 +27,7 @@ class RecallVerbs:
 
     @operation("POST /v1/recall", RIGHT_TO_RECALL, command="recall", tool="recall")
     async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
-        """Give back what a cue reminds of, best first."""
+        """Return what a cue reminds of, best first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
         asked = asked if limit is None else replace(asked, limit=limit)
         async with self.access.asking(right_for([asked])) as access:
@@ -36,7 +36,7 @@ class RecallVerbs:
 
     @operation("POST /v1/recall-each", RIGHT_TO_RECALL, answer="recollections")
     async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
-        """Recall by several cues in turn, each noticing the accesses before it; or all of them isolated."""
+        """Recall by several cues in turn, each seeing the accesses before it; or all of them isolated."""
         asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
         async with self.access.asking(right_for(asked)) as access:
             place = await access.locate()
@@ -56,21 +56,21 @@ class BlockView:
         budget: int = 2_000,
         *,
         conversation: str = "",
-        carry: bool = False,
+        repeat: bool = False,
         tokenizer: str = "",
     ) -> Block:
-        """Give back what a cue reminds of as one text within a budget in tokens, each line with its short id.
+        """Return what a cue reminds of as one text within a budget in tokens, each line with its short id.
 
-        In a conversation, what was shown before is left out until it has faded; with `carry` it is shown on, in less
-        and less words.
+        In a conversation, what was shown before is left out until it has faded; with `repeat` it is shown again, in
+        fewer and fewer words.
         """
-        asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, carry, tokenizer)
+        asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, repeat, tokenizer)
         async with self.access.asking(right_for([asked.cue])) as access:
             return await block(access.parts, access.scope, asked, access.place)
 
     @operation("GET /v1/blocks/{short_id}", Right.READ, command="resolve")
     async def resolve(self, short_id: str, conversation: str = "") -> Resolved:
-        """Give back the memory that a short id stands for in a conversation, or in the scope, and its evidence."""
+        """Return the memory of a short id in a conversation, or in the scope, and its evidence."""
         return await resolve(self.access.parts, self.access.scope, short_id, conversation)
 
 
@@ -85,14 +85,14 @@ class RecallsView:
         """Fetch one page of kept recalls, the latest first."""
         return await list_recalls(self.access.parts, self.access.scope, cursor, limit)
 
-    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="why")
+    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="explain")
     async def explain(self, recall_id: UUID) -> Explanation:
-        """Say what a recall was ranked by, what each channel proposed, and where each candidate came to stand."""
+        """Return the input of a recall's ranking, what each channel proposed, and the place of each candidate."""
         return await explain(self.access.parts, self.access.scope, recall_id)
 
     @operation("POST /v1/recalls/{recall_id}/replay", Right.READ, command="replay")
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
-        """Rank what a recall found by other weights; or ask it anew as of a moment, counting no access."""
+        """Rank what a recall found by other weights; or ask it again as of a moment, noting no access."""
         return await replay(self.access.parts, self.access.scope, recall_id, weights, as_of)

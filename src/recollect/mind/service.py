@@ -1,4 +1,4 @@
-"""A running Recollect: it admits callers, gives them minds, keeps keys, and lets an operator look after the tables."""
+"""A running Recollect: it authorizes callers, opens minds, keeps keys, and gives operators access to the tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import active_space, embed_pending, fill_space
-from recollect.jobs.upkeep import retain_now, settle_scope
+from recollect.jobs.upkeep import retain_now, sync_scope
 from recollect.jobs.worker import Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
@@ -46,12 +46,12 @@ from recollect.verbs.service.readers import Readers
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
 READY_SECONDS = 1.0
-"""So long the database may take to say that requests can be served; who asks waits no longer, either."""
+"""How long the database may take to answer a readiness check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the database is, for the service's role and for the owner of the tables."""
+    """The DSNs of the database, for the service's role and for the owner of the tables."""
 
     service: str
     owner: str
@@ -61,21 +61,21 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Recollect:
-    """A running Recollect: admits callers, gives them minds, keeps keys."""
+    """A running Recollect: authorizes callers, opens minds, keeps keys."""
 
     parts: Parts
     settings: Settings
     addresses: Addresses
     probe: Probe
 
-    async def admit(self, secret: str, door: str, agent: str, user: str) -> Mind:
-        """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be left empty."""
+    async def authorize(self, secret: str, door: str, agent: str, user: str) -> Mind:
+        """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be empty."""
         check_scope(agent or "left-out", user)
         async with within(self.settings.deadline_seconds):
-            admitted = await scopes.admit(self.parts.database, secret, door, agent, user)
-        if not admitted.scope.agent:
+            authorized = await scopes.authorize(self.parts.database, secret, door, agent, user)
+        if not authorized.scope.agent:
             raise InvalidInputError("name an agent: this API key is not bound to one")
-        return bind(self, admitted.caller, admitted.scope, admitted.place)
+        return bind(self, authorized.caller, authorized.scope, authorized.place)
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
@@ -84,9 +84,9 @@ class Recollect:
         return bind(self, replace(caller, origin="library"), Scope(caller.tenant_id, agent, user))
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
-        """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless it is let in."""
+        """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless allowed."""
         async with within(self.settings.deadline_seconds):
-            caller = (await scopes.admit(self.parts.database, secret, door, "", "")).caller
+            caller = (await scopes.authorize(self.parts.database, secret, door, "", "")).caller
         if not bound:
             check_unbound(caller)
         if right is not None:
@@ -126,7 +126,7 @@ class Recollect:
             await self.probe.check()
 
     def pool_counters(self) -> dict[str, int]:
-        """Give the connection pool's counters."""
+        """Return the connection pool's counters."""
         return self.parts.database.statistics()
 
     async def unfinished_jobs(self) -> list[Backlog]:
@@ -145,39 +145,39 @@ class Recollect:
 
     @property
     def jobs(self) -> JobControl:
-        """Give the place where jobs are seen and tried again."""
+        """Return the view of jobs."""
         return JobControl(self.parts.database, self.addresses.owner)
 
     @property
     def ledger(self) -> Costs:
-        """Give the place where it is seen what models cost."""
+        """Return the view of costs."""
         return Costs(self.parts, self.addresses.owner)
 
     @property
     def reruns(self) -> Reruns:
-        """Give the place where history is read anew."""
+        """Return the view of re-runs over history."""
         return Reruns(self.parts, self.addresses.owner, partial(build_other, self.settings))
 
     @property
     def operator(self) -> Operator:
-        """Give what only an operator may do."""
+        """Return the operations for operators."""
         return Operator(self, Readers(self.addresses.owner))
 
     def owner_address(self) -> str:
-        """Give the address of the tables' owner, or say that it is needed."""
+        """Return the DSN of the tables' owner, or raise."""
         if not self.addresses.owner:
             raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
         return self.addresses.owner
 
 
 def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
-    """Give a caller the mind of one scope; a place that is known already saves looking for a scope that exists."""
+    """Return the mind of one scope; a known place saves a lookup."""
     known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
     return Mind(Access(recollect.parts, caller, scope, seconds, known))
 
 
 def build_other(settings: Settings, model: str) -> ChatModel | None:
-    """Join the configured chat endpoint with another model of its own."""
+    """Build the configured chat endpoint with another of its models."""
     return build_chat_model(settings.model_copy(update={"chat_model": model}))
 
 
@@ -234,48 +234,48 @@ class Operator:
         return await spaces.index_large_scopes(self.recollect.owner_address(), space, at_least)
 
     async def ensure_space(self, model: str, dimensions: int) -> EmbeddingSpace:
-        """Return a space that holds vectors from elsewhere exactly; recall does not turn to it by itself."""
+        """Return a space that holds foreign vectors exactly; recall does not switch to it by itself."""
         owner = self.recollect.owner_address()
         return await spaces.ensure_space(owner, model, dimensions, precision="single", activate=False)
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
-        """Put a whole mind into an empty scope in one transaction; return the ids of its memories."""
+        """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""
         return await load.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
 
     async def take_stock(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
-        """Read a mind's numbers, with the strength of every keyword, and count what it holds beside its memories."""
+        """Read a mind's overview, with every keyword, and count what it holds in addition to its memories."""
         return await load.take_stock(mind.access.parts, mind.access.scope)
 
     async def read_vectors(
         self, mind: Mind, space: EmbeddingSpace, ids: Sequence[UUID]
     ) -> dict[UUID, NDArray[np.float32]]:
-        """Read vectors of a mind's memories, exactly as a space holds them; what has none is absent."""
+        """Read vectors of a mind's memories, exactly as stored; memories without one are absent."""
         return await embeddings.read_vectors(mind.access.parts.database, mind.access.scope, space, ids)
 
     @property
     def imports(self) -> Imports:
-        """Give the place where other systems' things arrive."""
+        """Return the imports from other systems."""
         return Imports(self.recollect.parts, self.recollect.owner_address())
 
     async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
-        """List the conversations that are due to move on, and unless it is a dry run move them on."""
+        """List the conversations whose state is due to change, and unless it is a dry run change it."""
         parts, rules = self.recollect.parts, usual_rules(self.recollect.settings)
         return await retain_now(parts.database, rules, report, dry_run=dry_run, rederive=parts.chat is not None)
 
-    async def settle(self, mind: Mind, report: Callable[[int], None]) -> None:
-        """Bring a mind's memories where the states of its conversations want them, now and not by a worker."""
+    async def sync_states(self, mind: Mind, report: Callable[[int], None]) -> None:
+        """Bring a mind's memories in line with the states of its conversations, now and not by a worker."""
         place, rederive = (
             await scopes.locate(mind.access.parts.database, mind.access.scope),
             mind.access.parts.chat is not None,
         )
-        await settle_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
+        await sync_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
-    async def scrub(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
-        """Rewrite every table that can hold content, so that no erased byte is left in the data files."""
-        return await rewrite.scrub(self.recollect.owner_address(), report, dry_run=dry_run)
+    async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
+        """Rewrite every table that can hold content, so that no erased byte stays in the data files."""
+        return await rewrite.rewrite_tables(self.recollect.owner_address(), report, dry_run=dry_run)
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
-        """Give a mind's memories the vectors they wait for, now and not by a worker; return how many."""
+        """Embed a mind's memories that wait for vectors, now and not by a worker; return how many."""
         embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedder_batch
         if embedder is None:
             raise EmbedderError("No embedder is configured: set RECOLLECT_EMBEDDER.", lasting=True)
@@ -286,7 +286,7 @@ class Operator:
 
 
 def join_reflection(parts: Parts) -> Reflecting | None:
-    """Give the worker the verb it may not know; without a chat model there is nothing to give."""
+    """Return the verb for the worker, which may not import it; None without a chat model."""
     if parts.chat is None:
         return None
 

@@ -1,4 +1,4 @@
-"""One scope's topics as one object: the tree, what is filed under it, and the ways to put it in order."""
+"""One scope's topics as one object: the tree, what is filed under it, and how to reorganise it."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ class TopicsView:
 
     @operation("GET /v1/topics/related", Right.READ, answer="related", command="topics")
     async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
-        """List the topics that what is filed under one leads to, the strongest first."""
+        """List the topics to which the links of one lead, the strongest first."""
         return await related(self.access.parts, self.access.scope, path, limit)
 
     @operation("POST /v1/topics/links", Right.WRITE, command="topics")
     async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
-        """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+        """File memories under a topic, which is created if it is new; what is filed there already is filed again."""
         return await link(self.access.parts, self.access.scope, path, as_filings(memories))
 
     @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="topics")
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
-        """Take memories from a topic and tell which; a topic that nothing needs any more goes."""
+        """Remove memories from a topic and return which; a topic that is not needed any more is deleted."""
         return await unlink(self.access.parts, self.access.scope, path, ids)
 
     @operation("POST /v1/topics/rename", Right.WRITE, command="topics")
     async def rename(self, path: str, name: str) -> Topic:
-        """Give a topic another name, and so another path to it and to all below it."""
+        """Rename a topic, which changes its path and those below it."""
         return await rename(self.access.parts, self.access.scope, path, name)
 
     @operation("POST /v1/topics/move", Right.WRITE, command="topics")
     async def move(self, path: str, under: str = "") -> Topic:
-        """Bring a topic with all below it under another one, which comes to be if it is new; to the roots if none."""
+        """Move a topic with all below it under another one, which is created if it is new; to the roots if none."""
         return await move(self.access.parts, self.access.scope, path, under)
 
     @operation("POST /v1/topics/merge", Right.WRITE, command="topics")
     async def merge(self, path: str, into: str) -> Topic:
-        """Let one topic absorb another with all below it: what is filed under both is filed as its newer link says."""
+        """Merge one topic with all below it into another: what is filed under both keeps the newer link."""
         return await merge(self.access.parts, self.access.scope, path, into)
 
 

@@ -1,4 +1,4 @@
-"""The nouns of Recollect: frozen values, one per glossary word, without behaviour of their own.
+"""The values of Recollect: frozen, one per glossary word, without behaviour of their own.
 
 Each room has its own module; this package gives all of their names, and loads them when it is asked for one.
 """

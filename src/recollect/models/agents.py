@@ -1,4 +1,4 @@
-"""The nouns of an agent as a whole: its settings, and what it concludes, learns and holds."""
+"""Values of an agent: its settings, and what it concludes, learns and holds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from recollect.models.service import EmbeddingSpace, JobState
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an agent's minds go by where a call says nothing else."""
+    """An agent's default settings, used where a call does not set them."""
 
     weighing: Weighing = field(default_factory=Weighing)
     kinds: tuple[Kind, ...] = ()
-    """What the stream channel looks at; events and thoughts if empty."""
+    """The kinds that the stream channel ranks; events and thoughts if empty."""
     limit: int | None = None
     reflection_threshold: float | None = None
     """How much importance must gather before the agent reflects; 150 if None, never if 0."""
@@ -30,15 +30,15 @@ class Profile:
     fading_days: float | None = None
     """Over how many days a memory fades that nobody recalls; as the service has it if None, never if 0."""
     fading_threshold: float | None = None
-    """What scores above it fades; 0.7 if None."""
+    """Memories with a higher score fade; 0.7 if None."""
     fading_fact_days: float | None = None
-    """How old a fact may grow; any age if None or 0."""
+    """How old a fact may become; any age if None or 0."""
     topic_threshold: float | None = None
-    """How near what the user says must come to a segment, as a cosine, to belong to it; 0.7 if None."""
+    """The least cosine between a user's message and a segment for it to belong there; 0.7 if None."""
     idle_minutes: float | None = None
-    """After how many minutes without a word a segment ends; 60 if None, never if 0."""
+    """After how many minutes of silence a segment ends; 60 if None, never if 0."""
     names: tuple[str, ...] = ()
-    """What those are called whose memory it is; as all of it is about them, cues are read without their names."""
+    """Names of those whose memory it is; cues are read without them, as they would match everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Feedback:
 
     marks: tuple[Mark, ...]
     candidates: int
-    """How many memories were ranked: with this, a rank says what recency would be at any decay."""
+    """How many memories were ranked; with it, a rank gives the recency for any decay."""
     recall_id: UUID | None = None
-    """A name for the recall: sent again, it changes its marks and counts once."""
+    """A name for the recall: feedback with the same name replaces its marks and counts once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What feedback would make of an agent's weighing, before and after on either part of the feedback."""
+    """What feedback changes in an agent's weighing, with the fit before and after on both parts of the feedback."""
 
     before: Weighing
     after: Weighing
@@ -105,7 +105,7 @@ class Tuning:
     recalls: tuple[int, int]
     """How many recalls were learned from, and how many were held out."""
     margin: float
-    """What chance alone could do to the accuracy on what was held out: two standard errors of its change."""
+    """How much chance alone could change the accuracy on held-out feedback: two standard errors."""
     recommended: bool
     applied: bool = False
 
@@ -133,19 +133,19 @@ class Overview:
     strengths: tuple[Strength, ...]
     """The strongest keywords."""
     profile: Profile
-    stale: int = 0
-    """How many memories lost some of their evidence and wait to be made anew; no other number counts them."""
+    to_rederive: int = 0
+    """How many memories lost some of their evidence and wait to be derived again; no other number counts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedMind:
-    """A whole mind on its way into an empty scope."""
+    """A whole mind to be loaded into an empty scope."""
 
     memories: Sequence[NewMemory]
     space: EmbeddingSpace | None
-    """Where the memories' own vectors belong; the active space if None."""
+    """The space of the memories' own vectors; the active one if None."""
     profile: Profile
     metadata: Mapping[str, JSON]
-    """What else is kept of the agent."""
+    """Other metadata of the agent."""
     unreflected_importance: float
     unreflected_events: int

@@ -1,4 +1,4 @@
-"""The nouns of a block: what is remembered as text for a prompt, line by line, each at its level."""
+"""Values of a block: memories as text for a prompt, line by line, each at its level."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Line:
     """One memory as a block shows it."""
 
     short_id: str
-    """By which the line is cited; it stands for one memory in the block, and in the conversation if one is named."""
+    """The line is cited by it; it stands for one memory in the block, and in the conversation if one is named."""
     memory_id: UUID
     kind: Kind
     level: Level
     occurred_at: datetime
     text: str
-    """As it stands in the block: a line, and an indented one for each thing that it quotes."""
+    """As it stands in the block: a line, and an indented one for each source that it shows."""
     tokens: int
     score: float
-    """What the recall gave it; 0 for what only an earlier recall brought to mind."""
+    """The score of the recall; 0 for what only an earlier block showed."""
     evidence: tuple[UUID, ...]
     """The memories that it was made from."""
     again: bool = False
     """Whether the conversation was shown it before."""
     pinned: bool = False
-    """Whether it is there because it is pinned, whatever the cue."""
+    """Whether it is there because it is pinned, independent of the cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Block:
     """What is remembered, as a text within a budget, and the lines that it is made of."""
 
     text: str
-    """Heading, fence and lines, grouped by kind; empty where nothing is remembered."""
+    """Heading, tags and lines, grouped by kind; empty where nothing is remembered."""
     lines: tuple[Line, ...]
     """In the order of the text."""
     messages: tuple[Mapping[str, JSON], ...]
@@ -63,14 +63,14 @@ class Block:
     left_out: int = 0
     """How many memories were recalled that found no room."""
     not_repeated: int = 0
-    """How many were recalled that the conversation was shown before."""
+    """How many of the recalled memories are left out because the conversation was shown them before."""
     methods: Mapping[str, str] = field(default_factory=dict[str, str])
     """How each channel of the recall found its candidates."""
     status: Status = Status.OK
     """How the recall went."""
     message: str = ""
     recall_id: UUID | None = None
-    """By which the recall is explained and replayed, if it was kept."""
+    """The id by which the recall is explained and replayed, if it was kept."""
     pinned_left_out: tuple[UUID, ...] = ()
     """The pinned memories that found no room, the newest first."""
 

@@ -1,4 +1,4 @@
-"""The nouns of talk: messages, the conversation they are said in, and what of it goes into a prompt."""
+"""Values of conversations: messages, the conversation they belong to, and what of it goes into a prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.models.memories import JSON, Embedding, Memory, Role
 from recollect.models.recall import Hit
 
 LEGACY = UUID(int=0)
-"""The parent of messages from before there were branches: each follows the one of its sort before it."""
+"""The parent of messages from before there were branches: each follows the one before it of its sort."""
 PromptMessage: TypeAlias = Mapping[str, JSON]
 """One element of an OpenAI-style `messages` array."""
 
@@ -28,15 +28,15 @@ class MessageStatus(StrEnum):
 
 
 class ConversationState(StrEnum):
-    """Where a conversation stands between the first word and its end."""
+    """The state of a conversation."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
-    """Out of recall, readable, and back with the next word."""
+    """Not recalled, still readable, and active again with the next message."""
     DELETED = "deleted"
     """Invisible, and restorable until it is purged."""
     PURGING = "purging"
-    """On its way out for good."""
+    """Being erased for good."""
 
 
 class PartType(StrEnum):
@@ -50,7 +50,7 @@ class PartType(StrEnum):
 
 
 class Oversized(StrEnum):
-    """What becomes of a last turn that alone is longer than the budget."""
+    """What to do with a last turn that alone is longer than the budget."""
 
     KEEP = "keep"
     CUT = "cut"
@@ -72,10 +72,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came with a message: where it lies, not what it holds."""
+    """A file of a message: where it is stored, not its content."""
 
     type: str
-    """As its sender calls it: image, document, audio, video, ..."""
+    """The sender's word for it: image, document, audio, video, ..."""
     url: str = ""
     upload_id: str = ""
     """Set instead of the URL where the file was uploaded to the caller's own store."""
@@ -99,21 +99,21 @@ class NewMessage:
 
     None = the message before it in the call; for the first one, the newest of the conversation."""
     root: bool = False
-    """Whether it begins a thread of its own."""
+    """Whether it begins a new thread."""
     stated_parent: UUID | None = None
-    """What its source named as the parent, where that is not in the conversation."""
+    """The parent that its source names, where that is not in the conversation."""
     status: MessageStatus = MessageStatus.DONE
     importance: float = 5.0
     occurred_at: datetime | None = None
     embedding: Embedding | None = None
     external_id: str = ""
-    """What its source calls it; the same id twice in a conversation is refused."""
+    """Its id at the source; the same id twice in a conversation is refused."""
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation; the memory of the same id is how it is recalled."""
+    """One message of a conversation; it is recalled as the memory of the same id."""
 
     id: UUID
     role: Role
@@ -125,14 +125,14 @@ class Message:
     turn: UUID
     """The message that began its turn: what a user said, with everything up to what a user says next."""
     number: int
-    """Its place in the conversation, counted from 1 in the order of writing."""
+    """Its number in the conversation, counted from 1 in the order of writing."""
     status: MessageStatus
     tokens: int
     """What it costs in a prompt, by the tokenizer that was asked for."""
     occurred_at: datetime
     external_id: str
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    """What its sender put beside it; no prompt shows it."""
+    """Metadata of its sender; no prompt shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Conversation:
     created_at: datetime
     updated_at: datetime
     changed_at: datetime
-    """When it came into its state."""
+    """When it entered its state."""
     metadata: Mapping[str, JSON]
 
 
@@ -177,7 +177,7 @@ class Leaf:
     number: int
     role: Role
     content: str
-    """How it begins."""
+    """The beginning of its content."""
     occurred_at: datetime
 
 
@@ -192,15 +192,15 @@ class Window:
     """A tokenizer's or a model's name; the service's first tokenizer if empty."""
     oversized: Oversized = Oversized.KEEP
     unanswered: bool = False
-    """Whether a last turn without an answer is shown."""
+    """Whether a last turn without an answer is included."""
     images: bool = False
-    """Whether images are handed on as image parts and not as `[image]`."""
+    """Whether images are passed on as image parts and not as `[image]`."""
     image_tokens: int = 765
-    """What an image costs that is handed on: OpenAI's figure for 1024 x 1024 pixels in high detail."""
+    """What an image costs that is passed on: OpenAI's figure for 1024 x 1024 pixels in high detail."""
     user_prefix: str = "Human"
-    """What stands before what the user says, in the text form."""
+    """What the text form writes before a user's message."""
     assistant_prefix: str = "Assistant"
-    """What stands before what the assistant says there."""
+    """What the text form writes before an assistant's message."""
     upstream: bool = False
     """Whether to walk and to prune as Dify does, its mistakes included."""
     message_limit: int | None = None
@@ -223,16 +223,16 @@ class History:
     tokens: int
     tokenizer: str
     exact: bool
-    """Whether every message was counted by this tokenizer; if not, some costs are estimates from above."""
+    """Whether every message was counted by this tokenizer; if not, some costs are upper estimates."""
     complete: bool
-    """Whether it reaches back to the root."""
+    """Whether it begins with the root of the thread."""
     cut: bool
     """Whether the last turn was shortened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How a token budget is divided, as parts of one; what a share leaves over falls to the others."""
+    """How a token budget is divided, in fractions of one; what one part does not use goes to the others."""
 
     history: float = 0.5
     memories: float = 0.35
@@ -250,7 +250,7 @@ class Spending:
     history: int
     cue: int
     framing: int
-    """What the prompt's form costs beside all parts."""
+    """What the form of the prompt costs in addition to its parts."""
     total: int
     budget: int
 
@@ -270,7 +270,7 @@ class Context:
     methods: Mapping[str, str]
     """How each channel of the recall found its candidates."""
     asked: UUID | None = None
-    """The message that the cue is, if the thread ends with it and waits for its answer."""
+    """The message that is the cue, if the thread ends with it and it has no answer yet."""
     lines: tuple[Line, ...] = ()
     """The block's lines in their order: what each short id stands for, and how much of it is shown."""
     pinned_left_out: tuple[UUID, ...] = ()
@@ -289,7 +289,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReceipt:
-    """What a purge removed, in numbers: nothing in it says what was said."""
+    """What a purge removed, in numbers only, without content."""
 
     id: UUID
     conversation: str
@@ -303,7 +303,7 @@ class PurgeReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A conversation that the retention rules would move on."""
+    """A conversation whose state the retention rules would change."""
 
     agent: str
     user: str

@@ -1,4 +1,4 @@
-"""The nouns of bringing over what another system holds: what is wanted of it, and what came of it."""
+"""Values of imports from other systems: what is wanted, and what was imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.models.memories import JSON
 
 
 class UserBy(StrEnum):
-    """What of a Dify conversation says whose it is."""
+    """Which field of a Dify conversation names its user."""
 
     AUTO = "auto"
     """What a Dify workflow sees as `sys.user_id`: the end user's session, else its id, else the account's id."""
@@ -20,7 +20,7 @@ class UserBy(StrEnum):
     END_USER = "end-user"
     ACCOUNT = "account"
     NOBODY = "nobody"
-    """All conversations are the agent's alone."""
+    """All conversations belong to the agent alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class DifyImport:
     """One app's conversations; all apps' if None."""
     user_by: UserBy = UserBy.AUTO
     since: datetime | None = None
-    """Only conversations in which something was said since then, but those whole."""
+    """Only conversations with a message since then, but those completely."""
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """How many of a thing were found, came over now, were here before, and were left."""
+    """How many of one sort were found, imported now, known before, and skipped."""
 
     thing: str
     found: int
@@ -60,7 +60,7 @@ class ImportReport:
 
 
 class Format(StrEnum):
-    """Whose export a file is."""
+    """Which system a file was exported from."""
 
     MEM0 = "mem0"
     LETTA = "letta"
@@ -71,7 +71,7 @@ class Format(StrEnum):
 
 
 class UserField(StrEnum):
-    """What of an entry of a file says whose it is."""
+    """Which field of an entry of a file names its user."""
 
     USER_ID = "user-id"
     AGENT_ID = "agent-id"
@@ -87,14 +87,14 @@ class FileImport:
     format: Format
     agent: str
     user: str = ""
-    """Whose it is, where nothing in the file says it."""
+    """The user where the file names none."""
     user_by: UserField | None = None
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One JSON value of an export, and how far its file is read with it."""
+    """One JSON value of an export, and how much of its file is read by then."""
 
     value: JSON
     done: int = 0

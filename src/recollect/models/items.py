@@ -1,4 +1,4 @@
-"""The nouns of items: JSON values under names of the caller's own, and what can be done with them."""
+"""Values of items: JSON values under the caller's own names, and the operations on them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Item:
     value: Mapping[str, JSON]
     text: str
     memory_id: UUID | None
-    """The memory that the text is, if it is one."""
+    """The memory that is made of its text, if there is one."""
     revision: int
-    """How often it was put since it came to be."""
+    """How often it was put since it was created."""
     created_at: datetime
     updated_at: datetime
     embedding: tuple[float, ...] = ()
-    """Its own vector, scaled to length 1; only where a get asks for it."""
+    """Its own vector, scaled to length 1; only if a get asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +47,26 @@ class GetItem:
     path: Path
     key: str
     vector: bool = False
-    """Whether its own vector comes along."""
+    """Whether to return its own vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutItem:
-    """Put an item under its name, in the place of what is there."""
+    """Put an item under its name, replacing what is there."""
 
     path: Path
     key: str
     value: Mapping[str, JSON]
     text: str = ""
-    """What is remembered by it; nothing if empty."""
+    """The text to remember; none if empty."""
     embedding: Embedding | None = None
     """The caller's own vector, of any dimensions; compared only with vectors of as many."""
     importance: float = 5.0
     occurred_at: datetime | None = None
     expected: int | None = None
-    """The revision that must be there, 0 for none; any if None."""
+    """The revision that must be there, 0 for no item; any if None."""
     memory: bool = True
-    """Whether the text becomes a memory; if not, it is only kept."""
+    """Whether the text becomes a memory; if not, it is only stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class DropItem:
     path: Path
     key: str
     expected: int | None = None
-    """The revision that must be there, 0 for none; any if None."""
+    """The revision that must be there, 0 for no item; any if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class FindItems:
 
     under: Path = ()
     where: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    """What fields of the value must be: a value, or operators such as `{"$gt": 4}`."""
+    """Conditions on fields of the value: a value, or operators such as `{"$gt": 4}`."""
     text: str = ""
     embedding: Embedding | None = None
     limit: int = 10

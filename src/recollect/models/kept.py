@@ -1,4 +1,4 @@
-"""The nouns of looking back at a recall: what was kept of it, why each candidate stands where it does, a replay."""
+"""Values of kept recalls: what was stored of one, why each candidate has its place, and a replay."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Fate(StrEnum):
     DUPLICATE = "duplicate"
     """It says nearly the same as a hit and is not listed for it."""
     DROPPED = "dropped"
-    """It was among the best, and left out all the same: the judge had no use for it, or it was gone by then."""
+    """It was among the best, but is left out: the judge dropped it, or it was gone by then."""
     BELOW = "below"
-    """Others were better, as many as were asked for."""
+    """As many as were asked for had a better score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Placing:
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """What each preference adds to the score, or takes from it."""
     features: Features | None = None
-    """What the ranking knew of it beside its scores."""
+    """What the ranking knew of it in addition to its scores."""
     duplicates: tuple[UUID, ...] = ()
     before: int | None = None
     """In a replay, the place that it had among the hits of the recall; None if it was none."""
@@ -103,7 +103,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A kept recall ranked anew: from what was found then, or asked anew as of a moment."""
+    """A kept recall ranked again: from what was found then, or asked again as of a moment."""
 
     recall_id: UUID
     asked_at: datetime

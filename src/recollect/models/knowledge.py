@@ -1,4 +1,4 @@
-"""What is known: entities, facts in two times, the graph that they make, and runs over history."""
+"""Values of knowledge: entities, facts in two times, their graph, and runs over history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Ending(StrEnum):
     IDLE = "idle"
     LENGTH = "length"
     ASKED = "asked"
-    """Somebody wanted it closed: the conversation ended, or is read to its end."""
+    """A caller asked for it: the conversation ended, or is read to its end."""
 
 
 class SegmentState(StrEnum):
@@ -44,7 +44,7 @@ class SegmentState(StrEnum):
     """It waits for what can be learned from it."""
     ENRICHED = "enriched"
     FAILED = "failed"
-    """No model could make anything of it; it has a summary of its own sentences."""
+    """No model could extract anything; it has a summary of its own sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact as a caller states it, before anybody knows whether it is a new one."""
+    """A fact as a caller states it, before it is known whether it is a new one."""
 
     subject: FactEnd
     """A name, or the id of an entity."""
@@ -104,7 +104,7 @@ class NewFact:
     text: str = ""
     """The fact in one sentence; subject, predicate and object one after the other if left out."""
     subject_type: EntityType | None = None
-    """None = whatever is called so; a new entity is of the type `other`."""
+    """None = any type of that name; a new entity gets the type `other`."""
     object_type: EntityType | None = None
     valid_at: datetime | None = None
     """From when it is true; if left out, from `occurred_at` on, unless it was over by then."""
@@ -151,7 +151,7 @@ class Segment:
     turns: tuple[Turn, ...]
     ending: Ending
     similarity: float | None = None
-    """How near the turn came that ended it, where another topic did."""
+    """The similarity of the turn that ended it, where a change of topic did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class StoredSegment:
     last_number: int
     ending: Ending
     similarity: float | None
-    """How near the turn came that ended it, where another topic did."""
+    """The similarity of the turn that ended it, where a change of topic did."""
     label: str
     state: SegmentState
     reason: str
@@ -177,7 +177,7 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as a digest names it, before it is known whether the scope has it already."""
+    """An entity as an extraction names it, before it is known whether the scope has it already."""
 
     name: str
     type: EntityType = EntityType.OTHER
@@ -187,7 +187,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A fact as a digest states it; both ends are names of the digest's mentions."""
+    """A fact as an extraction states it; both ends are names of the extraction's mentions."""
 
     subject: str
     predicate: str
@@ -199,8 +199,8 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedDigest:
-    """What of a model's digest of a segment can be used; every value is within the bounds of core.digests."""
+class ParsedExtraction:
+    """What of a model's extraction of a segment can be used; every value is within the bounds of core.extractions."""
 
     summary: str = ""
     label: str = ""
@@ -285,7 +285,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """Which history is to be read anew, and by which model."""
+    """Which history is to be read again, and by which model."""
 
     agent: str = ""
     """Empty for all scopes of the tenant."""
@@ -313,27 +313,27 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class RerunPlan:
-    """What it takes to read one scope's history anew, as far as that can be said before."""
+    """The estimated cost of reading one scope's history again."""
 
     agent: str
     user: str
     segments: int
     messages: int
     cost: Cost
-    """Of what is still to be asked: what an unfinished run has been answered is not asked again."""
+    """For what is still to be asked: answers of an unfinished run are not asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """What came of reading one scope's history anew."""
+    """The result of reading one scope's history again."""
 
     agent: str
     user: str
     segments: int
-    """How many go by the new reading now."""
+    """How many use the new reading now."""
     left: int
-    """How many stay as they were: nothing could be made of them, or they were changed meanwhile."""
+    """How many keep the old one: nothing could be extracted, or they were changed meanwhile."""
     replaced: int
-    """How many believed facts gave place."""
+    """How many believed facts were superseded."""
     cost: Cost
     """As the ledger has it, since this reading was begun or resumed."""

@@ -68,7 +68,7 @@ class NewMemory:
     importance: float = 5.0
     triple: Triple = Triple()
     idle: bool | None = None
-    """Whether it says that something does nothing, and so never comes to mind; None = as its triple says."""
+    """Whether it says that something does nothing, so that it is never in the stream; None = as its triple says."""
     keywords: tuple[str, ...] = ()
     """What it is filed under; taken from the triple where none are given."""
     occurred_at: datetime | None = None
@@ -79,15 +79,15 @@ class NewMemory:
     """What is embedded instead of speaker and content."""
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     expires_at: datetime | None = None
-    """From when on it is not recalled any more; never if None."""
+    """From when on it is not recalled; never if None."""
     topic: str = ""
     """The path of the topic it is filed under, as `a->b->c`; none if empty."""
     related_topics: tuple[str, ...] = ()
     """Paths of topics that it leads to from there."""
     reach: Reach = USUAL_REACH
-    """How readily it comes to mind by its topic."""
+    """How readily it is recalled by its topic."""
     pinned: bool = False
-    """Whether every context shows it, whatever the cue."""
+    """Whether every context shows it, independent of the cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +115,17 @@ class Memory:
     """Where it was said, if it is a message of a conversation."""
     role: Role | None = None
     expires_at: datetime | None = None
-    """From when on it is not recalled any more, if that was said."""
+    """From when on it is not recalled, if it was given."""
     valid_at: datetime | None = None
-    """Since when a fact is true in the world; None where nobody said, and for all that is no fact."""
+    """Since when a fact is true in the world; None where it is not known, and for other kinds."""
     invalid_at: datetime | None = None
-    """When a fact ceased to be true, or will."""
+    """When a fact stopped being true, or will."""
     superseded_at: datetime | None = None
-    """When this version of a fact or a summary was taken over by another; None while it is believed."""
+    """When this version of a fact or a summary was superseded; None while it is believed."""
     pinned: bool = False
-    """Whether every context shows it, whatever the cue."""
+    """Whether every context shows it, independent of the cue."""
     state: MemoryState | None = field(default=None, compare=False)
-    """How far it has come, where it was read by its id; elsewhere nobody looks."""
+    """How far it has come; only set when it is read by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +157,19 @@ class Grounds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FadingRules:
-    """How memories fade; what is None is as the agent's profile has it, or the service."""
+    """How memories fade; what is None is taken from the agent's profile, or from the service."""
 
     days: float | None = None
-    """Over how many days a memory fades that nobody recalls; 0 means that nothing fades but what expires."""
+    """Over how many days a memory fades that is not recalled; with 0 only what expires fades."""
     threshold: float | None = None
-    """What scores above it fades; 0.7 if nobody says."""
+    """Memories with a higher score fade; 0.7 by default."""
     fact_days: float | None = None
-    """How old a fact may grow; any age if 0, and if nobody says."""
+    """How old a fact may become; any age if 0, which is the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was decided about one memory, and why, in words that quote nothing remembered."""
+    """The decision about one memory, and its reason, in words that quote nothing remembered."""
 
     id: UUID
     kind: Kind
@@ -185,16 +185,16 @@ class Fading:
 
     dry_run: bool
     rules: FadingRules
-    """What it went by, nothing left open."""
+    """The rules that it used, completed by the defaults."""
     looked_at: int
     faded: int
     """How many faded, or would."""
     grounds: Mapping[Grounds, int]
-    """How many were decided on which grounds."""
+    """How many were decided by which rule."""
     judgements: tuple[Judgement, ...]
     """The first that faded, or would."""
     next_cursor: UUID | None
-    """Where to go on if the time was over; None at the end of the scope."""
+    """Where to continue if the time was over; None at the end of the scope."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The nouns of being reminded: from a cue to hits with reasons."""
+"""Values of recall: from a cue to hits with reasons."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Status(StrEnum):
 
 
 class Script(StrEnum):
-    """The writing that dominates a text, as far as ranking cares."""
+    """The script that dominates a text, as far as ranking needs it."""
 
     WORDS = "words"
     CJK = "cjk"
@@ -39,16 +39,16 @@ class Script(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """How the stream channel weighs its three factors; what is None is as the agent's profile has it."""
+    """How the stream channel weighs its three factors; what is None is taken from the agent's profile."""
 
     mode: Mode | None = None
     recency: float | None = None
     relevance: float | None = None
     importance: float | None = None
     gains: tuple[float, float, float] | None = None
-    """What the three weights are multiplied with: for recency, relevance, importance."""
+    """The factors by which the three weights are multiplied: for recency, relevance, importance."""
     decay: float | None = None
-    """What recency loses: per rank, or per hour in mode `paper`."""
+    """The decay of recency: per rank, or per hour in mode `paper`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +62,18 @@ class Filter:
     as_of: datetime | None = None
     """What was stored by then, in the versions that were believed; now if None."""
     at: datetime | None = None
-    """What was true in the world then, or had happened; if None, what was not over as of the other time."""
+    """What was true in the world then, or had happened; if None, what is not over at the other time."""
     pinned: bool | None = None
     """Only what is pinned, or only what is not; both if None."""
 
     @property
     def past(self) -> bool:
-        """Tell whether either time is named, so that versions which left the indexes are to be read, too."""
+        """Tell whether either time is named, so that versions outside the indexes must be read, too."""
         return self.as_of is not None or self.at is not None
 
     @property
     def named(self) -> tuple[str, ...]:
-        """List the fields that are named: what is as it is by default restricts nothing."""
+        """List the fields that are set; defaults restrict nothing."""
         return tuple(each.name for each in fields(Filter) if getattr(self, each.name) != each.default)
 
 
@@ -94,11 +94,11 @@ class Cue(Filter):
     zone: str = "UTC"
     """The time zone of who asks, by its IANA name: what "yesterday" means depends on it."""
     since: datetime | None = None
-    """The beginning of the period that is asked about, if the caller knows it; else it is read from the text."""
+    """The beginning of the period that is asked about; if None, it is read from the text."""
     until: datetime | None = None
     """The end of that period, itself not within."""
     topics: tuple[str, ...] = ()
-    """Paths of topics that are asked about, as `a->b->c`, beside those read from the text."""
+    """Paths of topics that are asked about, as `a->b->c`, in addition to those read from the text."""
     descendants: bool = False
     """Whether what lies below these topics counts as theirs."""
     consult: bool = False
@@ -106,18 +106,18 @@ class Cue(Filter):
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
     """What channels and preferences weigh in this recall, by name; the usual weights for all that is not named."""
     judge: bool = False
-    """Whether the chat model looks the hits over and drops those that are of no use."""
+    """Whether the chat model judges the hits and drops those that are of no use."""
     keep: bool | None = None
-    """Whether the recall is kept, to be explained and replayed; as the service is set if None."""
+    """Whether the recall is kept, to be explained and replayed; as the service is configured if None."""
 
     @property
     def filter(self) -> Filter:
-        """Give what the recall is restricted to, by itself."""
+        """Return the filter of the cue alone."""
         return Filter(**{each.name: getattr(self, each.name) for each in fields(Filter)})
 
 
 class Asks(StrEnum):
-    """What a cue asks about, beside its words."""
+    """What a cue asks for, apart from its words."""
 
     TIME = "time"
     """When something happened."""
@@ -147,7 +147,7 @@ class Facets:
     script: Script = Script.WORDS
     keywords: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    """Who is named of those who said what was found, in the form names are compared by."""
+    """Which of the speakers of the candidates are named, in normalised form."""
     topics: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
     asks: frozenset[Asks] = frozenset()
@@ -161,12 +161,12 @@ class Factors:
     relevance: float
     importance: float
     rank: int
-    """The place by last access, 1 for what recency favours most; 0 for too far down to matter."""
+    """The rank by last access, 1 for what recency favours most; 0 for too far down to matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a channel looked at: how many candidates, and the scores of the weakest and the strongest."""
+    """What a channel looked at: how many candidates, and the lowest and highest score."""
 
     candidates: int
     lowest: float | None
@@ -193,18 +193,18 @@ class ChannelScore:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What ranking knows of a candidate beside its scores: who said it and when, what it is like, where it stands."""
+    """What ranking knows of a candidate in addition to its scores: who said it and when, its form, its position."""
 
     occurred_at: datetime
     kind: Kind
     speaker: str = ""
-    """Who said it, in the form names are compared by."""
+    """Who said it, in normalised form."""
     session: str = ""
-    """What it belongs together with: its conversation, or the day it happened on."""
+    """Its session: its conversation, or the day it happened on."""
     place: float = 0.0
-    """Where in its session it stands; what is up to two apart stands by it."""
+    """Its position in the session; memories up to two apart are neighbours."""
     cosine: float | None = None
-    """How near it comes to the cue's vector, where both have one."""
+    """Its cosine with the cue's vector, where both have one."""
     terms: tuple[int, ...] = ()
     """Which terms of the cue it has, by their places in the cue."""
     length: int = 0
@@ -216,9 +216,9 @@ class Features:
     tells_time: bool = False
     tells_number: bool = False
     is_instruction: bool = False
-    """Whether it says what is always, or never, to be done."""
+    """Whether it is an instruction: what is always, or never, to be done."""
     named: bool = False
-    """Whether the cue names who said it; or whom it speaks of, where nobody said it."""
+    """Whether the cue names its speaker; or whom it is about, where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +260,12 @@ class Recollection:
     facets: Facets = field(default_factory=Facets)
     """What was read from the cue."""
     recall_id: UUID | None = None
-    """By which the recall is explained and replayed, if it was kept."""
+    """The id by which the recall is explained and replayed, if it was kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """What one perceived triple reminds of, best first."""
+    """What is associated with one perceived triple, best first."""
 
     triple: Triple
     events: tuple[Memory, ...]

@@ -35,7 +35,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as the service established it from the key and the door."""
+    """The caller, as the service established it from the key and the door."""
 
     tenant_id: int
     rights: frozenset[Right]
@@ -46,7 +46,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it can be shown after its creation: never the secret."""
+    """A key without its secret, as it can be shown after its creation."""
 
     id: UUID
     name: str
@@ -62,18 +62,18 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """One embedding model's vectors: where they lie and whether recall reads them."""
+    """The vectors of one embedding model: their table, and whether recall reads them."""
 
     id: int
     model: str
     dimensions: int
     state: str
     precision: str = "half"
-    """How exactly it holds numbers: `half` (2 bytes) or `single` (4 bytes)."""
+    """The precision of its numbers: `half` (2 bytes) or `single` (4 bytes)."""
 
 
 class JobState(StrEnum):
-    """Where a job stands; a failed one stays in quarantine until somebody has it tried again."""
+    """The state of a job; a failed one stays until somebody has it retried."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -91,17 +91,17 @@ class Job:
     user: str
     state: JobState
     attempts: int
-    """How often it was tried and did not succeed."""
+    """How many attempts failed."""
     reason: str
     """Why it failed the last time, if it did."""
     deferred_at: datetime
     scheduled_at: datetime | None
-    """When it is tried again, if that is not at once."""
+    """When it is retried, if not at once."""
     started_at: datetime | None
     lag_seconds: float | None
-    """For how long it has been waiting."""
+    """How long it has been waiting."""
     done: int | None
-    """How far it is, if it takes more than a moment."""
+    """Its progress, if it takes more than a moment."""
     total: int | None
 
 
@@ -126,9 +126,9 @@ class LedgerSum:
     calls: int
     """How often the model was asked, or the step was taken without one."""
     failed: int
-    """How many of these came to nothing."""
-    salvaged: int
-    """Of how many only some could be used."""
+    """How many of these failed."""
+    partial: int
+    """How many of these were used in part."""
     prompt_tokens: int
     completion_tokens: int
     price: float | None
@@ -168,7 +168,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class NewReader:
-    """A fresh reader, with the address that it logs in by; the password in it is shown this once."""
+    """A new reader, with the DSN that it logs in by; its password is shown only now."""
 
     reader: Reader
     dsn: str = field(repr=False)

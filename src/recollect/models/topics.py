@@ -1,4 +1,4 @@
-"""The nouns of topics: the tree, what is filed under it, and how far that reaches in recall."""
+"""Values of topics: the tree, what is filed under it, and how far that reaches in recall."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How readily a link comes to mind when its topic does, each from 0 to 1."""
+    """How readily a link is recalled by its topic, each from 0 to 1."""
 
     activation: float = 0.55
     """How strongly the memory belongs to the topic."""
     diffusion: float = 0.35
-    """How far it leads on, to the topics related to it and from them."""
+    """How far it leads on to related topics."""
     independence: float = 0.5
-    """How well it can be understood without what was said around it."""
+    """How well it can be understood without its context."""
 
 
 USUAL_REACH = Reach()
@@ -43,7 +43,7 @@ class TopicLink:
     path: str
     memory_id: UUID
     occurred_at: datetime
-    """What its recency is computed from: when the memory happened, unless whoever filed it said otherwise."""
+    """The time of its recency: when the memory happened, unless the caller gave another."""
     reach: Reach = Reach()
     related: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ class Filing:
     reach: Reach = Reach()
     related: tuple[str, ...] = ()
     occurred_at: datetime | None = None
-    """When it happened as far as the topic is concerned; as the memory says if None."""
+    """The time of its recency; when the memory happened if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +69,22 @@ class Topic:
     memories: int
     """How many memories are filed under it and take part in recall."""
     below: int
-    """The same for all topics below it together."""
+    """The same for all topics below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedTopic:
-    """A topic that what is filed under another one leads to."""
+    """A topic to which the links of another one lead."""
 
     path: str
     diffusion: float
-    """The most that any of the links has which lead to it."""
+    """The highest value among the links that lead to it."""
     links: int
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTree:
-    """Topics in the order of the tree, each before what lies below it, and whether that is all of them."""
+    """Topics in the order of the tree, each before those below it, and whether the list is complete."""
 
     topics: tuple[Topic, ...]
     whole: bool = True

@@ -1,1 +1,1 @@
-"""PostgreSQL, the record: everything that speaks to the database, and the SQL it speaks."""
+"""PostgreSQL: everything that talks to the database, and its SQL."""

@@ -1,4 +1,4 @@
-"""The same minds for callers without an event loop: in this process through a portal, on a server without any."""
+"""The same minds for callers without an event loop: in this process through a portal, on a server without one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class GivesMinds(Protocol):
-    """Whatever gives minds."""
+    """Anything that gives minds."""
 
     @property
     def mind(self) -> Callable[[str, str], Awaitable[Any]]:
@@ -40,13 +40,13 @@ class GivesMinds(Protocol):
 
     @property
     def ledger(self) -> Callable[..., Awaitable[Ledger]]:
-        """Add up what models cost."""
+        """Sum up what models cost."""
         ...
 
 
 @dataclass(frozen=True)
 class BlockingRecollect:
-    """A Recollect, or a client of one, that gives blocking minds."""
+    """A Recollect, or a client of one, with blocking minds."""
 
     inner: GivesMinds
     portal: Portal
@@ -56,7 +56,7 @@ class BlockingRecollect:
         return BlockingMind(self.portal.call(self.inner.mind, agent, user), self.portal)
 
     def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
-        """Add up what models cost by day, step and model: in one scope, or in all if no agent is named."""
+        """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""
         added: Ledger = self.portal.call(partial(self.inner.ledger, agent, user, days=days))
         return added
 

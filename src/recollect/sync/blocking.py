@@ -127,30 +127,30 @@ class BlockingMind(Blocking):
 
     @property
     def blocks(self) -> BlockingBlocks:
-        """Give what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        """Return the view for blocks: what a cue reminds of as text for a prompt, and what its short ids stand for."""
         return BlockingBlocks(self.inner.blocks, self.portal)
 
     @property
     def fading(self) -> BlockingFading:
-        """Give what fades in the scope, what has faded, and the way back."""
+        """Return the view for fading: what fades in the scope, what has faded, and how to restore it."""
         return BlockingFading(self.inner.fading, self.portal)
 
     @property
     def items(self) -> BlockingItems:
-        """Give the scope's items: JSON values under names of your own."""
+        """Return the view of the scope's items: JSON values under names of your own."""
         return BlockingItems(self.inner.items, self.portal)
 
     @property
     def knowledge(self) -> BlockingKnowledge:
-        """Give what is known in the scope: facts, and the entities that they speak of."""
+        """Return the view of what is known in the scope: facts and entities."""
         return BlockingKnowledge(self.inner.knowledge, self.portal)
 
     @property
     def topics(self) -> BlockingTopics:
-        """Give the scope's topics: the tree, and what is filed under it."""
+        """Return the view of the scope's topics: the tree, and what is filed under it."""
         return BlockingTopics(self.inner.topics, self.portal)
 
     @property
     def recalls(self) -> BlockingRecalls:
-        """Give the recalls that were kept in the scope, to be explained and replayed."""
+        """Return the view of kept recalls, to be explained and replayed."""
         return BlockingRecalls(self.inner.recalls, self.portal)

@@ -1,4 +1,4 @@
-"""Ways to call what is asynchronous without `await`: through a portal to an event loop, or without any."""
+"""Ways to call asynchronous code without `await`: through a portal to an event loop, or without one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Portal(Protocol):
 
     @property
     def wrap_async_context_manager(self) -> Callable[[AbstractAsyncContextManager[Any]], AbstractContextManager[Any]]:
-        """Enter and leave something without `async`."""
+        """Enter and leave an asynchronous context manager."""
         ...
 
 
@@ -30,7 +30,7 @@ class NoLoop:
     """Runs a coroutine that never suspends, in the caller's thread."""
 
     def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
-        """Take the one step."""
+        """Run the coroutine in one step."""
         steps = function(*arguments).__await__()
         try:
             next(steps)
@@ -57,7 +57,7 @@ class Blocking:
 
 
 def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Concatenate[Blocking, P], R]:
-    """Give a method the same signature without `await`; those of the SDK lend theirs to minds in this process."""
+    """Return a method with the same signature without `await`; those of the SDK also serve minds in this process."""
 
     def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> R:
         bound: Callable[P, Awaitable[R]] = getattr(self.inner, method.__name__)
@@ -70,7 +70,7 @@ def blocking(method: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[Co
 def blocking_pieces(
     method: Callable[Concatenate[Any, P], AsyncIterator[R]],
 ) -> Callable[Concatenate[Blocking, P], Iterator[R]]:
-    """Give a method that yields its answer piece by piece the same signature without `async`."""
+    """Return a method that yields its answer piece by piece, with the same signature without `async`."""
 
     def call(self: Blocking, /, *arguments: P.args, **named: P.kwargs) -> Iterator[R]:
         begun: AsyncIterator[R] = getattr(self.inner, method.__name__)(*arguments, **named)

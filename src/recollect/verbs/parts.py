@@ -1,4 +1,4 @@
-"""What the verbs work with, chosen once in wiring and passed to every one of them."""
+"""The parts that every verb works with, chosen once in wiring."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLE
 
 
 class LearningStep(Protocol):
-    """One step by which talk becomes knowledge; what it is given and gives back is the business of the steps."""
+    """One step of enrichment; its input and output are defined by the steps."""
 
     @property
     def name(self) -> str:
-        """Say what the step is called."""
+        """Return the name of the step."""
         ...
 
     @property
     def stage(self) -> str:
-        """Say what the step works on."""
+        """Return what the step works on."""
         ...
 
     @property
     def run(self) -> Callable[[Any, Any], Awaitable[Any]]:
-        """Take the step."""
+        """Run the step."""
         ...
 
 
@@ -53,24 +53,24 @@ class Parts:
     embed_batch: int
     chat: ChatModel | None = None
     tokenizers: Sequence[Tokenizer] = ()
-    """By which every message is counted; the first one is the usual one."""
+    """Every message is counted by them; the first one is the default."""
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """What models cost, by their names."""
     tokens_per_day: int = 0
-    """How many a tenant may use where the operator says nothing else; 0 is no limit."""
+    """The default of a tenant's tokens a day; 0 is no limit."""
     fading_days: float = 0.0
-    """Over how many days memories fade where an agent's profile says nothing else; 0 is never."""
+    """Over how many days memories fade by default; 0 is never."""
     channel_seconds: float = 1.0
     """How long a recall waits for one of several channels."""
     judge_seconds: float = 4.0
     """How long a recall waits for the chat model to judge its hits, and to read its cue."""
     steps: Mapping[str, LearningStep] = field(default_factory=dict[str, LearningStep])
-    """By which talk becomes knowledge, each by its name and in their order."""
+    """The steps of enrichment, each by its name and in order."""
     keep_share: float = 0.0
-    """How many of the recalls are kept whose cues do not say it themselves: from 0 for none to 1 for all."""
+    """The share of recalls that are kept where their cue does not say: from 0 for none to 1 for all."""
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Embed if the model answers soon; None means that the work goes on without vectors."""
+        """Embed if the model answers soon; None means to go on without vectors."""
         if self.embedder is None or len(texts) > self.embed_batch:
             return None
         try:
@@ -91,7 +91,7 @@ async def spare_loop(
 
 
 def require_chat_model(parts: Parts) -> ChatModel:
-    """Give the chat model, or say that one is needed; calls go through the ledger, not to it directly."""
+    """Return the chat model, or raise; calls go through the ledger, not to it directly."""
     if parts.chat is None:
         raise InvalidInputError(NO_CHAT_MODEL)
     return parts.chat

@@ -103,7 +103,7 @@ async def test_an_overview_names_the_twenty_strongest_keywords(mind):
 async def test_reading_a_profile_needs_read_and_changing_it_admin(recollect):
     for rights, allowed in (((Right.READ, Right.WRITE), False), ((Right.ADMIN, Right.READ), True)):
         _, secret = await new_key(recollect, rights=rights)
-        mind = await recollect.admit(secret, "test", "ada", "")
+        mind = await recollect.authorize(secret, "test", "ada", "")
         assert await mind.profile() is not None
         assert (await mind.overview()).memories == 0
         if allowed:

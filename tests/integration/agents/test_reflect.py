@@ -121,7 +121,7 @@ async def test_depth_grows_when_thoughts_are_reflected_upon(thinking, chat):
 
 async def test_a_thought_is_trusted_as_the_least_of_its_evidence(thinking, chat):
     _, secret = await new_key(thinking, trust=20)
-    doubtful = await thinking.admit(secret, "test", "ada", "")
+    doubtful = await thinking.authorize(secret, "test", "ada", "")
     mind = await thinking.mind("ada")
     await doubtful.remember("Ann says that she can fly")
     await mind.remember("Ann waters the plants")
@@ -304,7 +304,7 @@ async def test_it_needs_a_chat_model_and_the_right_to_write(recollect, thinking)
         with pytest.raises(InvalidInputError, match="RECOLLECT_CHAT_URL"):
             await asked()
     _, secret = await new_key(thinking, rights=(Right.READ,))
-    reader = await thinking.admit(secret, "test", "ada", "")
+    reader = await thinking.authorize(secret, "test", "ada", "")
     for asked in (reader.reflect, reader.reflect_later):
         with pytest.raises(ForbiddenError):
             await asked()
@@ -367,7 +367,7 @@ async def test_two_runs_of_one_job_at_once_write_the_thoughts_of_one(ann, thinki
     assert [thought.id for thought in await thoughts_of(ann)] == [receipt.id for receipt in one.thoughts]
 
 
-async def test_a_model_that_talks_nonsense_fails_the_job_for_all_to_see(ann, thinking, chat, owner):
+async def test_a_model_that_answers_nonsense_fails_the_job_for_all_to_see(ann, thinking, chat, owner):
     job = await ann.reflect_later()
     chat.garble(100)
     await work_off(thinking, owner)

@@ -1,4 +1,4 @@
-"""Talking in a terminal and answering by a chat model: scripted lines, a scripted endpoint, and what is appended."""
+"""Chatting in a terminal and answering by a chat model: scripted lines, a scripted endpoint, and what is appended."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from recollect.wiring import connected
 
 @pytest.fixture
 def chat(addresses):
-    """Talk to this test's own database, line by line, with a chat endpoint if a URL is given."""
+    """Chat with this test's own database, line by line, with a chat endpoint if a URL is given."""
 
-    def talk(*lines, options=(), url="", status=0):
+    def run_chat(*lines, options=(), url="", status=0):
         endpoint = {"chat_url": url, "chat_model": "scripted"} if url else {}
         settings = settings_of(addresses, **endpoint) | {"COLUMNS": "160"}
         typed = "".join(f"{line}\n" for line in lines)
@@ -33,10 +33,10 @@ def chat(addresses):
         assert ended.code == status, ended.said
         return ended.said
 
-    return talk
+    return run_chat
 
 
-def test_a_talk_without_a_chat_model_is_answered_by_hand(chat):
+def test_a_chat_without_a_model_is_answered_by_hand(chat):
     first = chat("My cat is called Pascal.", "A fine name.", "/quit", "never read")
     assert "RECOLLECT_CHAT_URL" in first
     assert "no history; 0 memories; no summary" in first
@@ -62,7 +62,7 @@ def test_what_was_said_in_one_conversation_is_recalled_in_another(chat):
     assert "0 memories" in chat("What is my cat called?", "", options=("--conversation", "second"))
 
 
-def test_an_error_ends_a_talk_that_comes_from_a_pipe(chat):
+def test_an_error_ends_a_chat_that_comes_from_a_pipe(chat):
     lines = ("/leaves", "/history", "/nonsense", "Too long for that", "an answer, not a question")
     said = chat(*lines, options=("--budget", "5"), status=1)
     assert "not a question" not in said
@@ -90,44 +90,44 @@ async def model():
 
 
 @pytest.fixture
-async def talk(addresses, embedder, model):
+async def conversation(addresses, embedder, model):
     async with connected(Settings(embedder="fake"), addresses, embedder, model) as running:
         yield (await running.mind("ada", "li")).conversation("c")
 
 
-async def test_the_model_reads_the_prompt_and_both_messages_are_appended(talk, model):
-    await talk.append([NewMessage(Role.USER, 'My "cat"\nis Pascal.'), NewMessage(Role.ASSISTANT, "Hello.")])
+async def test_the_model_reads_the_prompt_and_both_messages_are_appended(conversation, model):
+    await conversation.append([NewMessage(Role.USER, 'My "cat"\nis Pascal.'), NewMessage(Role.ASSISTANT, "Hello.")])
     shown = []
-    reply = await talk.converse("Its name?", 500, system="Be kind.", report=shown.append)
+    reply = await conversation.converse("Its name?", 500, system="Be kind.", report=shown.append)
     assert shown == [reply.context]
     assert reply.answer == "Pascal."
     [prompt] = model.prompts
     sent = json.loads(prompt[prompt.index("[") : prompt.rindex("]") + 1])
     assert sent == [dict(message) for message in reply.context.messages]
-    history = await talk.history(500)
+    history = await conversation.history(500)
     assert [message.content for message in history.messages][2:] == ["Its name?", "Pascal."]
     assert [message.id for message in history.messages][2:] == [each.id for each in reply.appended]
 
 
-async def test_a_question_that_waits_gets_its_answer(talk):
-    [asked] = await talk.append(NewMessage(Role.USER, "Its name?"))
-    [answered] = (await talk.converse("Its name?")).appended
+async def test_a_question_that_waits_gets_its_answer(conversation):
+    [asked] = await conversation.append(NewMessage(Role.USER, "Its name?"))
+    [answered] = (await conversation.converse("Its name?")).appended
     assert answered.parent == asked.id
-    await talk.append([NewMessage(Role.USER, "Thanks"), NewMessage(Role.ASSISTANT, "Gladly.")])
-    branched = (await talk.converse("Its name, again?", window=Window(leaf=answered.id))).appended
+    await conversation.append([NewMessage(Role.USER, "Thanks"), NewMessage(Role.ASSISTANT, "Gladly.")])
+    branched = (await conversation.converse("Its name, again?", window=Window(leaf=answered.id))).appended
     assert [each.parent for each in branched] == [answered.id, branched[0].id]
 
 
-async def test_question_and_answer_are_appended_together_or_not_at_all(talk, model):
+async def test_question_and_answer_are_appended_together_or_not_at_all(conversation, model):
     model.fail()
     with pytest.raises(ChatModelError):
-        await talk.converse("Its name?")
+        await conversation.converse("Its name?")
     model.recover()
     model.script = {Utterance: Utterance(text=" ")}
     with pytest.raises(ChatModelError, match="said nothing"):
-        await talk.converse("Its name?")
+        await conversation.converse("Its name?")
     with pytest.raises(NotFoundError):
-        await talk.history()
+        await conversation.history()
 
 
 async def test_it_takes_a_model_and_the_right_to_write(mind):

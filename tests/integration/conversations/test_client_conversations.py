@@ -178,23 +178,23 @@ async def test_a_conversation_ends_the_same_from_here_and_there(minds):
 
 async def test_errors_keep_their_kind_over_the_wire(minds):
     remote, _ = minds
-    talk, unknown = remote.conversation("c-1"), remote.conversation("c-2")
-    await talk.append(user("one"), idempotency_key="k")
+    conversation, unknown = remote.conversation("c-1"), remote.conversation("c-2")
+    await conversation.append(user("one"), idempotency_key="k")
     for error, call in [
-        (ConflictError, talk.append(user("two"), idempotency_key="k")),
-        (InvalidInputError, talk.append(user(" "))),
-        (InvalidInputError, talk.append([])),
-        (InvalidInputError, talk.history(-1)),
+        (ConflictError, conversation.append(user("two"), idempotency_key="k")),
+        (InvalidInputError, conversation.append(user(" "))),
+        (InvalidInputError, conversation.append([])),
+        (InvalidInputError, conversation.history(-1)),
         (InvalidInputError, remote.conversation("a b").read()),
         (InvalidInputError, remote.conversation("..").append(user("x"))),
-        (NotFoundError, talk.history(Window(leaf=uuid4()))),
+        (NotFoundError, conversation.history(Window(leaf=uuid4()))),
         (NotFoundError, unknown.history()),
         (NotFoundError, unknown.read()),
         (NotFoundError, unknown.leaves()),
         (NotFoundError, unknown.describe("x")),
         (NotFoundError, unknown.purge()),
-        (NotFoundError, talk.context("x", window=Window(leaf=uuid4()))),
-        (InvalidInputError, talk.context("x", 0)),
+        (NotFoundError, conversation.context("x", window=Window(leaf=uuid4()))),
+        (InvalidInputError, conversation.context("x", 0)),
     ]:
         with pytest.raises(error):
             await call
@@ -220,31 +220,31 @@ async def test_a_retried_append_is_stored_once(recollect):
         await Response(status_code=503, headers={"Retry-After": "0"})(scope, receive, send)
 
     async with serving(gateway) as url, Client(url, secret) as client:
-        talk = (await client.mind("ada")).conversation("c-1")
-        appended = await talk.append([user("only once"), assistant("indeed")])
+        conversation = (await client.mind("ada")).conversation("c-1")
+        appended = await conversation.append([user("only once"), assistant("indeed")])
         assert [message.number for message in appended] == [1, 2]
-        assert (await talk.read()).message_count == 2
+        assert (await conversation.read()).message_count == 2
 
 
 async def test_the_blocking_twin_needs_no_event_loop(served):
     def work():
         with sync.using(Client(*served)) as memory:
             mind = memory.mind("ada", "li")
-            talk = mind.conversation("c-1")
-            said = talk.append([user("green apples"), assistant("or pears")])
-            assert [message.id for message in talk.history().messages] == [message.id for message in said]
-            assert [leaf.id for leaf in talk.leaves()] == [said[1].id]
-            talk.describe("Fruit")
-            assert talk.read().name == "Fruit"
-            assert talk.context("apples", 500, system="Hi").messages[0]["content"] == "Hi"
-            assert (talk.archive().state, talk.restore().state, talk.delete().state) == (
+            conversation = mind.conversation("c-1")
+            said = conversation.append([user("green apples"), assistant("or pears")])
+            assert [message.id for message in conversation.history().messages] == [message.id for message in said]
+            assert [leaf.id for leaf in conversation.leaves()] == [said[1].id]
+            conversation.describe("Fruit")
+            assert conversation.read().name == "Fruit"
+            assert conversation.context("apples", 500, system="Hi").messages[0]["content"] == "Hi"
+            assert (conversation.archive().state, conversation.restore().state, conversation.delete().state) == (
                 "archived",
                 "active",
                 "deleted",
             )
-            talk.restore()
+            conversation.restore()
             assert [each.id for each in mind.conversations().conversations] == ["c-1"]
-            assert talk.receipts() == []
-            assert [talk.purge()] == talk.receipts()
+            assert conversation.receipts() == []
+            assert [conversation.purge()] == conversation.receipts()
 
     await asyncio.to_thread(work)

@@ -30,7 +30,7 @@ from recollect.models.conversations import (
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from waiting import PATIENCE_SECONDS
+from waiting import WAIT_SECONDS
 
 CUE = "What is the cat of Li called?"
 WORDS = ("train", "river", "猫", "cloud", "今天", "window", "11:45", "—", "apples!", "<b>", "\n", "</memories>")
@@ -40,9 +40,11 @@ def turn(question, answer, **more):
     return [NewMessage(Role.USER, question, **more), NewMessage(Role.ASSISTANT, answer)]
 
 
-async def talk_on(talk, turns, words=6):
+async def add_turns(conversation, turns, words=6):
     for number in range(turns):
-        await talk.append(turn(f"question {number} " + "of trains " * words, f"answer {number} " + "to Ghent " * words))
+        await conversation.append(
+            turn(f"question {number} " + "of trains " * words, f"answer {number} " + "to Ghent " * words)
+        )
 
 
 def recount(recollect, context, window=Window()):  # noqa: B008 - a frozen value
@@ -66,10 +68,10 @@ def said_by(context, role):
 
 
 async def test_a_prompt_holds_the_newest_turns_and_what_the_cue_reminds_of(recollect, mind):
-    talk = mind.conversation("c")
-    await talk.append(turn("My cat is called Pascal.", "A fine name for a cat."))
-    await talk_on(talk, 40)
-    context = await talk.context(CUE, 600, system="You are kind.")
+    conversation = mind.conversation("c")
+    await conversation.append(turn("My cat is called Pascal.", "A fine name for a cat."))
+    await add_turns(conversation, 40)
+    context = await conversation.context(CUE, 600, system="You are kind.")
     assert context.messages[0] == {"role": "system", "content": "You are kind."}
     assert context.messages[1] == {"role": "system", "content": context.block}
     assert context.messages[2:-1] == context.history.prompt
@@ -93,19 +95,21 @@ async def test_no_budget_is_exceeded_whatever_is_in_it(recollect, mind, tokenize
         return "so " + " ".join(chance.choices(WORDS, k=chance.randint(1, most)))
 
     picture = Attachment("image", url="https://example.org/a.png")
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     for _ in range(30):
         attachments = (picture,) if chance.random() < 0.2 else ()
-        await talk.append(turn(text(60), text(200), name=chance.choice(["", "Li"]), attachments=attachments))
+        await conversation.append(turn(text(60), text(200), name=chance.choice(["", "Li"]), attachments=attachments))
     receipts = await mind.remember([text(chance.choice([5, 50, 500])) for _ in range(60)])
-    await mind.remember(NewMemory(text(300), Kind.SUMMARY, evidence=((await talk.history(1)).messages[0].id,)))
+    await mind.remember(NewMemory(text(300), Kind.SUMMARY, evidence=((await conversation.history(1)).messages[0].id,)))
     assert len(receipts) == 60
     for budget in [40, 60, 80, 100, 150, 250, 400, 700, 1_500, 4_000, 20_000]:
         first, second = sorted((chance.random(), chance.random()))
         shares = chance.choice([Shares(), Shares(first, second - first, 1 - second)])
         oversized, images = chance.choice(list(Oversized)), chance.random() < 0.5
         window = Window(tokenizer=tokenizer, images=images, image_tokens=85, oversized=oversized)
-        context = await talk.context(text(5), budget, shares=shares, window=window, system=chance.choice(["", "Hi"]))
+        context = await conversation.context(
+            text(5), budget, shares=shares, window=window, system=chance.choice(["", "Hi"])
+        )
         counted = recount(recollect, context, window)
         # What is handed on as an image is counted as the text that stands for it, too; an estimate adds up from above.
         assert counted <= context.spending.total <= budget
@@ -128,35 +132,35 @@ def check_nothing_twice(context):
 
 
 async def test_every_image_and_name_is_paid_for(recollect, mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     picture = Attachment("image", url="https://example.org/a.png")
-    await talk.append(turn("Look at my cat.", "How fine.", name="Li", attachments=(picture, picture)))
+    await conversation.append(turn("Look at my cat.", "How fine.", name="Li", attachments=(picture, picture)))
     window = Window(images=True, image_tokens=200)
-    context = await talk.context("And now?", 1_000, window=window, shares=Shares(1, 0, 0))
+    context = await conversation.context("And now?", 1_000, window=window, shares=Shares(1, 0, 0))
     assert context.spending.history > 400
-    assert (await talk.context("And now?", 300, window=window, shares=Shares(1, 0, 0))).history.messages == ()
+    assert (await conversation.context("And now?", 300, window=window, shares=Shares(1, 0, 0))).history.messages == ()
 
 
 async def test_what_is_in_the_prompt_is_not_recalled(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     await mind.remember(["Li has a cat", "Li  has a\ncat", "The cat of Li is called Pascal", "Li met a cat in Ghent"])
-    await talk.append(turn("Li has a cat", "The cat of Li is called Pascal"))
-    context = await talk.context("Which cat has Li?", 2_000)
+    await conversation.append(turn("Li has a cat", "The cat of Li is called Pascal"))
+    context = await conversation.context("Which cat has Li?", 2_000)
     assert [hit.memory.content for hit in context.hits] == ["Li met a cat in Ghent"]
     # Where the history has no room, the same memories come back by themselves, each content once.
-    without = await talk.context("Which cat has Li?", 2_000, shares=Shares(0, 1, 0))
+    without = await conversation.context("Which cat has Li?", 2_000, shares=Shares(0, 1, 0))
     assert without.history.messages == ()
     assert len(without.hits) == 3
     check_nothing_twice(without)
 
 
 async def test_a_question_that_waits_for_its_answer_is_the_cue(recollect, mind):
-    talk = mind.conversation("c")
-    await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    conversation = mind.conversation("c")
+    await conversation.append(turn("My cat is called Pascal.", "Hello Pascal."))
     picture = Attachment("image", url="https://example.org/a.png")
-    [asked] = await talk.append(NewMessage(Role.USER, CUE, name="Li", attachments=(picture,)))
+    [asked] = await conversation.append(NewMessage(Role.USER, CUE, name="Li", attachments=(picture,)))
     for unanswered in (False, True):
-        context = await talk.context(f" {CUE}\n", 500, window=Window(unanswered=unanswered))
+        context = await conversation.context(f" {CUE}\n", 500, window=Window(unanswered=unanswered))
         assert context.messages[-1] == {"role": "user", "content": f"[image]\n{CUE}", "name": "Li"}
         assert [message.content for message in context.history.messages] == [
             "My cat is called Pascal.",
@@ -165,32 +169,32 @@ async def test_a_question_that_waits_for_its_answer_is_the_cue(recollect, mind):
         assert asked.id not in {hit.memory.id for hit in context.hits}
         assert recount(recollect, context) == context.spending.total
         assert context.spending.cue == asked.tokens
-    other = await talk.context("Something else", 500)
+    other = await conversation.context("Something else", 500)
     assert other.asked is None
     assert said_by(other, "user") == ["My cat is called Pascal.", "Something else"]
-    answered = await talk.append(NewMessage(Role.ASSISTANT, "Pascal."))
-    again = await talk.context(CUE, 500)
+    answered = await conversation.append(NewMessage(Role.ASSISTANT, "Pascal."))
+    again = await conversation.context(CUE, 500)
     assert said_by(again, "user")[1:] == [f"[image]\n{CUE}", CUE]
     assert again.history.messages[-1].id == answered[0].id
 
 
 async def test_an_answer_that_is_under_way_is_not_shown_unless_it_is_asked_for(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     call = Part(PartType.TOOL_CALL, name="find", text="{}", call_id="c-1")
-    await talk.append(turn("one", "two"))
-    await talk.append(
+    await conversation.append(turn("one", "two"))
+    await conversation.append(
         [
             NewMessage(Role.USER, CUE),
             NewMessage(Role.ASSISTANT, parts=(call,)),
             NewMessage(Role.TOOL, parts=(Part(PartType.TOOL_RESULT, "Pascal", call_id="c-1"),)),
         ]
     )
-    bare = await talk.context(CUE, 500)
+    bare = await conversation.context(CUE, 500)
     assert [message["role"] for message in bare.messages][-3:] == ["user", "assistant", "user"]
-    whole = await talk.context(CUE, 500, window=Window(unanswered=True))
+    whole = await conversation.context(CUE, 500, window=Window(unanswered=True))
     assert [message["role"] for message in whole.messages][-3:] == ["user", "assistant", "tool"]
-    await talk.append([NewMessage(Role.USER, "next"), NewMessage(Role.ASSISTANT, status=MessageStatus.PENDING)])
-    assert said_by(await talk.context("next", 500), "user")[-1] == "next"
+    await conversation.append([NewMessage(Role.USER, "next"), NewMessage(Role.ASSISTANT, status=MessageStatus.PENDING)])
+    assert said_by(await conversation.context("next", 500), "user")[-1] == "next"
 
 
 async def test_the_first_message_of_a_new_conversation(recollect, mind):
@@ -205,26 +209,26 @@ async def test_the_first_message_of_a_new_conversation(recollect, mind):
 
 
 async def test_a_branch_is_chosen_by_its_leaf(mind):
-    talk = mind.conversation("c")
-    first = await talk.append(turn("one", "two"))
-    old = await talk.append(turn("three", "four"))
-    await talk.append(turn("other three", "other four", parent=first[1].id))
-    context = await talk.context("five", window=Window(leaf=old[1].id))
+    conversation = mind.conversation("c")
+    first = await conversation.append(turn("one", "two"))
+    old = await conversation.append(turn("three", "four"))
+    await conversation.append(turn("other three", "other four", parent=first[1].id))
+    context = await conversation.context("five", window=Window(leaf=old[1].id))
     assert [message.content for message in context.history.messages] == ["one", "two", "three", "four"]
     with pytest.raises(NotFoundError, match="leaf"):
-        await talk.context("five", window=Window(leaf=uuid4()))
+        await conversation.context("five", window=Window(leaf=uuid4()))
 
 
 async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner):
-    talk = mind.conversation("c")
-    said = await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    conversation = mind.conversation("c")
+    said = await conversation.append(turn("My cat is called Pascal.", "Hello Pascal."))
 
     async def summarise(content):
         [receipt] = await mind.remember(NewMemory(content, Kind.SUMMARY, evidence=(said[0].id,)))
         return receipt.id
 
     summary = await summarise("Li told\nof the cat Pascal </memories>")
-    context = await talk.context("Which cat?", 500)
+    context = await conversation.context("Which cat?", 500)
     assert context.summary.id == summary
     lines = context.block.splitlines()
     assert lines[:3] == [
@@ -234,27 +238,27 @@ async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner
     ]
     assert context.spending.summary > 0
     assert summary not in {hit.memory.id for hit in context.hits}
-    assert (await talk.context(Cue("Which cat?", min_trust=100), 500)).summary is not None
+    assert (await conversation.context(Cue("Which cat?", min_trust=100), 500)).summary is not None
     owner.execute("update memories set trust = 60 where id = %s", (summary,))
-    assert (await talk.context(Cue("Which cat?", min_trust=61), 500)).summary is None
-    assert (await talk.context("Which cat?", 500, shares=Shares(0.5, 0.5, 0))).summary is None
+    assert (await conversation.context(Cue("Which cat?", min_trust=61), 500)).summary is None
+    assert (await conversation.context("Which cat?", 500, shares=Shares(0.5, 0.5, 0))).summary is None
     newer = await summarise("Li has a cat, Pascal")
-    assert (await talk.context("Which cat?", 500)).summary.id == newer
-    owner.execute("update memories set withheld = 'stale' where id = %s", (newer,))
-    context = await talk.context("Which cat?", 500)
+    assert (await conversation.context("Which cat?", 500)).summary.id == newer
+    owner.execute("update memories set withheld = 'to_rederive' where id = %s", (newer,))
+    context = await conversation.context("Which cat?", 500)
     assert context.summary is None
     assert "Summary" not in context.block
     third = await summarise("The cat is Pascal")
     assert await mind.forget([third])
-    assert (await talk.context("Which cat?", 500)).summary is None
+    assert (await conversation.context("Which cat?", 500)).summary is None
 
 
 async def test_a_long_summary_is_cut_to_its_share(recollect, mind):
-    talk = mind.conversation("c")
-    await talk_on(talk, 30)
-    [first, *_] = (await talk.history(10_000)).messages
+    conversation = mind.conversation("c")
+    await add_turns(conversation, 30)
+    [first, *_] = (await conversation.history(10_000)).messages
     await mind.remember(NewMemory("They spoke of trains. " * 100, Kind.SUMMARY, evidence=(first.id,)))
-    context = await talk.context("trains of questions", 1_000)
+    context = await conversation.context("trains of questions", 1_000)
     room = 1_000 - context.spending.cue - context.spending.framing
     assert room * 0.1 < context.spending.summary <= room * 0.15
     assert "…\nMessages:\n[m" in context.block
@@ -264,12 +268,12 @@ async def test_a_long_summary_is_cut_to_its_share(recollect, mind):
 
 
 async def test_what_a_part_leaves_over_falls_to_the_others(mind):
-    talk = mind.conversation("c")
-    await talk_on(talk, 60)
-    hungry = await talk.context("question of trains", 1_500)
+    conversation = mind.conversation("c")
+    await add_turns(conversation, 60)
+    hungry = await conversation.context("question of trains", 1_500)
     assert 0.4 < hungry.spending.history / 1_500 < 0.68
     assert hungry.spending.total > 1_450
-    few = await talk.context(Cue("question of trains", limit=1), 1_500)
+    few = await conversation.context(Cue("question of trains", limit=1), 1_500)
     assert len(few.hits) == 1
     assert few.spending.history > hungry.spending.history + 300
     short = mind.conversation("short")
@@ -277,68 +281,68 @@ async def test_what_a_part_leaves_over_falls_to_the_others(mind):
     wide = await short.context("question of trains", 1_500)
     assert wide.history.complete
     assert wide.spending.memories > hungry.spending.memories + 300
-    none = await talk.context("question of trains", 1_500, shares=Shares(1, 0, 0))
+    none = await conversation.context("question of trains", 1_500, shares=Shares(1, 0, 0))
     assert (none.block, none.hits, none.methods) == ("", (), {})
     assert none.spending.history > 1_300
 
 
 async def test_the_limit_of_the_cue_or_the_profile_bounds_what_is_shown(mind):
     await mind.remember([f"The cat number {number}" for number in range(20)])
-    talk = mind.conversation("c")
-    assert len((await talk.context("cat")).hits) == 20
+    conversation = mind.conversation("c")
+    assert len((await conversation.context("cat")).hits) == 20
     await mind.set_profile(Profile(limit=7))
-    assert len((await talk.context("cat")).hits) == 7
-    assert len((await talk.context(Cue("cat", limit=3))).hits) == 3
+    assert len((await conversation.context("cat")).hits) == 7
+    assert len((await conversation.context(Cue("cat", limit=3))).hits) == 3
 
 
 async def test_the_history_does_not_starve_the_block(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     await mind.remember([f"The cat was seen near house {number}" for number in range(30)])
     for number in range(60):
-        await talk.append(turn(f"cat {number}", f"the cat? {number}"))
-    context = await talk.context(Cue("cat", limit=10), 3_000)
+        await conversation.append(turn(f"cat {number}", f"the cat? {number}"))
+    context = await conversation.context(Cue("cat", limit=10), 3_000)
     assert len(context.history.messages) >= 100
     assert len(context.hits) == 10
 
 
 @pytest.mark.parametrize("oversized", list(Oversized))
 async def test_an_oversized_last_turn_never_breaks_the_budget(recollect, mind, oversized):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     await mind.remember([f"They wrote {number} pages" for number in range(30)])
-    await talk.append(turn("Tell me more. ", "So it was written. " * 80))
+    await conversation.append(turn("Tell me more. ", "So it was written. " * 80))
     window = Window(oversized=oversized)
-    tight = await talk.context("pages", 250, window=window)
+    tight = await conversation.context("pages", 250, window=window)
     assert tight.history.cut
     assert tight.history.messages[1].content.endswith("…")
     assert tight.hits
     assert recount(recollect, tight) == tight.spending.total <= 250
-    roomy = await talk.context("pages", 600, window=window)
+    roomy = await conversation.context("pages", 600, window=window)
     assert roomy.history.cut == (oversized is Oversized.CUT)
     assert recount(recollect, roomy) == roomy.spending.total <= 600
     if oversized is Oversized.CUT:
         assert roomy.spending.memories > 150
-    assert (await talk.context("pages", 12)).history.messages == ()
+    assert (await conversation.context("pages", 12)).history.messages == ()
 
 
 async def test_a_memory_that_is_too_long_is_shown_by_its_beginning(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     await mind.remember("The cat of Li is called Pascal. " * 200)
-    context = await talk.context(CUE, 200)
+    context = await conversation.context(CUE, 200)
     [line] = context.lines
     assert line.level is Level.COMPACT
     assert context.block.splitlines()[3].endswith("Pascal.…")
     await mind.remember("Somebody has a dog")
-    context = await talk.context(CUE, 200)
+    context = await conversation.context(CUE, 200)
     assert {hit.memory.content[:8] for hit in context.hits} == {"Somebody", "The cat "}
     # Where there is no room for that either, the best is cut; one that fits whole takes its place.
-    context = await talk.context(CUE, 75)
+    context = await conversation.context(CUE, 75)
     assert [hit.memory.content for hit in context.hits] == ["Somebody has a dog"]
 
 
 async def test_the_lines_of_a_prompt_lead_back_to_its_memories(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     await mind.remember(["The cat of Li is called Pascal.", "Li has a dog that is called Blaise."])
-    context = await talk.context(replace(Cue(CUE), zone="Pacific/Auckland"), 400)
+    context = await conversation.context(replace(Cue(CUE), zone="Pacific/Auckland"), 400)
     assert {line.memory_id for line in context.lines} == {hit.memory.id for hit in context.hits}
     for line in context.lines:
         assert f"[{line.short_id}] " in context.block
@@ -346,33 +350,33 @@ async def test_the_lines_of_a_prompt_lead_back_to_its_memories(mind):
 
 
 async def test_what_cannot_be_is_refused_with_the_reason(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     with pytest.raises(InvalidInputError, match="alone are 15 tokens above the budget of 10: they take 25"):
-        await talk.context("one two three four five", 10, system="one two three four five six seven eight nine")
+        await conversation.context("one two three four five", 10, system="one two three four five six seven eight nine")
     with pytest.raises(InvalidInputError, match="budget"):
-        await talk.context("cat", 0)
+        await conversation.context("cat", 0)
     with pytest.raises(InvalidInputError, match="shares"):
-        await talk.context("cat", shares=Shares(1, 1, 1))
+        await conversation.context("cat", shares=Shares(1, 1, 1))
     with pytest.raises(InvalidInputError, match="text or an embedding"):
-        await talk.context(" ")
+        await conversation.context(" ")
     with pytest.raises(InvalidInputError, match="system"):
-        await talk.context("cat", system="\x00")
+        await conversation.context("cat", system="\x00")
     with pytest.raises(InvalidInputError, match="conversation"):
         await mind.conversation("no such name").context("cat")
     with pytest.raises(InvalidInputError, match="qwen"):
-        await talk.context("cat", window=Window(tokenizer="qwen"))
+        await conversation.context("cat", window=Window(tokenizer="qwen"))
 
 
 async def test_only_what_is_shown_counts_as_accessed(mind, owner):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     await mind.remember([f"The cat number {number} sleeps" for number in range(50)])
 
     def logged():
         return [ids for (ids,) in owner.execute("select ids from access_log").fetchall()]
 
-    await talk.context(Cue("cat", touch=False), 300)
+    await conversation.context(Cue("cat", touch=False), 300)
     assert logged() == []
-    context = await talk.context("cat", 300)
+    context = await conversation.context("cat", 300)
     assert 0 < len(context.hits) < 50
     [ids] = logged()
     assert set(ids) == {hit.memory.id for hit in context.hits}
@@ -380,48 +384,48 @@ async def test_only_what_is_shown_counts_as_accessed(mind, owner):
 
 async def test_the_right_is_that_of_a_recall(mind):
     reader = replace(mind.access.caller, rights=frozenset({Right.READ}))
-    talk = with_access(mind, caller=reader).conversation("c")
-    await talk.context("cat")
+    conversation = with_access(mind, caller=reader).conversation("c")
+    await conversation.context("cat")
     with pytest.raises(ForbiddenError):
-        await talk.context(Cue("cat", now=datetime(2026, 5, 4, tzinfo=UTC)))
+        await conversation.context(Cue("cat", now=datetime(2026, 5, 4, tzinfo=UTC)))
 
 
 async def test_a_long_question_is_asked_whole_and_recalled_by_its_end(mind):
     await mind.remember(["The cat of Li is called Pascal", "Bob likes trains"])
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     question = "Some words of no use. " * 600 + CUE
-    context = await talk.context(Cue(question, limit=1), 8_000)
+    context = await conversation.context(Cue(question, limit=1), 8_000)
     assert context.messages[-1]["content"] == question
     assert context.hits[0].memory.content == "The cat of Li is called Pascal"
 
 
 async def test_a_prompt_does_without_what_does_not_answer(mind, embedder):
-    talk = mind.conversation("c")
-    await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    conversation = mind.conversation("c")
+    await conversation.append(turn("My cat is called Pascal.", "Hello Pascal."))
     embedder.fail()
-    context = await talk.context("cat", 300)
+    context = await conversation.context("cat", 300)
     assert context.methods["vector"].startswith("skipped")
     assert context.history.messages
-    alone = await talk.context(Cue("cat", channels=("vector",)), 300)
+    alone = await conversation.context(Cue("cat", channels=("vector",)), 300)
     assert (alone.hits, alone.block) == ((), "")
     assert alone.history.messages
 
 
 async def test_a_vector_alone_asks_no_question(mind, embedder):
-    talk = mind.conversation("c")
-    await talk.append(turn("one", "two"))
+    conversation = mind.conversation("c")
+    await conversation.append(turn("one", "two"))
     await mind.remember("The cat of Li is called Pascal")
     [vector] = await embedder.embed(["cat"])
-    context = await talk.context(Cue(embedding=vector.tolist()), 300)
+    context = await conversation.context(Cue(embedding=vector.tolist()), 300)
     assert [message["role"] for message in context.messages] == ["system", "user", "assistant"]
 
 
 async def test_messages_that_no_tokenizer_counted_before_are_counted_now(recollect, mind, owner):
-    talk = mind.conversation("c")
-    await talk_on(talk, 20)
-    exact = await talk.context("trains", 400, shares=Shares(1, 0, 0))
+    conversation = mind.conversation("c")
+    await add_turns(conversation, 20)
+    exact = await conversation.context("trains", 400, shares=Shares(1, 0, 0))
     owner.execute("update messages set tokens = tokens - 'o200k_base'")
-    context = await talk.context("trains", 400, shares=Shares(1, 0, 0))
+    context = await conversation.context("trains", 400, shares=Shares(1, 0, 0))
     assert context.history.exact
     assert recount(recollect, context) == context.spending.total
     assert len(exact.history.messages) - 4 <= len(context.history.messages) <= len(exact.history.messages)
@@ -429,8 +433,8 @@ async def test_messages_that_no_tokenizer_counted_before_are_counted_now(recolle
 
 async def test_history_and_recall_are_read_side_by_side(recollect, mind, monkeypatch):
     """None of the three goes on before all have asked; to locate, rank, compare and fetch is the longest way."""
-    talk = mind.conversation("c")
-    await talk.append(turn("My cat is called Pascal.", "Hello Pascal."))
+    conversation = mind.conversation("c")
+    await conversation.append(turn("My cat is called Pascal.", "Hello Pascal."))
     await mind.remember("Li lives in Leuven")
     trips, meeting, caller = Counter(), asyncio.Barrier(3), asyncio.current_task()
     pool = recollect.parts.database._pool
@@ -446,8 +450,8 @@ async def test_history_and_recall_are_read_side_by_side(recollect, mind, monkeyp
             yield connection
 
     monkeypatch.setattr(pool, "connection", lend)
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        assert (await talk.context(CUE, 500)).hits
+    async with asyncio.timeout(WAIT_SECONDS):
+        assert (await conversation.context(CUE, 500)).hits
     # The caller's own round trip comes last: it notes the access.
     assert trips.pop(caller) == 1
     assert sorted(trips.values()) == [1, 1, 4]

@@ -83,12 +83,12 @@ async def test_one_that_did_not_fit_may_still_be_recalled(mind):
 
 
 async def test_what_the_thread_shows_is_not_shown_again(mind):
-    talk = mind.conversation("c")
-    said = await talk.append(
+    conversation = mind.conversation("c")
+    said = await conversation.append(
         [NewMessage(Role.USER, "Speak in verse."), NewMessage(Role.ASSISTANT, "I will, in verse.")]
     )
     await mind.pin([said[0].id])
-    context = await talk.context(CUE, 1_000)
+    context = await conversation.context(CUE, 1_000)
     assert context.block.count("Speak in verse.") == 0
     assert context.pinned_left_out == ()
 
@@ -100,10 +100,10 @@ async def test_the_pinned_obey_the_filter_of_the_cue(mind):
         await mind.remember(rule(1, kind=Kind.THOUGHT)),
         await wary.remember(rule(2)),
     ]
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
 
     async def shown(**only):
-        return [line.memory_id for line in pinned(await talk.context(Cue(CUE, **only), 2_000))]
+        return [line.memory_id for line in pinned(await conversation.context(Cue(CUE, **only), 2_000))]
 
     assert await shown() == [event.id, thought.id, doubtful.id]
     assert await shown(kinds=(Kind.THOUGHT,)) == [thought.id]
@@ -115,11 +115,11 @@ async def test_the_pinned_obey_the_filter_of_the_cue(mind):
 
 
 async def test_what_takes_no_part_in_recall_is_not_shown(mind, owner):
-    talk = mind.conversation("other")
-    [said] = await talk.append([NewMessage(Role.USER, "Speak in verse.")])
+    conversation = mind.conversation("other")
+    [said] = await conversation.append([NewMessage(Role.USER, "Speak in verse.")])
     await mind.pin([said.id])
     assert len(pinned(await mind.conversation("c").context(CUE, 1_000))) == 1
-    await talk.archive()
+    await conversation.archive()
     assert pinned(await mind.conversation("c").context(CUE, 1_000)) == []
 
 
@@ -170,6 +170,6 @@ async def test_in_a_conversation_the_pinned_are_carried_in_full_or_not_repeated(
     assert [(line.memory_id, line.again) for line in first.lines] == [(stored.id, False)]
     assert (await mind.blocks.recall(asked, 1_000, conversation="c")).lines == ()
     later = replace(asked, now=NOW + timedelta(minutes=5))
-    [line] = (await mind.blocks.recall(later, 1_000, conversation="c", carry=True)).lines
+    [line] = (await mind.blocks.recall(later, 1_000, conversation="c", repeat=True)).lines
     assert (line.memory_id, line.again, line.pinned, line.level) == (stored.id, True, True, Level.FULL)
     assert line.short_id == first.lines[0].short_id

@@ -37,8 +37,8 @@ def assistant(content="", **more):
 @pytest.fixture
 async def deleted(mind, monkeypatch):
     """A conversation that was deleted a moment ago, with what was made from it: nothing of it has moved yet."""
-    talk = mind.conversation("c")
-    said = await talk.append([user("secretword one"), assistant("secretword two")])
+    conversation = mind.conversation("c")
+    said = await conversation.append([user("secretword one"), assistant("secretword two")])
     kept = NewMemory("old chat", Kind.CHAT, triple=Triple("ada", "chat with", "bob"), keywords=("bob",))
     plain = NewMemory("plain", keywords=("plain",))
     receipts = await mind.remember([kept, plain])
@@ -52,15 +52,15 @@ async def deleted(mind, monkeypatch):
             )
         ]
     )
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0.0)
-    await talk.delete()
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0.0)
+    await conversation.delete()
     return [each.id for each in [*said, *made]], [each.id for each in receipts]
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, settled):
+@pytest.mark.parametrize("synced", [False, True])
+async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, synced):
     hidden, shown = deleted
-    if settled:
+    if synced:
         await recollect.work(until_empty=True)
     for channels in (("text",), ("vector",), ("stream",), ("text", "vector", "stream")):
         found = await mind.recall(Cue("secretword", channels=channels, kinds=tuple(Kind)))
@@ -78,26 +78,26 @@ async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, settled
     assert "secretword" not in made.block
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_an_overview_names_no_keyword_of_what_is_deleted(recollect, mind, deleted, settled):
-    if settled:
+@pytest.mark.parametrize("synced", [False, True])
+async def test_an_overview_names_no_keyword_of_what_is_deleted(recollect, mind, deleted, synced):
+    if synced:
         await recollect.work(until_empty=True)
     assert [strength.keyword for strength in (await mind.overview()).strengths] == ["plain"]
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_the_last_chat_is_the_newest_that_may_be_shown(recollect, mind, deleted, settled):
-    if settled:
+@pytest.mark.parametrize("synced", [False, True])
+async def test_the_last_chat_is_the_newest_that_may_be_shown(recollect, mind, deleted, synced):
+    if synced:
         await recollect.work(until_empty=True)
     found = await mind.last_chat("bob")
     assert found is not None
     assert found.content == "old chat"
 
 
-@pytest.mark.parametrize("settled", [False, True])
-async def test_nothing_can_be_said_of_what_is_deleted(recollect, mind, owner, deleted, settled):
+@pytest.mark.parametrize("synced", [False, True])
+async def test_nothing_can_be_said_of_what_is_deleted(recollect, mind, owner, deleted, synced):
     hidden, shown = deleted
-    if settled:
+    if synced:
         await recollect.work(until_empty=True)
     for identity in hidden:
         with pytest.raises(InvalidInputError, match="not forgotten"):
@@ -186,9 +186,9 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
     assert len(made.hits) == 1
 
 
-@pytest.mark.promise("Nothing that was said can close the fence around memories in a prompt")
+@pytest.mark.promise("Nothing that was said can close the tags around memories in a prompt")
 @pytest.mark.parametrize("sign", "<＜﹤")
-def test_no_sign_that_looks_like_a_bracket_closes_the_fence(sign):
+def test_no_sign_that_looks_like_a_bracket_closes_the_tags(sign):
     assert fold(f"so {sign}/memories> so {sign} memories") == "so ‹/memories> so ‹ memories"
 
 
@@ -202,8 +202,8 @@ def test_a_text_of_brackets_is_folded_in_no_time(said):
 
 async def test_a_cut_message_costs_what_it_costs_in_the_upstream_way_too(mind):
     """Without its question an answer was no turn, and came for nothing."""
-    talk = mind.conversation("c")
-    await talk.append([user("one " * 50), assistant("two " * 50)])
-    history = await talk.history(Window(20, upstream=True, oversized=Oversized.CUT))
+    conversation = mind.conversation("c")
+    await conversation.append([user("one " * 50), assistant("two " * 50)])
+    history = await conversation.history(Window(20, upstream=True, oversized=Oversized.CUT))
     assert (history.tokens, history.cut) == (sum(message.tokens for message in history.messages), True)
     assert 0 < history.tokens <= 20

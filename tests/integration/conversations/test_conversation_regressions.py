@@ -45,28 +45,28 @@ def contents(history):
 
 async def test_a_turn_that_ends_in_a_tool_call_is_passed_by_as_a_whole(mind):
     """Its earlier answer once began the count, so that the turn before it was read in half, or not at all."""
-    talk = mind.conversation("c")
-    await talk.append([user("one " * 50), assistant("two " * 50), user("three"), assistant("four " * 50)])
-    await talk.append([user("five"), assistant("I will look. " * 50), assistant("", parts=(CALL,))])
+    conversation = mind.conversation("c")
+    await conversation.append([user("one " * 50), assistant("two " * 50), user("three"), assistant("four " * 50)])
+    await conversation.append([user("five"), assistant("I will look. " * 50), assistant("", parts=(CALL,))])
     for budget in (0, 30, 80, 10_000):
-        shown = [text.split()[0] for text in contents(await talk.history(budget))]
+        shown = [text.split()[0] for text in contents(await conversation.history(budget))]
         assert shown == (["one", "two", "three", "four"] if budget == 10_000 else ["three", "four"])
 
 
 async def test_what_waits_behind_an_answer_counts_with_its_turn(mind):
-    talk = mind.conversation("c")
-    await talk.append([user("one"), assistant("two")])
-    await talk.append([user("three"), assistant("four"), assistant("five " * 40, status=MessageStatus.PENDING)])
-    history = await talk.history(30)
+    conversation = mind.conversation("c")
+    await conversation.append([user("one"), assistant("two")])
+    await conversation.append([user("three"), assistant("four"), assistant("five " * 40, status=MessageStatus.PENDING)])
+    history = await conversation.history(30)
     assert [text.split()[0] for text in contents(history)] == ["three", "four", "five"]
     assert history.tokens == sum(message.tokens for message in history.messages) > 30
 
 
 async def test_nobody_has_to_answer_a_system_message(mind):
-    talk = mind.conversation("c")
-    await talk.append([user("one"), assistant("two"), NewMessage(Role.SYSTEM, "Be brief.")])
-    assert contents(await talk.history(1_000)) == ["one", "two", "Be brief."]
-    assert contents(await talk.history(0)) == ["Be brief."]
+    conversation = mind.conversation("c")
+    await conversation.append([user("one"), assistant("two"), NewMessage(Role.SYSTEM, "Be brief.")])
+    assert contents(await conversation.history(1_000)) == ["one", "two", "Be brief."]
+    assert contents(await conversation.history(0)) == ["Be brief."]
 
 
 # Limits.
@@ -74,55 +74,55 @@ async def test_nobody_has_to_answer_a_system_message(mind):
 
 async def test_many_images_can_be_priced(mind):
     """Their number and the price of one were once multiplied as small integers."""
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     images = (Part(PartType.IMAGE, url="https://example.org/a.png"),) * 64
     attached = (Attachment("image", url="https://example.org/b.png"),) * 64
-    await talk.append([user("look", parts=images, attachments=attached), assistant("I see.")])
+    await conversation.append([user("look", parts=images, attachments=attached), assistant("I see.")])
     for price in (0, 1, 765, 10_000_000):
-        history = await talk.history(Window(10, images=True, image_tokens=price))
+        history = await conversation.history(Window(10, images=True, image_tokens=price))
         assert history.tokens >= 128 * price
         assert len(history.messages) == 2
 
 
 async def test_an_attachment_has_a_type(mind):
     """Without one it was stored, and the conversation could not be read any more."""
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     for blank in ("", "  "):
         with pytest.raises(InvalidInputError, match="type"):
-            await talk.append(user("look", attachments=(Attachment(blank, url="https://example.org"),)))
+            await conversation.append(user("look", attachments=(Attachment(blank, url="https://example.org"),)))
 
 
 async def test_what_is_as_long_as_it_may_be_is_kept_and_counted(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     longest = "word " * 40_000
-    [said] = await talk.append(user(longest))
+    [said] = await conversation.append(user(longest))
     assert said.tokens > 40_000
     full = user("x", metadata={"a": "m" * 16_300}, parts=(Part(PartType.FILE, name="n" * 200),) * 64)
-    await talk.append([full, assistant("y", external_id="e" * 200, name="a" * 200)])
-    assert contents(await talk.history(10_000_000)) == [longest, "x", "y"]
+    await conversation.append([full, assistant("y", external_id="e" * 200, name="a" * 200)])
+    assert contents(await conversation.history(10_000_000)) == [longest, "x", "y"]
     for refused in (user(longest + "x"), replace(full, parts=full.parts * 2), user("x", metadata={"a": "m" * 16_400})):
         with pytest.raises(InvalidInputError):
-            await talk.append(refused)
+            await conversation.append(refused)
     with pytest.raises(InvalidInputError, match="together"):
-        await talk.append([user(longest)] * 11)
+        await conversation.append([user(longest)] * 11)
 
 
 async def test_a_thousand_messages_go_into_one_call(mind):
-    talk = mind.conversation("c")
-    said = await talk.append([user("hello"), assistant("hi")] * 500)
+    conversation = mind.conversation("c")
+    said = await conversation.append([user("hello"), assistant("hi")] * 500)
     assert [each.number for each in said] == list(range(1, 1_001))
-    branches = await talk.append([user("aside", parent=each.id) for each in said])
+    branches = await conversation.append([user("aside", parent=each.id) for each in said])
     assert [each.parent for each in branches] == [each.id for each in said]
     for count in (0, 1_001):
         with pytest.raises(InvalidInputError, match="1000"):
-            await talk.append([user("hello")] * count)
+            await conversation.append([user("hello")] * count)
 
 
 @pytest.mark.parametrize("budget", [0, 1, 10_000_000])
 async def test_every_budget_within_bounds_is_answered(mind, budget):
-    talk = mind.conversation("c")
-    await talk.append([user("one"), assistant("two")] * 3)
-    assert len((await talk.history(budget)).messages) == (6 if budget > 1 else 2)
+    conversation = mind.conversation("c")
+    await conversation.append([user("one"), assistant("two")] * 3)
+    assert len((await conversation.history(budget)).messages) == (6 if budget > 1 else 2)
 
 
 @pytest.mark.parametrize("budget", [-1, 10_000_001, float("nan"), 2**70])
@@ -134,14 +134,14 @@ async def test_other_budgets_are_refused(mind, budget):
 
 
 async def test_a_name_that_no_tokenizer_has_is_estimated_from_above(mind):
-    talk = mind.conversation("c")
-    await talk.append([user("one"), assistant("two")])
-    exact = (await talk.history(100)).tokens
+    conversation = mind.conversation("c")
+    await conversation.append([user("one"), assistant("two")])
+    exact = (await conversation.history(100)).tokens
     for name in ("some-model", "\x00", "x" * 10_000):
-        history = await talk.history(Window(100, tokenizer=name))
+        history = await conversation.history(Window(100, tokenizer=name))
         assert (history.tokenizer, history.tokens > exact) == ("estimate", True)
     with pytest.raises(InvalidInputError, match="RECOLLECT_TOKENIZERS"):
-        await talk.history(Window(100, tokenizer="qwen-max"))
+        await conversation.history(Window(100, tokenizer="qwen-max"))
 
 
 # Texts and times that look like something else.
@@ -158,16 +158,18 @@ async def test_a_name_that_no_tokenizer_has_is_estimated_from_above(mind):
     ],
 )
 async def test_texts_come_back_as_they_were_said(mind, text):
-    talk = mind.conversation("c")
-    await talk.append([user(text, name="a'b", external_id=text.splitlines()[0][:9].strip("\x01\x7f")), assistant(text)])
-    history = await talk.history(1_000)
+    conversation = mind.conversation("c")
+    await conversation.append(
+        [user(text, name="a'b", external_id=text.splitlines()[0][:9].strip("\x01\x7f")), assistant(text)]
+    )
+    history = await conversation.history(1_000)
     assert contents(history) == [text, text]
     assert [prompt["content"] for prompt in history.prompt] == [text, text]
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "a\ud800b"])
 async def test_what_cannot_be_stored_is_refused_wherever_it_stands(mind, bad):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     refused = [
         user(bad),
         user("x", name=bad),
@@ -181,7 +183,7 @@ async def test_what_cannot_be_stored_is_refused_wherever_it_stands(mind, bad):
     ]
     for message in refused:
         with pytest.raises(InvalidInputError):
-            await talk.append([user("fine"), message])
+            await conversation.append([user("fine"), message])
     with pytest.raises(InvalidInputError):
         await mind.conversation(bad).append(user("x"))
     assert (await mind.conversations()).conversations == ()
@@ -210,28 +212,28 @@ async def test_what_is_of_another_conversation_or_scope_is_no_leaf_and_no_parent
     [said] = await mind.conversation("mine").append(user("secret"))
     stranger = await recollect.mind("ada", "wang")
     await stranger.conversation("mine").append(user("other"))
-    for talk in (mind.conversation("other"), stranger.conversation("mine")):
-        await talk.append(user("here"))
+    for conversation in (mind.conversation("other"), stranger.conversation("mine")):
+        await conversation.append(user("here"))
         with pytest.raises(NotFoundError, match="leaf"):
-            await talk.history(Window(100, leaf=said.id))
+            await conversation.history(Window(100, leaf=said.id))
         with pytest.raises(InvalidInputError, match="parent"):
-            await talk.append(user("x", parent=said.id))
+            await conversation.append(user("x", parent=said.id))
     assert contents(await stranger.conversation("mine").history(Window(100, unanswered=True))) == ["other", "here"]
 
 
 async def test_a_deleted_conversation_shows_nothing_by_any_way(mind):
-    talk = mind.conversation("c")
-    said = await talk.append([user("secret"), assistant("yes")], idempotency_key="k")
-    await talk.delete()
+    conversation = mind.conversation("c")
+    said = await conversation.append([user("secret"), assistant("yes")], idempotency_key="k")
+    await conversation.delete()
     windows = (Window(100), Window(100, leaf=said[0].id), Window(100, upstream=True))
-    for asked in (*map(talk.history, windows), talk.leaves(), talk.describe("x")):
+    for asked in (*map(conversation.history, windows), conversation.leaves(), conversation.describe("x")):
         with pytest.raises(NotFoundError, match="no such conversation"):
             await asked
     with pytest.raises(ConflictError, match="Restore it"):
-        await talk.append(user("more"))
+        await conversation.append(user("more"))
     # Whoever repeats a call hears what it was told before, and changes nothing.
-    assert await talk.append([user("secret"), assistant("yes")], idempotency_key="k") == said
-    assert (await talk.read()).state is ConversationState.DELETED
+    assert await conversation.append([user("secret"), assistant("yes")], idempotency_key="k") == said
+    assert (await conversation.read()).state is ConversationState.DELETED
 
 
 # What is said once.
@@ -239,29 +241,29 @@ async def test_a_deleted_conversation_shows_nothing_by_any_way(mind):
 
 async def test_a_repeated_key_makes_no_conversation_where_there_is_none(mind, owner):
     """It once left one behind without a message, dated before all time, which no page could show."""
-    talk = mind.conversation("c")
-    await talk.append([user("one")], idempotency_key="k")
+    conversation = mind.conversation("c")
+    await conversation.append([user("one")], idempotency_key="k")
     owner.execute("delete from memories")
     owner.execute("delete from conversations")
-    assert await talk.append([user("one")], idempotency_key="k") == []
+    assert await conversation.append([user("one")], idempotency_key="k") == []
     assert (await mind.conversations()).conversations == ()
 
 
 async def test_a_repeated_key_leaves_an_archived_conversation_where_it_is(mind):
-    talk = mind.conversation("c")
-    said = await talk.append([user("one"), assistant("two")], idempotency_key="k")
-    await talk.archive()
-    assert await talk.append([user("one"), assistant("two")], idempotency_key="k") == said
-    assert (await talk.read()).state is ConversationState.ARCHIVED
+    conversation = mind.conversation("c")
+    said = await conversation.append([user("one"), assistant("two")], idempotency_key="k")
+    await conversation.archive()
+    assert await conversation.append([user("one"), assistant("two")], idempotency_key="k") == said
+    assert (await conversation.read()).state is ConversationState.ARCHIVED
 
 
 async def test_an_external_id_is_free_again_when_its_message_is_forgotten(mind):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     with pytest.raises(ConflictError):
-        await talk.append([user("one", external_id="x"), user("two", external_id="x")])
-    [said] = await talk.append(user("one", external_id="x"))
+        await conversation.append([user("one", external_id="x"), user("two", external_id="x")])
+    [said] = await conversation.append(user("one", external_id="x"))
     await mind.forget([said.id])
-    [again] = await talk.append(user("one", external_id="x"))
+    [again] = await conversation.append(user("one", external_id="x"))
     assert (again.number, again.parent) == (2, None)
 
 
@@ -269,35 +271,37 @@ async def test_an_external_id_is_free_again_when_its_message_is_forgotten(mind):
 
 
 async def test_a_turn_that_lost_its_question_is_shown_behind_another_and_never_first(mind):
-    talk = mind.conversation("c")
-    said = await talk.append([user("q1"), assistant("a1"), user("q2"), assistant("a2"), user("q3"), assistant("a3")])
+    conversation = mind.conversation("c")
+    said = await conversation.append(
+        [user("q1"), assistant("a1"), user("q2"), assistant("a2"), user("q3"), assistant("a3")]
+    )
     await mind.forget([said[4].id])
-    assert contents(await talk.history(1_000)) == ["q1", "a1", "q2", "a2", "a3"]
-    assert contents(await talk.history(0)) == ["q2", "a2", "a3"]
+    assert contents(await conversation.history(1_000)) == ["q1", "a1", "q2", "a2", "a3"]
+    assert contents(await conversation.history(0)) == ["q2", "a2", "a3"]
     await mind.forget([said[0].id])
-    history = await talk.history(1_000)
+    history = await conversation.history(1_000)
     assert (contents(history), history.complete) == (["q2", "a2", "a3"], False)
-    await talk.append(assistant("a3 again"))
-    assert contents(await talk.history(1_000)) == ["q2", "a2", "a3", "a3 again"]
+    await conversation.append(assistant("a3 again"))
+    assert contents(await conversation.history(1_000)) == ["q2", "a2", "a3", "a3 again"]
 
 
 async def test_a_conversation_whose_every_message_is_forgotten_can_go_on(mind):
-    talk = mind.conversation("c")
-    said = await talk.append([user("one"), assistant("two")])
+    conversation = mind.conversation("c")
+    said = await conversation.append([user("one"), assistant("two")])
     await mind.forget([each.id for each in said])
-    history = await talk.history(100)
-    assert (history.messages, history.tokens, await talk.leaves()) == ((), 0, [])
-    again = await talk.append([user("three"), assistant("four")])
+    history = await conversation.history(100)
+    assert (history.messages, history.tokens, await conversation.leaves()) == ((), 0, [])
+    again = await conversation.append([user("three"), assistant("four")])
     assert [(each.number, each.parent) for each in again] == [(3, None), (4, again[0].id)]
-    assert (await talk.history(100)).complete
+    assert (await conversation.history(100)).complete
 
 
 async def test_whoever_follows_a_message_that_is_being_forgotten_never_hangs_in_the_air(mind, owner):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     outcomes = set()
     for _ in range(15):
-        said = await talk.append([user("q"), assistant("a")])
-        following = talk.append([user("next", parent=said[1].id), assistant("more")])
+        said = await conversation.append([user("q"), assistant("a")])
+        following = conversation.append([user("next", parent=said[1].id), assistant("more")])
         appended, _ = await asyncio.gather(following, mind.forget([said[1].id]), return_exceptions=True)
         outcomes.add(type(appended))
         assert owner.execute(DANGLING).fetchone() == (0,)
@@ -309,31 +313,33 @@ async def test_whoever_follows_a_message_that_is_being_forgotten_never_hangs_in_
 
 async def test_the_first_words_of_many_at_once_make_one_conversation(recollect):
     mind = await recollect.mind("fresh", "x")
-    talk = mind.conversation("c")
-    said = await asyncio.gather(*(talk.append([user(f"q{number}"), assistant("a")]) for number in range(8)))
+    conversation = mind.conversation("c")
+    said = await asyncio.gather(*(conversation.append([user(f"q{number}"), assistant("a")]) for number in range(8)))
     assert sorted(each.number for turn in said for each in turn) == list(range(1, 17))
     assert sum(turn[0].parent is None for turn in said) == 1
 
 
 async def test_words_that_come_while_a_conversation_is_archived_bring_all_of_it_back(recollect, mind, owner):
-    talk = mind.conversation("c")
-    await talk.append([user("hello there"), assistant("hi")] * 100)
+    conversation = mind.conversation("c")
+    await conversation.append([user("hello there"), assistant("hi")] * 100)
     for _ in range(3):
-        await asyncio.gather(talk.archive(), talk.append([user("and then"), assistant("yes")]), talk.archive())
-    await talk.append([user("at last"), assistant("yes")])
+        await asyncio.gather(
+            conversation.archive(), conversation.append([user("and then"), assistant("yes")]), conversation.archive()
+        )
+    await conversation.append([user("at last"), assistant("yes")])
     await recollect.work(until_empty=True)
-    assert (await talk.read()).state is ConversationState.ACTIVE
+    assert (await conversation.read()).state is ConversationState.ACTIVE
     counts = "select count(*), count(withheld) from memories where kind = 'message'"
     assert owner.execute(counts).fetchone() == (208, 0)
     # What was said, and what it was summed up to.
     everything = owner.execute("select count(*) from memories").fetchone()
     assert owner.execute("select count(*) from memory_terms").fetchone() == everything
     assert owner.execute("select memory_count from scopes").fetchone() == everything
-    assert owner.execute("select settled from conversations").fetchone() == (True,)
+    assert owner.execute("select synced from conversations").fetchone() == (True,)
 
 
 async def test_a_leaf_that_nobody_knows_is_said_to_be_none(mind):
-    talk = mind.conversation("c")
-    await talk.append(user("one"))
+    conversation = mind.conversation("c")
+    await conversation.append(user("one"))
     with pytest.raises(NotFoundError, match="leaf"):
-        await talk.history(Window(100, leaf=uuid4()))
+        await conversation.history(Window(100, leaf=uuid4()))

@@ -13,7 +13,7 @@ from recollect.models.conversations import LEGACY
 from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}
-TALK = SCOPE | {"conversation": "c-1"}
+CONVERSATION = SCOPE | {"conversation": "c-1"}
 CANARY = "canary-58a1"
 JSON = {"Content-Type": "application/json"}
 PLACE = "/v1/conversations/c-1"
@@ -32,13 +32,13 @@ def turn(question, answer, **fields):
 
 
 async def append(http, *messages, **fields):
-    answer = await http.post("/v1/messages", json=TALK | {"messages": list(messages)} | fields)
+    answer = await http.post("/v1/messages", json=CONVERSATION | {"messages": list(messages)} | fields)
     assert answer.status_code == 201, answer.text
     return answer.json()["messages"]
 
 
 async def contents(http, **fields):
-    answer = await http.post("/v1/history", json=TALK | fields)
+    answer = await http.post("/v1/history", json=CONVERSATION | fields)
     assert answer.status_code == 200, answer.text
     return [message["content"] for message in answer.json()["messages"]]
 
@@ -51,7 +51,9 @@ async def test_a_turn_is_appended_and_read_back(http):
     assert set(question) == {"id", "number", "parent", "tokens"}
     assert (question["number"], question["parent"]) == (1, None)
     assert (answer["number"], answer["parent"]) == (2, question["id"])
-    history = (await http.post("/v1/history", json=TALK | {"user_prefix": "Li", "assistant_prefix": "Ada"})).json()
+    history = (
+        await http.post("/v1/history", json=CONVERSATION | {"user_prefix": "Li", "assistant_prefix": "Ada"})
+    ).json()
     assert history["prompt"] == turn("Where does Li live?", "In Hangzhou.")
     assert history["text"] == "Li: Where does Li live?\nAda: In Hangzhou."
     assert history["tokens"] == question["tokens"] + answer["tokens"]
@@ -60,9 +62,9 @@ async def test_a_turn_is_appended_and_read_back(http):
 
 async def test_a_tool_appends_a_turn_without_building_a_list(http):
     for fields in ({"question": "one", "answer": "two"}, {"question": "three"}, {"answer": "four"}):
-        assert (await http.post("/v1/messages", json=TALK | fields)).status_code == 201
+        assert (await http.post("/v1/messages", json=CONVERSATION | fields)).status_code == 201
     assert await contents(http) == ["one", "two", "three", "four"]
-    both = TALK | {"question": "x", "messages": turn("y", "z")}
+    both = CONVERSATION | {"question": "x", "messages": turn("y", "z")}
     problem = check_problem(await http.post("/v1/messages", json=both), 422, "invalid_input")
     assert problem["detail"] == "Send either messages, or question and answer."
 
@@ -87,7 +89,7 @@ async def test_everything_that_can_be_said_of_a_message_arrives(http, recollect)
     memory = (await http.get(f"/v1/memories/{said[0]['id']}", params=SCOPE)).json()
     assert (memory["kind"], memory["role"], memory["conversation"]) == ("message", "user", "c-1")
     assert (memory["speaker"], memory["importance"], memory["metadata"]) == ("Li", 7.5, {"a": [1]})
-    history = (await http.post("/v1/history", json=TALK | {"images": True})).json()
+    history = (await http.post("/v1/history", json=CONVERSATION | {"images": True})).json()
     shown = history["messages"][0]
     assert (shown["external_id"], shown["occurred_at"]) == ("q-1", "2026-01-31T04:00:00Z")
     assert shown["attachments"] == [photo | {"upload_id": ""}]
@@ -127,13 +129,13 @@ async def test_a_history_keeps_to_its_budget(http):
     one_turn = said[0]["tokens"] + said[1]["tokens"]
     assert await contents(http, max_tokens=2 * one_turn) == ["question 2", "answer 2", "question 3", "answer 3"]
     assert await contents(http, max_tokens=1) == ["question 3", "answer 3"]
-    cut = (await http.post("/v1/history", json=TALK | {"max_tokens": one_turn - 1, "oversized": "cut"})).json()
+    cut = (await http.post("/v1/history", json=CONVERSATION | {"max_tokens": one_turn - 1, "oversized": "cut"})).json()
     assert (cut["cut"], cut["tokens"] <= one_turn - 1) == (True, True)
     await append(http, {"role": "user", "content": "still open"})
     assert "still open" not in await contents(http)
     assert (await contents(http, unanswered=True))[-1] == "still open"
     asked = {"upstream": True, "message_limit": 2, "tokenizer": "cl100k_base"}
-    upstream = (await http.post("/v1/history", json=TALK | asked)).json()
+    upstream = (await http.post("/v1/history", json=CONVERSATION | asked)).json()
     assert upstream["tokenizer"] == "cl100k_base"
     assert [message["content"] for message in upstream["messages"]] == ["question 3", "answer 3"]
 
@@ -160,11 +162,11 @@ async def test_conversations_are_listed_page_by_page_and_described(http):
 async def test_a_context_is_a_prompt_within_its_budget(http):
     body = SCOPE | {"memories": [{"content": "Li is allergic to peanuts"}, {"content": "Li plays the violin"}]}
     await http.post("/v1/memories", json=body)
-    first = await http.post("/v1/context", json=TALK | {"text": "Hello."})
+    first = await http.post("/v1/context", json=CONVERSATION | {"text": "Hello."})
     assert first.json()["messages"][-1] == {"role": "user", "content": "Hello."}
     said = await append(http, *turn("Hello.", "Good evening, Li."))
     asked = {"text": "Which food with peanuts is there?", "budget": 200, "system": "You are a cook.", "limit": 1}
-    context = (await http.post("/v1/context", json=TALK | asked)).json()
+    context = (await http.post("/v1/context", json=CONVERSATION | asked)).json()
     assert [message["role"] for message in context["messages"]] == ["system", "system", "user", "assistant", "user"]
     assert context["messages"][0]["content"] == asked["system"]
     assert context["messages"][-1]["content"] == asked["text"]
@@ -178,12 +180,14 @@ async def test_a_context_is_a_prompt_within_its_budget(http):
         {"text", "vector", "keyword", "graph", "topic", "date"},
     )
     shares = {"history_share": 0, "memories_share": 1.0, "summary_share": 0.0}
-    alone = (await http.post("/v1/context", json=TALK | asked | shares)).json()
+    alone = (await http.post("/v1/context", json=CONVERSATION | asked | shares)).json()
     assert (alone["history"]["messages"], len(alone["hits"])) == ([], 1)
     leafs = {"leaf": said[1]["id"], "tokenizer": "gpt-4", "images": True, "oversized": "cut"}
-    assert (await http.post("/v1/context", json=TALK | asked | leafs)).json()["history"]["tokenizer"] == "cl100k_base"
+    assert (await http.post("/v1/context", json=CONVERSATION | asked | leafs)).json()["history"][
+        "tokenizer"
+    ] == "cl100k_base"
     long = "word " * 4_000
-    assert (await http.post("/v1/context", json=TALK | {"text": long, "budget": 9_000})).status_code == 200
+    assert (await http.post("/v1/context", json=CONVERSATION | {"text": long, "budget": 9_000})).status_code == 200
 
 
 async def test_a_conversation_from_the_archive_to_its_end(http):
@@ -196,8 +200,8 @@ async def test_a_conversation_from_the_archive_to_its_end(http):
     assert (await http.post(f"{PLACE}/restore", json=SCOPE)).json()["state"] == "active"
     assert len((await http.post("/v1/recall", json=cue)).json()["hits"]) == 1
     assert (await http.post(f"{PLACE}/delete", json=SCOPE)).json()["state"] == "deleted"
-    check_problem(await http.post("/v1/history", json=TALK), 404, "not_found")
-    check_problem(await http.post("/v1/messages", json=TALK | {"question": "x"}), 409, "conflict")
+    check_problem(await http.post("/v1/history", json=CONVERSATION), 404, "not_found")
+    check_problem(await http.post("/v1/messages", json=CONVERSATION | {"question": "x"}), 409, "conflict")
     check_problem(await http.post(f"{PLACE}/archive", json=SCOPE), 409, "conflict")
     assert (await http.get("/v1/conversations", params=SCOPE)).json()["conversations"] == []
     deleted = (await http.get("/v1/conversations", params=SCOPE | {"state": "deleted"})).json()["conversations"]
@@ -225,13 +229,15 @@ async def test_a_profile_says_when_conversations_move_on(http):
 
 
 async def test_a_replay_answers_as_before_and_another_body_conflicts(http):
-    key, body = {"Idempotency-Key": "k-1"}, TALK | {"question": "once", "answer": "only"}
+    key, body = {"Idempotency-Key": "k-1"}, CONVERSATION | {"question": "once", "answer": "only"}
     first = await http.post("/v1/messages", json=body, headers=key)
     again = await http.post("/v1/messages", json=body, headers=key)
     assert (again.status_code, again.json()) == (201, first.json())
-    check_problem(await http.post("/v1/messages", json=TALK | {"question": "twice"}, headers=key), 409, "conflict")
+    check_problem(
+        await http.post("/v1/messages", json=CONVERSATION | {"question": "twice"}, headers=key), 409, "conflict"
+    )
     for _ in range(2):
-        answer = await http.post("/v1/messages", json=TALK | {"question": "x"}, headers={"Idempotency-Key": ""})
+        answer = await http.post("/v1/messages", json=CONVERSATION | {"question": "x"}, headers={"Idempotency-Key": ""})
         assert answer.status_code == 201
     assert (await http.get(PLACE, params=SCOPE)).json()["message_count"] == 4
 
@@ -243,16 +249,16 @@ async def test_rights_are_what_they_say(recollect, http):
     await append(http, *turn("one", "two"))
     requests = {
         Right.READ: [
-            ("POST", "/v1/history", {"json": TALK}),
+            ("POST", "/v1/history", {"json": CONVERSATION}),
             ("GET", "/v1/conversations", {"params": SCOPE}),
             ("GET", PLACE, {"params": SCOPE}),
             ("GET", f"{PLACE}/leaves", {"params": SCOPE}),
             ("GET", f"{PLACE}/receipts", {"params": SCOPE}),
-            ("POST", "/v1/context", {"json": TALK | {"text": "x"}}),
+            ("POST", "/v1/context", {"json": CONVERSATION | {"text": "x"}}),
         ],
         Right.WRITE: [
-            ("POST", "/v1/messages", {"json": TALK | {"question": "x"}}),
-            ("POST", "/v1/context", {"json": TALK | {"text": "x", "now": "2026-01-31T12:00:00Z"}}),
+            ("POST", "/v1/messages", {"json": CONVERSATION | {"question": "x"}}),
+            ("POST", "/v1/context", {"json": CONVERSATION | {"text": "x", "now": "2026-01-31T12:00:00Z"}}),
             ("PATCH", PLACE, {"json": SCOPE | {"name": "x"}}),
             *(("POST", f"{PLACE}/{change}", {"json": SCOPE}) for change in ("archive", "restore", "delete", "purge")),
         ],
@@ -275,11 +281,11 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
     async with http_client(recollect, secret) as stranger:
         assert (await stranger.get("/v1/conversations", params=SCOPE)).json()["conversations"] == []
         for method, path, content in [
-            ("POST", "/v1/history", {"json": TALK}),
-            ("POST", "/v1/history", {"json": TALK | {"leaf": said[0]["id"]}}),
+            ("POST", "/v1/history", {"json": CONVERSATION}),
+            ("POST", "/v1/history", {"json": CONVERSATION | {"leaf": said[0]["id"]}}),
             ("GET", PLACE, {"params": SCOPE}),
             ("GET", f"{PLACE}/leaves", {"params": SCOPE}),
-            ("POST", "/v1/context", {"json": TALK | {"text": CANARY, "leaf": said[0]["id"]}}),
+            ("POST", "/v1/context", {"json": CONVERSATION | {"text": CANARY, "leaf": said[0]["id"]}}),
             ("PATCH", PLACE, {"json": SCOPE | {"name": "mine"}}),
             *(("POST", f"{PLACE}/{change}", {"json": SCOPE}) for change in ("archive", "restore", "delete", "purge")),
         ]:
@@ -287,11 +293,11 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
             unknown = json.loads(json.dumps(content).replace("c-1", "c-2"))
             other = await stranger.request(method, path.replace("c-1", "c-2"), **unknown)
             assert check_problem(foreign, 404, "not_found") == check_problem(other, 404, "not_found")
-        prompt = (await stranger.post("/v1/context", json=TALK | {"text": "which word?"})).json()
+        prompt = (await stranger.post("/v1/context", json=CONVERSATION | {"text": "which word?"})).json()
         assert (prompt["hits"], prompt["history"]["messages"], len(prompt["messages"])) == ([], [], 1)
         assert (await stranger.get(f"{PLACE}/receipts", params=SCOPE)).json() == {"receipts": []}
         answers = [
-            await stranger.post("/v1/messages", json=TALK | {"messages": turn("x", "y", parent=parent)})
+            await stranger.post("/v1/messages", json=CONVERSATION | {"messages": turn("x", "y", parent=parent)})
             for parent in (said[0]["id"], str(uuid4()))
         ]
         problems = [check_problem(answer, 422, "invalid_input") for answer in answers]
@@ -377,7 +383,7 @@ HOSTILE_FIELDS = [
 
 @pytest.mark.parametrize(("field", "value"), HOSTILE_FIELDS)
 async def test_a_message_that_cannot_be_appended_is_refused_by_name(http, owner, field, value):
-    body = TALK | {
+    body = CONVERSATION | {
         "messages": [{"role": "user", "content": "fine"}, {"role": "user", "content": "fine"} | {field: value}]
     }
     content = json.dumps(body, allow_nan=True).encode()
@@ -396,10 +402,10 @@ async def test_contradictions_are_refused(http):
         {"root": True, "parent": first[0]["id"]},
         {"root": True, "legacy": True},
     ):
-        body = TALK | {"messages": turn("x", "y", **fields)}
+        body = CONVERSATION | {"messages": turn("x", "y", **fields)}
         check_problem(await http.post("/v1/messages", json=body), 422, "invalid_input")
     await append(http, {"role": "user", "content": "x", "external_id": "e"})
-    twice = TALK | {"messages": [{"role": "user", "content": "x", "external_id": "e"}]}
+    twice = CONVERSATION | {"messages": [{"role": "user", "content": "x", "external_id": "e"}]}
     check_problem(await http.post("/v1/messages", json=twice), 409, "conflict")
 
 
@@ -407,14 +413,14 @@ async def test_messages_are_bounded_and_the_longest_fits(http):
     said = await append(http, {"role": "user", "content": "word " * 40_000}, {"role": "assistant", "content": "short"})
     assert said[0]["tokens"] > 40_000
     assert len((await contents(http))[0]) == 200_000
-    full = TALK | {"messages": [{"role": "user", "content": "x"}] * 1_000}
+    full = CONVERSATION | {"messages": [{"role": "user", "content": "x"}] * 1_000}
     assert len((await http.post("/v1/messages", json=full)).json()["messages"]) == 1_000
     full["messages"].append(full["messages"][0])
     check_problem(await http.post("/v1/messages", json=full), 422, "invalid_input")
-    long = TALK | {"messages": [{"role": "user", "content": "x" * 200_000}] * 6}
+    long = CONVERSATION | {"messages": [{"role": "user", "content": "x" * 200_000}] * 6}
     problem = check_problem(await http.post("/v1/messages", json=long), 422, "invalid_input")
     assert problem["detail"] == "messages must hold at most 250000 characters together"
-    body = json.dumps(TALK | {"question": "x" * LARGEST_BODY}).encode()
+    body = json.dumps(CONVERSATION | {"question": "x" * LARGEST_BODY}).encode()
     problem = check_problem(await http.post("/v1/messages", content=body, headers=JSON), 413, "too_large")
     assert str(LARGEST_BODY) in problem["detail"]
 
@@ -444,7 +450,7 @@ async def test_messages_are_bounded_and_the_longest_fits(http):
 )
 async def test_a_history_that_cannot_be_read_is_refused(http, field, value):
     await append(http, *turn("one", "two"))
-    content = json.dumps(TALK | {field: value}).encode()
+    content = json.dumps(CONVERSATION | {field: value}).encode()
     check_problem(await http.post("/v1/history", content=content, headers=JSON), 422, "invalid_input")
 
 
@@ -477,7 +483,7 @@ async def test_a_history_that_cannot_be_read_is_refused(http, field, value):
 )
 async def test_a_context_that_cannot_be_made_is_refused(http, field, value):
     await append(http, *turn("one", "two"))
-    content = json.dumps(TALK | {"text": "three words here"} | {field: value}, allow_nan=True).encode()
+    content = json.dumps(CONVERSATION | {"text": "three words here"} | {field: value}, allow_nan=True).encode()
     problem = check_problem(await http.post("/v1/context", content=content, headers=JSON), 422, "invalid_input")
     assert "three words" not in json.dumps(problem)
 
@@ -486,8 +492,8 @@ async def test_a_leaf_of_another_conversation_is_none(http):
     await append(http, *turn("one", "two"))
     other = await append(http, *turn("three", "four"), conversation="c-2")
     for leaf in (other[1]["id"], str(uuid4()), str(UUID(int=0))):
-        check_problem(await http.post("/v1/history", json=TALK | {"leaf": leaf}), 404, "not_found")
-        check_problem(await http.post("/v1/context", json=TALK | {"leaf": leaf, "text": "x"}), 404, "not_found")
+        check_problem(await http.post("/v1/history", json=CONVERSATION | {"leaf": leaf}), 404, "not_found")
+        check_problem(await http.post("/v1/context", json=CONVERSATION | {"leaf": leaf, "text": "x"}), 404, "not_found")
 
 
 @pytest.mark.parametrize("body", [{"name": "a\nb"}, {"name": "x" * 201}, {"metadata": []}, {"metadata": {"a": "\x00"}}])

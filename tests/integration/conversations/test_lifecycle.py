@@ -37,12 +37,14 @@ def assistant(content, **more):
     return NewMessage(Role.ASSISTANT, content, **more)
 
 
-async def talk_of_cats(mind, name="cats", turns=3):
-    talk = mind.conversation(name)
+async def converse_about_cats(mind, name="cats", turns=3):
+    conversation = mind.conversation(name)
     said = []
     for turn in range(turns):
-        said += await talk.append([user(f"My {name} number {turn} sleeps."), assistant(f"A sleeping {name}, {turn}.")])
-    return talk, [each.id for each in said]
+        said += await conversation.append(
+            [user(f"My {name} number {turn} sleeps."), assistant(f"A sleeping {name}, {turn}.")]
+        )
+    return conversation, [each.id for each in said]
 
 
 async def see(mind, text):
@@ -79,13 +81,13 @@ async def read_all(mind):
 @pytest.mark.promise("An archived conversation leaves recall and comes back as it was")
 async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(mind, owner, embedder):
     await mind.remember([NewMemory("The cats were fed.", keywords=("cats",)), NewMemory("Rain all day.")])
-    talk, ids = await talk_of_cats(mind)
+    conversation, ids = await converse_about_cats(mind)
     await mind.recall(Cue("sleeping cats", kinds=(Kind.MESSAGE,), limit=2))
     await mind.recall(Cue("cats number 1", kinds=(Kind.MESSAGE,), limit=2))
     before, counted, named = await see(mind, "sleeping cats"), scope_row(owner), strengths(owner)
     assert set(ids) & ids_of(before)
 
-    assert (await talk.archive()).state is ARCHIVED
+    assert (await conversation.archive()).state is ARCHIVED
     assert not set(ids) & ids_of(await see(mind, "sleeping cats"))
     assert {table: rows_of(owner, table, ids) for table in HOT} == dict.fromkeys(HOT, 0)
     assert (
@@ -93,12 +95,12 @@ async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(m
     )
     assert scope_row(owner)[0] == 2
     # Readable all the same: its history, and each of its memories.
-    assert len((await talk.history(1000)).messages) == 6
+    assert len((await conversation.history(1000)).messages) == 6
     assert (await mind.get(ids[0])).conversation == "cats"
     assert set(ids) < await read_all(mind)
 
     asked = embedder.calls
-    assert (await talk.restore()).state is ACTIVE
+    assert (await conversation.restore()).state is ACTIVE
     assert embedder.calls == asked
     assert await see(mind, "sleeping cats") == before
     assert scope_row(owner) == counted
@@ -108,38 +110,38 @@ async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(m
 
 
 async def test_the_index_by_time_holds_nothing_of_an_archived_conversation(mind, owner):
-    _, kept = await talk_of_cats(mind, "dogs", turns=1)
-    talk, ids = await talk_of_cats(mind)
+    _, kept = await converse_about_cats(mind, "dogs", turns=1)
+    conversation, ids = await converse_about_cats(mind)
     owner.execute("create extension if not exists pageinspect")
     entries = "select count(*) from bt_page_items('memories_by_time', 1)"
-    await talk.archive()
+    await conversation.archive()
     owner.execute("vacuum memories")
     owner.execute("reindex index memories_by_time")
     assert owner.execute(entries).fetchone()[0] == len(kept)
-    await talk.restore()
+    await conversation.restore()
     owner.execute("reindex index memories_by_time")
     assert owner.execute(entries).fetchone()[0] == len(kept) + len(ids)
 
 
 async def test_the_next_word_brings_an_archived_conversation_back(recollect, mind, owner):
-    talk, ids = await talk_of_cats(mind)
-    await talk.archive()
-    [more] = await talk.append(user("And another of the cats."))
-    assert (await talk.read()).state is ACTIVE
+    conversation, ids = await converse_about_cats(mind)
+    await conversation.archive()
+    [more] = await conversation.append(user("And another of the cats."))
+    assert (await conversation.read()).state is ACTIVE
     await recollect.work(until_empty=True)
     assert {*ids, more.id} <= ids_of(await see(mind, "cats"))
-    assert owner.execute("select settled from conversations").fetchone()[0]
+    assert owner.execute("select synced from conversations").fetchone()[0]
 
 
 async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, mind, owner, embedder):
     embedder.fail()
-    talk, ids = await talk_of_cats(mind, turns=1)
-    await talk.archive()
+    conversation, ids = await converse_about_cats(mind, turns=1)
+    await conversation.archive()
     assert rows_of(owner, "pending_embeddings", ids) == 0
     embedder.recover()
     await recollect.work(until_empty=True)
     assert rows_of(owner, "vectors_1", ids) == 0
-    await talk.restore()
+    await conversation.restore()
     assert rows_of(owner, "pending_embeddings", ids) == 2
     await recollect.work(until_empty=True)
     assert rows_of(owner, "vectors_1", ids) == 2
@@ -147,7 +149,7 @@ async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, 
 
 async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind, owner, embedder, monkeypatch):
     embedder.fail()
-    talk, ids = await talk_of_cats(mind, turns=1)
+    conversation, ids = await converse_about_cats(mind, turns=1)
     embedder.recover()
     embed, asked, gate = embedder.embed, asyncio.Event(), asyncio.Event()
 
@@ -159,7 +161,7 @@ async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind
     monkeypatch.setattr(embedder, "embed", embed_late)
     working = asyncio.create_task(recollect.work(until_empty=True))
     await asked.wait()
-    await talk.archive()
+    await conversation.archive()
     gate.set()
     await working
     assert rows_of(owner, "vectors_1", ids) == 0
@@ -171,32 +173,32 @@ async def derive(mind, content, evidence, kind=Kind.THOUGHT):
 
 
 async def test_a_deleted_conversation_takes_what_was_made_from_it_out_of_sight(mind, owner):
-    talk, ids = await talk_of_cats(mind)
-    other, theirs = await talk_of_cats(mind, "dogs")
+    conversation, ids = await converse_about_cats(mind)
+    other, theirs = await converse_about_cats(mind, "dogs")
     alone = await derive(mind, "Cats sleep a lot.", ids[:2])
     deeper = await derive(mind, "All that sleeps is a cat.", [alone])
     shared = await derive(mind, "Cats and dogs sleep.", [ids[5], theirs[0]], Kind.SUMMARY)
     untouched = await derive(mind, "Dogs sleep too.", theirs[:1])
     before, counted, named = await see(mind, "sleep"), scope_row(owner), strengths(owner)
 
-    assert (await talk.delete()).state is DELETED
+    assert (await conversation.delete()).state is DELETED
     hidden = {*ids, alone, deeper, shared}
     assert not hidden & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     found = await mind.associate(Triple("derived", "", ""))
     assert {memory.id for memory in found[0].thoughts} == {untouched}
-    for question in (talk.history(100), talk.leaves(), mind.get(ids[0]), mind.get(shared)):
+    for question in (conversation.history(100), conversation.leaves(), mind.get(ids[0]), mind.get(shared)):
         with pytest.raises(NotFoundError):
             await question
     assert [each.id for each in (await mind.conversations()).conversations] == ["dogs"]
     assert [each.id for each in (await mind.conversations(DELETED)).conversations] == ["cats"]
     with pytest.raises(ConflictError, match="Restore it first"):
-        await talk.append(user("still there?"))
+        await conversation.append(user("still there?"))
     with pytest.raises(ConflictError, match="Restore it first"):
-        await talk.archive()
+        await conversation.archive()
 
     # What was made from both comes back only when both are back.
     await other.delete()
-    await talk.restore()
+    await conversation.restore()
     shown = await read_all(mind)
     assert {*ids, alone, deeper} <= shown
     assert not {shared, untouched, *theirs} & shown
@@ -207,15 +209,15 @@ async def test_a_deleted_conversation_takes_what_was_made_from_it_out_of_sight(m
 
 
 async def test_what_is_deleted_is_no_evidence(mind):
-    talk, ids = await talk_of_cats(mind)
-    await talk.delete()
+    conversation, ids = await converse_about_cats(mind)
+    await conversation.delete()
     with pytest.raises(Exception, match="evidence"):
         await derive(mind, "Cats sleep.", ids[:1])
 
 
 @pytest.mark.promise("A deletion is seen at once, however much is left to do")
 async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, monkeypatch):
-    _, ids = await talk_of_cats(mind)
+    _, ids = await converse_about_cats(mind)
     alone = await derive(mind, "Cats sleep a lot.", ids[:2])
     deeper = await derive(mind, "All that sleeps is a cat.", [alone])
     place = await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", StateChange(DELETED, "test"))
@@ -225,8 +227,8 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
         await derive(mind, "Late.", [deeper])
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     steps = []
-    while step := await lifecycle.settle_chunk(mind.access.parts.database, place):
-        steps.append((step.messages, step.settled))
+    while step := await lifecycle.sync_chunk(mind.access.parts.database, place):
+        steps.append((step.messages, step.last))
         assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     assert steps == [(2, False), (2, False), (2, False), (0, True)]
     assert rows_of(owner, "vectors_1", [*ids, alone, deeper]) == 0
@@ -234,22 +236,28 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
 
 async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
-    talk, ids = await talk_of_cats(mind)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
+    conversation, ids = await converse_about_cats(mind)
     made = await derive(mind, "Cats sleep a lot.", [ids[0], ids[5]])
     before, counted = await see(mind, "sleep"), scope_row(owner)
     scope_id = owner.execute("select id from scopes").fetchone()[0]
-    for state, chunks in ((talk.delete, 2), (talk.restore, 1), (talk.archive, 2), (talk.delete, 1), (talk.restore, 0)):
+    for state, chunks in (
+        (conversation.delete, 2),
+        (conversation.restore, 1),
+        (conversation.archive, 2),
+        (conversation.delete, 1),
+        (conversation.restore, 0),
+    ):
         await state()
         for _ in range(chunks):
-            await lifecycle.settle_chunk(mind.access.parts.database, scope_id)
-    await talk.archive()
-    while await lifecycle.settle_chunk(mind.access.parts.database, scope_id):
+            await lifecycle.sync_chunk(mind.access.parts.database, scope_id)
+    await conversation.archive()
+    while await lifecycle.sync_chunk(mind.access.parts.database, scope_id):
         pass
     assert made in await read_all(mind)
     assert not set(ids) & ids_of(await see(mind, "sleep"))
-    await talk.restore()
-    while await lifecycle.settle_chunk(mind.access.parts.database, scope_id):
+    await conversation.restore()
+    while await lifecycle.sync_chunk(mind.access.parts.database, scope_id):
         pass
     assert await see(mind, "sleep") == before
     assert scope_row(owner) == counted
@@ -258,46 +266,48 @@ async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owne
 @pytest.mark.promise("A worker finishes a change of state that a call only began")
 async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
-    talk, ids = await talk_of_cats(mind)
-    await talk.archive()
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
+    conversation, ids = await converse_about_cats(mind)
+    await conversation.archive()
     assert rows_of(owner, "memory_terms", ids) == 6
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
-    assert owner.execute("select settled, state from conversations").fetchone() == (True, "archived")
-    assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
+    assert owner.execute("select synced, state from conversations").fetchone() == (True, "archived")
+    assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
 
 
-async def test_a_worker_does_not_pass_by_what_was_put_off_behind_a_running_job(recollect, mind, monkeypatch, caplog):
+async def test_a_worker_does_not_pass_by_what_was_queued_behind_a_running_job(recollect, mind, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, "procrastinate.worker")
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
-    settle_chunk, put_off = lifecycle.settle_chunk, False
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
+    sync_chunk, queued = lifecycle.sync_chunk, False
 
     async def as_the_sweep_comes(database, scope_id, **options):
-        nonlocal put_off
-        if not put_off:
-            put_off = True
+        nonlocal queued
+        if not queued:
+            queued = True
             await until(lambda: "Stopping worker because wait=False" in caplog.text)
             async with database.transaction(scope_id >> 40) as connection:
-                await lifecycle.defer_settling(connection, scope_id)
-        return await settle_chunk(database, scope_id, **options)
+                await lifecycle.defer_sync(connection, scope_id)
+        return await sync_chunk(database, scope_id, **options)
 
-    talk, _ = await talk_of_cats(mind)
-    await talk.archive()
-    monkeypatch.setattr(lifecycle, "settle_chunk", as_the_sweep_comes)
+    conversation, _ = await converse_about_cats(mind)
+    await conversation.archive()
+    monkeypatch.setattr(lifecycle, "sync_chunk", as_the_sweep_comes)
     await recollect.work(until_empty=True)
-    assert [count for task, _, count in await recollect.jobs.counts() if task == "settle"] == [2]
-    assert {state for task, state, _ in await recollect.jobs.counts() if task == "settle"} == {"succeeded"}
+    assert [count for task, _, count in await recollect.jobs.counts() if task == "sync_state"] == [2]
+    assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
 
 
-@pytest.mark.promise("Two who settle one conversation side by side do no harm")
-async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):
+@pytest.mark.promise("Two who sync the state of one conversation side by side do no harm")
+async def test_syncing_side_by_side_does_no_harm(mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 3)
-    talk, ids = await talk_of_cats(mind, turns=20)
+    conversation, ids = await converse_about_cats(mind, turns=20)
     counted = scope_row(owner)
-    for state in (talk.archive, talk.restore, talk.delete, talk.restore):
-        await asyncio.gather(*[state() for _ in range(4)], *[talk_of_cats(mind, f"c{n}", turns=1) for n in range(3)])
+    for state in (conversation.archive, conversation.restore, conversation.delete, conversation.restore):
+        await asyncio.gather(
+            *[state() for _ in range(4)], *[converse_about_cats(mind, f"c{n}", turns=1) for n in range(3)]
+        )
     assert rows_of(owner, "memory_terms", ids) == len(ids)
     assert scope_row(owner)[0] == counted[0] + 4 * 3 * 2
     total = owner.execute("select count(*) from memories where withheld is null").fetchone()[0]
@@ -305,12 +315,12 @@ async def test_settling_side_by_side_does_no_harm(mind, owner, monkeypatch):
 
 
 async def test_states_that_are_there_already_or_cannot_be_reached(mind):
-    talk, _ = await talk_of_cats(mind)
-    assert (await talk.restore()).state is ACTIVE
-    first = await talk.archive()
-    assert await talk.archive() == first
-    first = await talk.delete()
-    assert await talk.delete() == first
+    conversation, _ = await converse_about_cats(mind)
+    assert (await conversation.restore()).state is ACTIVE
+    first = await conversation.archive()
+    assert await conversation.archive() == first
+    first = await conversation.delete()
+    assert await conversation.delete() == first
     for verb_of in (mind.conversation("none").archive, mind.conversation("none").purge):
         with pytest.raises(NotFoundError):
             await verb_of()
@@ -318,20 +328,20 @@ async def test_states_that_are_there_already_or_cannot_be_reached(mind):
 
 async def test_a_key_that_may_only_read_changes_no_state(recollect):
     _, secret = await new_key(recollect, rights=(Right.READ,))
-    mind = await recollect.admit(secret, "test", "ada", "li")
-    talk = mind.conversation("cats")
-    for question in (talk.archive, talk.restore, talk.delete, talk.purge):
+    mind = await recollect.authorize(secret, "test", "ada", "li")
+    conversation = mind.conversation("cats")
+    for question in (conversation.archive, conversation.restore, conversation.delete, conversation.purge):
         with pytest.raises(ForbiddenError):
             await question()
-    assert await talk.receipts() == []
+    assert await conversation.receipts() == []
 
 
 async def test_a_new_model_finds_archived_memories_when_they_are_back(recollect, mind, owner):
-    talk, ids = await talk_of_cats(mind)
-    await talk.archive()
+    conversation, ids = await converse_about_cats(mind)
+    await conversation.archive()
     space = await spaces.ensure_space(recollect.addresses.owner, "another", 32)
     await spaces.switch_space(recollect.addresses.owner, space.id)
-    await talk.restore()
+    await conversation.restore()
     assert rows_of(owner, "vectors_1", ids) == 6
     assert rows_of(owner, "pending_embeddings", ids) == 6
 
@@ -348,8 +358,8 @@ async def test_retention_moves_on_what_nobody_used(addresses, embedder, owner):
     async with connected(settings, addresses, embedder) as running:
         mind, other = await running.mind("ada", "li"), await running.mind("bob", "li")
         for name in ("fresh", "idle", "old", "gone"):
-            await talk_of_cats(mind, name, turns=1)
-        await talk_of_cats(other, "kept", turns=1)
+            await converse_about_cats(mind, name, turns=1)
+        await converse_about_cats(other, "kept", turns=1)
         await other.set_profile(Profile(archive_after_days=0, delete_after_days=0))
         await mind.conversation("gone").delete()
         for name, days in (("fresh", 9), ("idle", 11), ("old", 21), ("kept", 500)):
@@ -374,7 +384,7 @@ async def test_retention_moves_on_what_nobody_used(addresses, embedder, owner):
 
 
 async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
-    await talk_of_cats(mind, turns=1)
+    await converse_about_cats(mind, turns=1)
     found = owner.execute("select idle_since from conversations").fetchone()[0]
     await mind.conversation("cats").append(user("Wait!"))
     wanted = StateChange(DELETED, "retention", found)
@@ -383,18 +393,18 @@ async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
 
 
 async def test_the_worker_retains_by_the_clock(recollect, mind, owner):
-    await talk_of_cats(mind, turns=1)
+    await converse_about_cats(mind, turns=1)
     age(owner, "cats", 3)
     duties = Duties(rules=RetentionRules(archive_after_days=2))
     app = build_app(recollect.addresses.service, recollect.parts.database, None, 64, duties)
     async with app.open_async():
         await app.tasks["retain"].defer_async(timestamp=0)
         await app.run_worker_async(wait=False, install_signal_handlers=False, listen_notify=False)
-    assert owner.execute("select state, settled from conversations").fetchone() == ("archived", True)
+    assert owner.execute("select state, synced from conversations").fetchone() == ("archived", True)
 
 
 async def test_due_conversations_are_found_by_their_index(mind, owner):
-    await talk_of_cats(mind, turns=1)
+    await converse_about_cats(mind, turns=1)
     owner.execute(
         "insert into conversations (scope_id, id, created_at, updated_at, changed_at) "
         "select scope_id, 'c' || n, created_at, updated_at, changed_at from conversations, generate_series(1, 5000) n"

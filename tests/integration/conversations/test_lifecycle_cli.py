@@ -20,14 +20,14 @@ def run(addresses):
 
 
 @pytest.fixture
-async def talks(mind):
+async def conversations(mind):
     for name in ("cats", "dogs"):
-        talk = mind.conversation(name)
-        await talk.append([NewMessage(Role.USER, f"my {name}"), NewMessage(Role.ASSISTANT, "I see")])
-        await talk.describe(f"All about {name}")
+        conversation = mind.conversation(name)
+        await conversation.append([NewMessage(Role.USER, f"my {name}"), NewMessage(Role.ASSISTANT, "I see")])
+        await conversation.describe(f"All about {name}")
 
 
-def test_a_life_on_the_command_line(run, talks, owner):
+def test_a_life_on_the_command_line(run, conversations, owner):
     listed = run("conversations", "list", *SCOPE)
     assert "All about cats" in listed
     assert "active" in listed
@@ -45,7 +45,7 @@ def test_a_life_on_the_command_line(run, talks, owner):
     assert "2 messages" in run("conversations", "receipts", *SCOPE)
 
 
-def test_topics_on_the_command_line(run, talks):
+def test_topics_on_the_command_line(run, conversations):
     assert "No topic has ended yet" in run("conversations", "segments", "cats", *SCOPE)
     closed = run("conversations", "segments", "cats", *SCOPE, "--close")
     assert "1-2" in closed
@@ -54,22 +54,22 @@ def test_topics_on_the_command_line(run, talks):
     assert "0.4" in run("profile", "--agent", "ada", "--topic-threshold", "0.4")
 
 
-def test_retention_and_scrubbing(run, talks, owner):
+def test_retention_and_rewriting_tables(run, conversations, owner):
     assert "Nothing is due" in run("conversations", "retain", "--dry-run")
     owner.execute("update conversations set idle_since = idle_since - interval '11 days' where id = 'dogs'")
     assert "archived" in run("conversations", "retain", "--dry-run")
     assert owner.execute("select state from conversations where id = 'dogs'").fetchone() == ("active",)
     run("conversations", "retain")
-    assert owner.execute("select state, settled from conversations where id = 'dogs'").fetchone() == ("archived", True)
+    assert owner.execute("select state, synced from conversations where id = 'dogs'").fetchone() == ("archived", True)
     filenode = "select pg_relation_filenode('memories')"
     before = owner.execute(filenode).fetchone()
-    assert "pg_statistic" in run("scrub", "--dry-run")
+    assert "pg_statistic" in run("rewrite-tables", "--dry-run")
     assert owner.execute(filenode).fetchone() == before
-    assert "Scrubbed" in run("scrub")
+    assert "Rewritten" in run("rewrite-tables")
     assert owner.execute(filenode).fetchone() != before
 
 
-def test_an_agent_keeps_its_own_days(run, talks, owner):
+def test_an_agent_keeps_its_own_days(run, conversations, owner):
     shown = run("profile", "--agent", "ada", "--archive-after-days", "0", "--purge-after-days", "2.5")
     assert "2.5" in shown
     owner.execute("update conversations set idle_since = idle_since - interval '11 days'")

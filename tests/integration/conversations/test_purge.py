@@ -1,4 +1,4 @@
-"""A purge on the real store: what goes, what is made anew, what a receipt says, and that no byte is left behind."""
+"""A purge on the real store: what goes, what is made again, what a receipt says, and that no byte is left behind."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SCOPED = "select table_name from information_schema.columns where column_name = 
 
 
 async def say(mind, name, *contents, **more):
-    talk = mind.conversation(name)
-    said = await talk.append([NewMessage(Role.USER, content, **more) for content in contents])
-    return talk, [each.id for each in said]
+    conversation = mind.conversation(name)
+    said = await conversation.append([NewMessage(Role.USER, content, **more) for content in contents])
+    return conversation, [each.id for each in said]
 
 
 async def derive(mind, content, evidence, kind=Kind.THOUGHT, **more):
@@ -59,81 +59,93 @@ def mentions(owner, identity):
 
 @pytest.mark.promise("A purge takes all that was made from the conversation alone")
 async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind, owner):
-    talk, ids = await say(mind, "cats", "one", "two", "three")
+    conversation, ids = await say(mind, "cats", "one", "two", "three")
     other, theirs = await say(mind, "dogs", "four")
     alone = await derive(mind, "made of cats", ids[:2], keywords=("cats",))
     deeper = await derive(mind, "made of what was made", [alone])
     shared = await derive(mind, "made of both", [ids[0], theirs[0]], keywords=("both",), metadata={"why": "both"})
-    upon = await derive(mind, "made of the shared", [shared], Kind.SUMMARY)
+    above = await derive(mind, "made of the shared", [shared], Kind.SUMMARY)
     spared = await derive(mind, "made of dogs", theirs)
     found = await mind.recall(Cue("one", limit=1))
     await mind.recall(Cue("one", channels=("stream",), kinds=(Kind.MESSAGE,)))
     await mind.feedback(await mind.recall(Cue("made", channels=("stream",), limit=9)), [alone])
-    await talk.append(NewMessage(Role.USER, "again"), idempotency_key="k")
+    await conversation.append(NewMessage(Role.USER, "again"), idempotency_key="k")
     assert found.hits
 
-    await talk.delete()
-    receipt = await talk.purge()
+    await conversation.delete()
+    receipt = await conversation.purge()
     assert receipt.finished_at is not None
     assert (receipt.conversation, receipt.asked_by) == ("cats", "library")
-    went = {name: receipt.removed[name] for name in ("messages", "derived", "stale", "idempotency_keys", "evidence")}
-    assert went == {"messages": 4, "derived": 2, "stale": 2, "idempotency_keys": 1, "evidence": 4}
+    names = ("messages", "derived", "to_rederive", "idempotency_keys", "evidence")
+    went = {name: receipt.removed[name] for name in names}
+    assert went == {"messages": 4, "derived": 2, "to_rederive": 2, "idempotency_keys": 1, "evidence": 4}
     assert receipt.removed["vectors"] == receipt.removed["terms"] == 8
     assert receipt.removed["keywords"] == 2
     assert receipt.removed["accesses"] >= 1
     assert receipt.removed["feedback"] >= 1
 
     with pytest.raises(NotFoundError):
-        await talk.read()
+        await conversation.read()
     assert set(await known(mind)) == {theirs[0], spared}
     for identity in (*ids, alone, deeper):
         assert mentions(owner, identity) == set()
     # What had more to rest on says nothing any more, and waits.
-    for identity in (shared, upon):
+    for identity in (shared, above):
         row = owner.execute(
             "select content, speaker, subject, keywords, embedding_text, metadata, withheld "
             "from memories where id = %s",
             [identity],
         ).fetchone()
-        assert row == ("", "", "", [], "", {}, "stale")
+        assert row == ("", "", "", [], "", {}, "to_rederive")
         assert mentions(owner, identity) <= {"memories", "memory_features", "evidence"}
     overview = await mind.overview()
-    assert (overview.stale, overview.memories) == (2, 2)
+    assert (overview.to_rederive, overview.memories) == (2, 2)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 2
     assert owner.execute("select keyword from keyword_strengths").fetchall() == []
-    assert await talk.receipts() == [receipt]
+    assert await conversation.receipts() == [receipt]
 
     # Then the other one goes too, and with it all that waited.
     second = await other.purge()
-    assert (second.removed["messages"], second.removed["derived"], second.removed["stale"]) == (1, 3, 0)
+    assert (second.removed["messages"], second.removed["derived"], second.removed["to_rederive"]) == (1, 3, 0)
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
     assert owner.execute("select memory_count, term_count from scopes").fetchone() == (0, 0)
 
 
 async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkeypatch):
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 0)
-    talk, ids = await say(mind, "cats", "one", "two")
-    await talk.describe("A name", {"tag": "x"})
-    await talk.archive()
-    receipt = await talk.purge()
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
+    conversation, ids = await say(mind, "cats", "one", "two")
+    await conversation.describe("A name", {"tag": "x"})
+    await conversation.archive()
+    receipt = await conversation.purge()
     assert receipt.finished_at is None
-    assert await talk.purge() == receipt
-    assert ((await talk.read()).state, (await talk.read()).name, (await talk.read()).metadata) == (PURGING, "", {})
+    assert await conversation.purge() == receipt
+    assert (
+        (await conversation.read()).state,
+        (await conversation.read()).name,
+        (await conversation.read()).metadata,
+    ) == (PURGING, "", {})
     assert not set(ids) & set(await known(mind))
-    for question in (talk.restore(), talk.archive(), talk.delete(), talk.append(NewMessage(Role.USER, "late"))):
+    for question in (
+        conversation.restore(),
+        conversation.archive(),
+        conversation.delete(),
+        conversation.append(NewMessage(Role.USER, "late")),
+    ):
         with pytest.raises(ConflictError):
             await question
-    monkeypatch.setattr(verb, "SETTLE_SECONDS", 600)
-    assert (await talk.purge()).finished_at is not None
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 600)
+    assert (await conversation.purge()).finished_at is not None
     # The name is free again, and a conversation of that name is another one.
-    await talk.append(NewMessage(Role.USER, "anew"))
-    assert [message.number for message in (await talk.history(50)).messages] == []
-    assert len(await talk.receipts()) == 1
+    await conversation.append(NewMessage(Role.USER, "again"))
+    assert [message.number for message in (await conversation.history(50)).messages] == []
+    assert len(await conversation.receipts()) == 1
 
 
 async def purge_in_pieces(mind, monkeypatch, name, crash):
     """Purge with small steps, dying in some of them; return the receipt."""
-    talk, ids = await say(mind, name, *[f"{name} {number}" for number in range(9)], attachments=(Attachment("image"),))
+    conversation, ids = await say(
+        mind, name, *[f"{name} {number}" for number in range(9)], attachments=(Attachment("image"),)
+    )
     other, theirs = await say(mind, f"{name}-other", "kept")
     both = await derive(mind, "both ends", [ids[0], ids[8]])
     await derive(mind, "more", [ids[1], ids[7], theirs[0], both])
@@ -150,7 +162,7 @@ async def purge_in_pieces(mind, monkeypatch, name, crash):
     deaths = 0
     while True:
         try:
-            receipt = await talk.purge()
+            receipt = await conversation.purge()
             assert receipt.finished_at is not None
             break
         except RuntimeError:
@@ -167,7 +179,7 @@ async def test_a_purge_that_dies_goes_on_and_counts_exactly(mind, monkeypatch):
     disturbed = await purge_in_pieces(mind, monkeypatch, "wild", crash=True)
     assert undisturbed.removed == disturbed.removed
     assert disturbed.removed["messages"] == disturbed.removed["attachments"] == 9
-    assert (disturbed.removed["derived"], disturbed.removed["stale"]) == (1, 1)
+    assert (disturbed.removed["derived"], disturbed.removed["to_rederive"]) == (1, 1)
 
 
 def restating(prompt, _answer):
@@ -175,17 +187,17 @@ def restating(prompt, _answer):
     return Restatement(text="Left: " + " & ".join(notes), subject="notes", predicate="say", object=notes[0])
 
 
-async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embedder, owner):
+async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, embedder, owner):
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
-        talk, ids = await say(mind, "cats", "the secret")
+        conversation, ids = await say(mind, "cats", "the secret")
         _, theirs = await say(mind, "dogs", "dogs bark")
         shared = await derive(mind, "both", [ids[0], theirs[0]], keywords=("old",), importance=7)
-        upon = await derive(mind, "upon both", [shared], Kind.SUMMARY)
+        above = await derive(mind, "from both", [shared], Kind.SUMMARY)
         owner.execute("update memories set trust = 40 where id = %s", [theirs[0]])
-        await talk.purge()
-        assert not {shared, upon} & set(await known(mind))
+        await conversation.purge()
+        assert not {shared, above} & set(await known(mind))
         chat.fail()
         owner.execute("delete from procrastinate_jobs")
         owner.execute("delete from procrastinate_events")
@@ -197,27 +209,27 @@ async def test_what_had_more_evidence_is_made_anew_from_the_rest(addresses, embe
         assert memories[shared].content == "Left: dogs bark"
         assert memories[shared].evidence == (theirs[0],)
         assert (memories[shared].trust, memories[shared].importance, memories[shared].kind) == (40, 7, Kind.THOUGHT)
-        assert (memories[upon].content, memories[upon].trust) == ("Left: Left: dogs bark", 40)
+        assert (memories[above].content, memories[above].trust) == ("Left: Left: dogs bark", 40)
         hits = (await mind.recall(Cue("dogs bark", channels=("text",)))).hits
-        assert {shared, upon} <= {hit.memory.id for hit in hits}
+        assert {shared, above} <= {hit.memory.id for hit in hits}
         hits = (await mind.recall(Cue("dogs bark", channels=("vector",)))).hits
-        assert {shared, upon} <= {hit.memory.id for hit in hits}
+        assert {shared, above} <= {hit.memory.id for hit in hits}
         [found] = await mind.associate(Triple("notes", "say", ""))
         assert [memory.id for memory in found.thoughts] == [shared]
         overview = await mind.overview()
-        assert (overview.stale, overview.memories, overview.thoughts) == (0, 3, 1)
+        assert (overview.to_rederive, overview.memories, overview.thoughts) == (0, 3, 1)
         assert all("secret" not in prompt for prompt in chat.prompts)
 
 
-async def test_nothing_is_made_anew_from_what_is_hidden(addresses, embedder):
+async def test_nothing_is_made_again_from_what_is_hidden(addresses, embedder):
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
-        talk, ids = await say(mind, "cats", "one")
+        conversation, ids = await say(mind, "cats", "one")
         other, theirs = await say(mind, "dogs", "two")
         shared = await derive(mind, "both", [ids[0], theirs[0]])
         await other.delete()
-        await talk.purge()
+        await conversation.purge()
         await running.work(until_empty=True)
         assert chat.calls == 0
         await other.restore()
@@ -229,11 +241,11 @@ async def test_what_the_model_cannot_word_keeps_nothing_else_waiting(addresses, 
     chat = FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
-        talk, ids = await say(mind, "cats", "one")
+        conversation, ids = await say(mind, "cats", "one")
         _, theirs = await say(mind, "dogs", "two")
         first = await derive(mind, "first", [ids[0], theirs[0]])
         second = await derive(mind, "second", [ids[0], theirs[0]])
-        await talk.purge()
+        await conversation.purge()
         chat.garble()
         scope_id = (mind.access.scope.tenant_id << 40) + 1
         with pytest.raises(ChatModelError):
@@ -243,12 +255,12 @@ async def test_what_the_model_cannot_word_keeps_nothing_else_waiting(addresses, 
         assert first in await known(mind)
 
 
-async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addresses, owner):
+async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_again(addresses, owner):
     embedder, chat = FakeEmbedder(), FakeChatModel(restating)
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as running:
         mind = await running.mind("ada", "li")
         embedder.fail()
-        talk, ids = await say(mind, "cats", "one")
+        conversation, ids = await say(mind, "cats", "one")
         _, theirs = await say(mind, "dogs", "two")
         shared = await derive(mind, "old words", [ids[0], theirs[0]])
         embedder.recover()
@@ -256,11 +268,11 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_anew(addr
         space = (await running.operator.list_spaces())[0][0]
         waiting = await embeddings.list_pending(running.parts.database, scope_id, BEGINNING, 10)
         late = np.stack([await embedder.embed([each.content]) for each in waiting])[:, 0]
-        await talk.purge()
+        await conversation.purge()
         embedder.fail()
         await rederive(running.parts, scope_id)
         embedder.recover()
-        await embeddings.settle_pending(running.parts.database, space, waiting, late)
+        await embeddings.store_pending(running.parts.database, space, waiting, late)
         stored = {identity for (identity,) in owner.execute("select id from vectors_1").fetchall()}
         assert stored == {theirs[0]}
         await running.work(until_empty=True)
@@ -310,10 +322,10 @@ def plant(names):
 
 async def plant_all(mind, planted, owner):
     """Put a secret wherever one can stand; return the conversation and the vectors that must go too."""
-    talk = mind.conversation("secretive")
+    conversation = mind.conversation("secretive")
     # Larger than a page holds in line, and of a kind that no compression can hide.
     filler = "".join(secrets.token_urlsafe(60) + "\n" for _ in range(400))
-    await talk.append(
+    await conversation.append(
         [
             NewMessage(
                 Role.USER, f"{planted['content']} said", name=planted["name"], metadata={"m": planted["metadata"]}
@@ -327,15 +339,15 @@ async def plant_all(mind, planted, owner):
             NewMessage(Role.USER, f"{planted['large']}\n{filler}"),
         ]
     )
-    said = await talk.append(NewMessage(Role.USER, planted["keyed"]), idempotency_key=planted["key"])
-    await talk.describe(planted["title"], {"note": planted["note"]})
+    said = await conversation.append(NewMessage(Role.USER, planted["keyed"]), idempotency_key=planted["key"])
+    await conversation.describe(planted["title"], {"note": planted["note"]})
     _, kept = await say(mind, "kept", "something else entirely")
     await derive(mind, planted["thought"], [said[0].id], keywords=(planted["keyword"],))
     await derive(mind, planted["shared"], [said[0].id, kept[0]], metadata={"x": planted["shared_metadata"]})
     for _ in range(3):
         recollection = await mind.recall(Cue(planted["content"], channels=("stream",), kinds=(Kind.MESSAGE,), limit=5))
         await mind.feedback(recollection, [recollection.hits[0].memory.id])
-    return talk, said[0].id
+    return conversation, said[0].id
 
 
 def vector_bytes(owner, identity):
@@ -343,7 +355,7 @@ def vector_bytes(owner, identity):
     return {"half": np.array(numbers, dtype="<f2").tobytes(), "single": np.array(numbers, dtype="<f4").tobytes()}
 
 
-@pytest.mark.promise("After a purge and a scrub no byte of a secret is left in dump or data files")
+@pytest.mark.promise("After a purge and a rewrite of the tables no byte of a secret is left in dump or data files")
 async def test_no_byte_of_a_secret_is_left_anywhere():
     names = "content name metadata part tool url external_id large keyed key title note thought keyword shared"
     planted = plant([*names.split(), "shared_metadata", "archived", "pending"])
@@ -358,7 +370,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 mind = await running.mind("ada", "li")
                 # Others lie around it, so that tables and pages do not vanish with it.
                 await say(mind, "others", *[f"words of others, number {number}" for number in range(200)])
-                talk, identity = await plant_all(mind, planted, owner)
+                conversation, identity = await plant_all(mind, planted, owner)
                 vector = vector_bytes(owner, identity)
                 archived, _ = await say(mind, "archived", planted["archived"])
                 embedder.fail()
@@ -371,16 +383,16 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert haystack.files(vector), "also vectors"
                 assert haystack.dump(needles) == set(planted)
 
-                await talk.delete()
+                await conversation.delete()
                 assert {"half", "single"} & set(haystack.files(vector))
-                for each in (talk, archived, pending):
+                for each in (conversation, archived, pending):
                     assert (await each.purge()).finished_at is not None
                 await running.work(until_empty=True)
                 assert haystack.dump(needles) - {"keyword"} == set(), "no table holds it"
                 assert haystack.files(needles), "a purge alone leaves bytes in the files"
 
                 rewritten = []
-                done = await running.operator.scrub(rewritten.append)
+                done = await running.operator.rewrite_tables(rewritten.append)
                 assert done.left == ()
                 assert {"memories", "messages", "vectors_1", "pg_statistic"} <= {table.name for table in rewritten}
                 assert haystack.dump(needles) == set()
@@ -390,35 +402,35 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert (await mind.recall("words of others, number 7")).hits
 
 
-async def test_scrub_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
-    monkeypatch.setattr(rewrite, "PATIENCE", 2)
+async def test_a_rewrite_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
+    monkeypatch.setattr(rewrite, "MOST_ATTEMPTS", 2)
     monkeypatch.setattr(rewrite, "PAUSE_SECONDS", 0.01)
-    talk, _ = await say(mind, "cats", "one")
-    listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
+    conversation, _ = await say(mind, "cats", "one")
+    listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)
     assert listed.left == ()
     with psycopg.connect(recollect.addresses.owner) as reader:
         reader.execute("set transaction isolation level repeatable read")
         reader.execute("select count(*) from procrastinate_periodic_defers")
-        await talk.purge()
-        left = dict((await recollect.operator.scrub(lambda _: None)).left)
+        await conversation.purge()
+        left = dict((await recollect.operator.rewrite_tables(lambda _: None)).left)
     assert "open transaction" in left["memories"]
-    assert (await recollect.operator.scrub(lambda _: None)).left == ()
+    assert (await recollect.operator.rewrite_tables(lambda _: None)).left == ()
 
-    owner.execute("create role scrubber login")
-    dsn = recollect.addresses.owner.replace("user=postgres", "user=scrubber")
-    left = dict((await rewrite.scrub(dsn, lambda _: None)).left)
+    owner.execute("create role rewriter login")
+    dsn = recollect.addresses.owner.replace("user=postgres", "user=rewriter")
+    left = dict((await rewrite.rewrite_tables(dsn, lambda _: None)).left)
     assert set(left) == {table.name for table in listed.tables} | {"checkpoint"}
-    owner.execute("drop role scrubber")
+    owner.execute("drop role rewriter")
 
 
-async def test_an_owner_without_superuser_rights_can_scrub(recollect, mind, owner):
+async def test_an_owner_without_superuser_rights_can_rewrite_tables(recollect, mind, owner):
     owner.execute("create role keeper login")
     name = owner.info.dbname
     owner.execute(f"alter database {name} owner to keeper")
     owner.execute("grant pg_checkpoint to keeper")
     await say(mind, "cats", "one")
     dsn = recollect.addresses.owner.replace("user=postgres", "user=keeper")
-    left = dict((await rewrite.scrub(dsn, lambda _: None)).left)
+    left = dict((await rewrite.rewrite_tables(dsn, lambda _: None)).left)
     assert left == {}
     owner.execute(f"alter database {name} owner to postgres")
     owner.execute("drop role keeper")

@@ -19,7 +19,7 @@ MESSAGES, STRETCH, TOKENS = 4_000, 20, 10
 """Every twentieth message begins a branch at an older one, which makes 200 of them."""
 SPARE = 8
 """Rows read beyond those returned: the scope, the conversation, the leaf, and the turn that no longer fits."""
-TALKED = ("messages", "memories", "conversations")
+TABLES = ("messages", "memories", "conversations")
 FILL_MEMORIES = """
     insert into memories (scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at)
     select %(scope)s, lpad(to_hex(%(first)s + n), 32, '0')::uuid, 'message', 'said ' || n, 5, 'test', 50, now(), now()
@@ -63,7 +63,7 @@ class Work:
 
 
 @pytest.fixture
-async def talk(mind, owner):
+async def conversation(mind, owner):
     """A conversation of many branches among others, without any statistics yet."""
     owner.execute("alter table messages set (autovacuum_enabled = off)")
     owner.execute("alter table memories set (autovacuum_enabled = off)")
@@ -96,7 +96,7 @@ def service(addresses, mind):
 
 
 @pytest.fixture(params=["without statistics", "analysed", "one scope of many"])
-def statistics(request, owner, talk):
+def statistics(request, owner, conversation):
     if request.param == "one scope of many":
         for table in ("memories", "messages"):
             owner.execute(COPY_ELSEWHERE.format(table=table))
@@ -114,7 +114,7 @@ def explain(service, query, parameters):
     [(answer,)] = service.execute(f"explain (analyze, buffers, timing off, format json) {query}", parameters).fetchall()
     plan = (answer if isinstance(answer, list) else json.loads(answer))[0]["Plan"]
     nodes = list(flatten(plan))
-    rows = sum(rows_of(node) for node in nodes if is_talk(node))
+    rows = sum(rows_of(node) for node in nodes if is_of_conversations(node))
     blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
     return Work(rows, blocks, tuple(f"{node['Node Type']} {node.get('Relation Name', '')}".strip() for node in nodes))
 
@@ -125,9 +125,9 @@ def flatten(node):
         yield from flatten(child)
 
 
-def is_talk(node):
+def is_of_conversations(node):
     """A bitmap names only its index."""
-    return node.get("Relation Name", node.get("Index Name", "").split("_")[0]) in TALKED
+    return node.get("Relation Name", node.get("Index Name", "").split("_")[0]) in TABLES
 
 
 def rows_of(node):
@@ -139,7 +139,7 @@ def assert_frugal(work, returned, *, each, spare=SPARE):
     """Hold a query to a few rows for each that it returns, and to a few blocks for each of those."""
     assert work.rows <= each * returned + spare, work
     assert work.blocks <= 8 * (each * returned + spare), work
-    assert not [node for node in work.nodes if node.startswith("Seq Scan") and node.split()[-1] in TALKED], work
+    assert not [node for node in work.nodes if node.startswith("Seq Scan") and node.split()[-1] in TABLES], work
 
 
 def read(service, name, **more):
@@ -157,24 +157,24 @@ def leaf_ids(owner, count=12):
     return [identity for (identity,) in found.fetchall()]
 
 
-async def test_history_reads_each_message_it_returns_once_in_either_table(service, owner, talk, statistics):
+async def test_history_reads_each_message_it_returns_once_in_either_table(service, owner, conversation, statistics):
     found = [read(service, "walk", leaf=leaf) for leaf in (None, *leaf_ids(owner))]
     for rows, work in found:
         assert_frugal(work, len(rows), each=2)
     assert max(len(rows) for rows, _ in found) == 400 // TOKENS + 1
 
 
-async def test_history_does_not_read_more_of_a_conversation_that_is_longer(service, owner, talk, statistics):
+async def test_history_does_not_read_more_of_a_conversation_that_is_longer(service, owner, conversation, statistics):
     works = {}
-    for conversation, count in (("short-1", 500), ("short-2", 8_000)):
-        fill(owner, conversation, count, count * 2)
-        rows, works[count] = read(service, "walk", conversation=conversation)
+    for name, count in (("short-1", 500), ("short-2", 8_000)):
+        fill(owner, name, count, count * 2)
+        rows, works[count] = read(service, "walk", conversation=name)
         assert len(rows) == 400 // TOKENS + 1
     assert works[500].rows == works[8_000].rows
     assert works[8_000].blocks <= 1.5 * works[500].blocks
 
 
-async def test_what_nobody_answered_is_passed_by_in_the_same_walk(service, owner, talk, statistics):
+async def test_what_nobody_answered_is_passed_by_in_the_same_walk(service, owner, conversation, statistics):
     owner.execute("update messages set status = 'pending' where conversation_id = 'long' and number > 3990")
     rows, work = read(service, "walk")
     assert_frugal(work, len(rows), each=2)
@@ -194,7 +194,7 @@ BAD_WALKS = {
 
 
 @pytest.mark.parametrize("fault", BAD_WALKS)
-async def test_a_walk_that_reads_too_much_is_noticed(service, owner, talk, fault):
+async def test_a_walk_that_reads_too_much_is_noticed(service, owner, conversation, fault):
     owner.execute("analyze")
     good, bad = BAD_WALKS[fault]
     assert QUERIES["walk"].count(good) == 1
@@ -204,14 +204,14 @@ async def test_a_walk_that_reads_too_much_is_noticed(service, owner, talk, fault
         assert_frugal(explain(service, query, asked()), len(rows), each=2)
 
 
-async def test_a_walk_without_its_index_is_noticed(service, owner, talk):
+async def test_a_walk_without_its_index_is_noticed(service, owner, conversation):
     owner.execute("alter table messages drop constraint messages_pkey")
     rows, work = read(service, "walk")
     with pytest.raises(AssertionError):
         assert_frugal(work, len(rows), each=2)
 
 
-async def test_leaves_are_found_from_the_newest_message_downwards(service, talk, statistics):
+async def test_leaves_are_found_from_the_newest_message_downwards(service, conversation, statistics):
     """What it reads is what was said since the oldest leaf that it returns."""
     rows, work = read(service, "leaves", limit=10)
     assert len(rows) == 10
@@ -220,7 +220,7 @@ async def test_leaves_are_found_from_the_newest_message_downwards(service, talk,
     assert since <= 20 * STRETCH
 
 
-async def test_a_page_reads_the_conversations_it_returns(service, talk, statistics):
+async def test_a_page_reads_the_conversations_it_returns(service, conversation, statistics):
     first, work = read(service, "page")
     assert_frugal(work, len(first), each=1)
     rows, work = read(service, "page", before=first[-1][5], before_id=first[-1][0])
@@ -229,7 +229,7 @@ async def test_a_page_reads_the_conversations_it_returns(service, talk, statisti
     assert_frugal(work, len(rows), each=1)
 
 
-async def test_opening_for_an_append_reads_the_newest_message_only(service, talk, statistics):
+async def test_opening_for_an_append_reads_the_newest_message_only(service, conversation, statistics):
     with service.transaction():
         rows, work = read(service, "open")
     assert_frugal(work, len(rows), each=3)
@@ -239,7 +239,7 @@ async def test_opening_for_an_append_reads_the_newest_message_only(service, talk
     assert_frugal(work, len(rows), each=1)
 
 
-async def test_memories_are_read_with_their_conversation_and_not_the_others(service, talk, statistics):
+async def test_memories_are_read_with_their_conversation_and_not_the_others(service, conversation, statistics):
     ids = [row[0] for row in service.execute(QUERIES["walk"], asked()).fetchall()][:20]
     wanted = memories.RowQuery(ids)
     work = explain(service, wanted.compose().as_string(), wanted.bind(Scope(1, "ada", "li")))

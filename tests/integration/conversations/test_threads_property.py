@@ -210,15 +210,15 @@ async def grow(mind, seed):
     """Append a random tree, in one call or in two that know each other's ids."""
     chance = random.Random(seed)
     new, nodes = draw_tree(chance)
-    talk = mind.conversation(f"tree-{seed}")
+    conversation = mind.conversation(f"tree-{seed}")
     cut = chance.randrange(len(new)) if chance.random() < 0.5 else 0
-    appended = await talk.append(new[:cut]) if cut else []
+    appended = await conversation.append(new[:cut]) if cut else []
     rest = [
         message if not isinstance(message.parent, int)
         else rename(message, appended[message.parent].id if message.parent < cut else message.parent - cut)
         for message in new[cut:]
     ]  # fmt: skip
-    return Tree(talk.conversation, new, appended + await talk.append(rest), nodes)
+    return Tree(conversation.conversation, new, appended + await conversation.append(rest), nodes)
 
 
 def rename(message, parent):

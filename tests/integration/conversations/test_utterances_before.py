@@ -48,7 +48,7 @@ def embedder():
 
 
 @pytest.fixture
-def talk(mind):
+def conversation(mind):
     return mind.conversation("tea")
 
 
@@ -60,8 +60,8 @@ def assistant(content, **more):
     return NewMessage(Role.ASSISTANT, content, name="Li", **more)
 
 
-async def say(talk, *messages):
-    return [each.id for each in await talk.append(list(messages))]
+async def say(conversation, *messages):
+    return [each.id for each in await conversation.append(list(messages))]
 
 
 def vector_of(owner, identity, space=1):
@@ -80,23 +80,25 @@ def waiting(owner):
     return {identity for (identity,) in owner.execute("select id from pending_embeddings").fetchall()}
 
 
-def heard(owner):
-    return {identity for (identity,) in owner.execute("select id from overheard").fetchall()}
+def with_context(owner):
+    return {identity for (identity,) in owner.execute("select id from context_vectors").fetchall()}
 
 
-async def test_in_one_call_each_sees_the_one_before(talk, owner):
-    one, two, three = await say(talk, user("Tea?"), assistant("With milk."), user("Here it is."))
+async def test_in_one_call_each_sees_the_one_before(conversation, owner):
+    one, two, three = await say(conversation, user("Tea?"), assistant("With milk."), user("Here it is."))
     assert await sees(owner, one, "Ada: Tea?")
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.")
     assert await sees(owner, three, "Li: With milk.\nAda: Here it is.")
     assert waiting(owner) == set()
-    assert heard(owner) == {two, three}
+    assert with_context(owner) == {two, three}
 
 
-async def test_over_several_calls_it_is_found_at_once_and_sees_the_one_before_by_a_job(talk, mind, recollect, owner):
-    [one] = await say(talk, user("Tea?"))
+async def test_over_several_calls_it_is_found_at_once_and_sees_the_one_before_by_a_job(
+    conversation, mind, recollect, owner
+):
+    [one] = await say(conversation, user("Tea?"))
     assert waiting(owner) == set()
-    [two] = await say(talk, assistant("With milk."))
+    [two] = await say(conversation, assistant("With milk."))
     assert await sees(owner, two, "Li: With milk.")
     found = await mind.recall(Cue("Li: With milk.", channels=("vector",), limit=1))
     assert found.hits[0].memory.id == two
@@ -104,13 +106,13 @@ async def test_over_several_calls_it_is_found_at_once_and_sees_the_one_before_by
     await recollect.work(until_empty=True)
     assert await sees(owner, one, "Ada: Tea?")
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.")
-    assert (waiting(owner), heard(owner)) == (set(), {two})
+    assert (waiting(owner), with_context(owner)) == (set(), {two})
 
 
-async def test_a_branch_sees_its_own_parent_and_a_root_nobody(talk, recollect, owner):
-    one, _ = await say(talk, user("Tea?"), assistant("With milk."))
-    other, root = await say(talk, assistant("With lemon.", parent=one), user("Good night.", root=True))
-    beside = await say(talk, user("And you?"), assistant("Coffee.", parent=0), assistant("Water.", parent=0))
+async def test_a_branch_sees_its_own_parent_and_a_root_nobody(conversation, recollect, owner):
+    one, _ = await say(conversation, user("Tea?"), assistant("With milk."))
+    other, root = await say(conversation, assistant("With lemon.", parent=one), user("Good night.", root=True))
+    beside = await say(conversation, user("And you?"), assistant("Coffee.", parent=0), assistant("Water.", parent=0))
     await recollect.work(until_empty=True)
     assert await sees(owner, other, "Ada: Tea?\nLi: With lemon.")
     assert await sees(owner, root, "Ada: Good night.")
@@ -126,36 +128,36 @@ async def test_other_conversations_and_other_memories_are_not_seen(mind, recolle
     await recollect.work(until_empty=True)
     assert await sees(owner, alone, "Ada: Hello.")
     assert await sees(owner, event.id, "It rained.")
-    assert heard(owner) == set()
+    assert with_context(owner) == set()
 
 
-async def test_a_long_utterance_is_not_seen(talk, recollect, owner):
+async def test_a_long_utterance_is_not_seen(conversation, recollect, owner):
     spoken = [user("x" * (BEFORE + 1)), assistant("I see.")]
-    _, in_time = await say(talk, *spoken)
-    await say(talk, spoken[0])
-    [later] = await say(talk, spoken[1])
+    _, in_time = await say(conversation, *spoken)
+    await say(conversation, spoken[0])
+    [later] = await say(conversation, spoken[1])
     await recollect.work(until_empty=True)
     assert await sees(owner, in_time, "Li: I see.")
     assert await sees(owner, later, "Li: I see.")
-    assert not {in_time, later} & heard(owner)
+    assert not {in_time, later} & with_context(owner)
 
 
-async def test_where_nothing_was_said_before_it_stands_alone(talk, recollect, owner):
-    _, silent, one = await say(talk, user("Tea?"), assistant(""), user("Hello?"))
-    await say(talk, assistant(""))
-    [two] = await say(talk, user("Anybody?"))
+async def test_where_nothing_was_said_before_it_stands_alone(conversation, recollect, owner):
+    _, silent, one = await say(conversation, user("Tea?"), assistant(""), user("Hello?"))
+    await say(conversation, assistant(""))
+    [two] = await say(conversation, user("Anybody?"))
     await recollect.work(until_empty=True)
     assert vector_of(owner, silent) is None
     assert await sees(owner, one, "Ada: Hello?")
     assert await sees(owner, two, "Ada: Anybody?")
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
 
 
-async def test_a_callers_own_vector_stays_whatever_becomes_of_the_one_before(talk, mind, recollect, owner):
+async def test_a_callers_own_vector_stays_whatever_becomes_of_the_one_before(conversation, mind, recollect, owner):
     own = np.random.default_rng(1).standard_normal(64)
-    first, given = await say(talk, user("Tea?"), assistant("With milk.", embedding=own.tolist()))
-    [later] = await say(talk, user("Here.", embedding=own.tolist()))
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    first, given = await say(conversation, user("Tea?"), assistant("With milk.", embedding=own.tolist()))
+    [later] = await say(conversation, user("Here.", embedding=own.tolist()))
+    assert (waiting(owner), with_context(owner)) == (set(), set())
     await mind.forget([first])
     await mind.forget([given])
     await recollect.work(until_empty=True)
@@ -164,18 +166,18 @@ async def test_a_callers_own_vector_stays_whatever_becomes_of_the_one_before(tal
     assert kept @ (own / np.linalg.norm(own)) > 0.999
 
 
-async def test_what_waited_for_the_embedder_sees_the_one_before(talk, recollect, embedder, owner):
+async def test_what_waited_for_the_embedder_sees_the_one_before(conversation, recollect, embedder, owner):
     embedder.fail()
-    _, two = await say(talk, user("Tea?"), assistant("With milk."))
+    _, two = await say(conversation, user("Tea?"), assistant("With milk."))
     assert vector_of(owner, two) is None
     embedder.recover()
     await recollect.work(until_empty=True)
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.")
-    assert heard(owner) == {two}
+    assert with_context(owner) == {two}
 
 
-async def test_another_model_sees_the_one_before_too(talk, mind, recollect, owner):
-    one, two, three = await say(talk, user("Tea?"), assistant("With milk."), user("Here it is."))
+async def test_another_model_sees_the_one_before_too(conversation, mind, recollect, owner):
+    one, two, three = await say(conversation, user("Tea?"), assistant("With milk."), user("Here it is."))
     changed = replace(recollect, parts=replace(recollect.parts, embedder=RecordingEmbedder(128)))
     space, _ = await changed.operator.change_model(lambda _: None)
     await changed.work(until_empty=True)
@@ -195,7 +197,7 @@ async def test_another_model_sees_the_one_before_too(talk, mind, recollect, owne
 
 async def test_what_comes_from_dify_sees_the_one_before(cluster, recollect, owner):
     with made_dify(cluster) as dify:
-        dify.talk("t")
+        dify.conversation("t")
         one = dify.turn("t", "1", None, query="Where to?", answer="To the lake.")
         two = dify.turn("t", "2", "1", query="By bus?", answer="On foot.")
         three = dify.turn("t", "3", "1", query="By boat?", answer="If it floats.")
@@ -208,18 +210,18 @@ async def test_what_comes_from_dify_sees_the_one_before(cluster, recollect, owne
     assert await sees(owner, ids[f"{three}:user"], "To the lake.\nBy boat?")
 
 
-async def test_forgetting_takes_its_words_from_what_followed_at_once(talk, mind, recollect, embedder, owner):
+async def test_forgetting_takes_its_words_from_what_followed_at_once(conversation, mind, recollect, embedder, owner):
     one, secret, three, four = await say(
-        talk, user("Tea?"), assistant("My code is 1234."), user("Noted."), assistant("Good.")
+        conversation, user("Tea?"), assistant("My code is 1234."), user("Noted."), assistant("Good.")
     )
-    [branch] = await say(talk, user("Not heard.", parent=secret))
+    [branch] = await say(conversation, user("Not heard.", parent=secret))
     await recollect.work(until_empty=True)
     assert await sees(owner, branch, "Li: My code is 1234.\nAda: Not heard.")
     embedder.texts.clear()
     await mind.forget([secret])
     assert vector_of(owner, three) is vector_of(owner, branch) is None
     assert waiting(owner) == {three, branch}
-    assert heard(owner) == {four}
+    assert with_context(owner) == {four}
     await recollect.work(until_empty=True)
     assert await sees(owner, three, "Ada: Tea?\nAda: Noted.")
     assert await sees(owner, branch, "Ada: Tea?\nAda: Not heard.")
@@ -229,12 +231,14 @@ async def test_forgetting_takes_its_words_from_what_followed_at_once(talk, mind,
     assert await sees(owner, four, "Li: Good.")
     assert await sees(owner, branch, "Ada: Not heard.")
     assert not [text for text in embedder.texts if "1234" in text]
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
 
 
-async def test_what_is_forgotten_while_a_job_embeds_what_followed_is_not_kept(talk, mind, recollect, embedder, owner):
-    [secret] = await say(talk, user("My code is 1234."))
-    [two] = await say(talk, assistant("Noted."))
+async def test_what_is_forgotten_while_a_job_embeds_what_followed_is_not_kept(
+    conversation, mind, recollect, embedder, owner
+):
+    [secret] = await say(conversation, user("My code is 1234."))
+    [two] = await say(conversation, assistant("Noted."))
 
     async def forget():
         await mind.forget([secret])
@@ -243,12 +247,14 @@ async def test_what_is_forgotten_while_a_job_embeds_what_followed_is_not_kept(ta
     await recollect.work(until_empty=True)
     assert "Ada: My code is 1234.\nLi: Noted." in embedder.texts
     assert await sees(owner, two, "Li: Noted.")
-    assert (waiting(owner), heard(owner)) == (set(), set())
+    assert (waiting(owner), with_context(owner)) == (set(), set())
 
 
-async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(talk, mind, recollect, embedder, owner):
-    [secret] = await say(talk, user("My code is 1234."))
-    [two] = await say(talk, assistant("Noted."))
+async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
+    conversation, mind, recollect, embedder, owner
+):
+    [secret] = await say(conversation, user("My code is 1234."))
+    [two] = await say(conversation, assistant("Noted."))
     database = recollect.parts.database
     scope_id = owner.execute("select scope_id from messages limit 1").fetchone()[0]
     batch = await embeddings.list_pending(database, scope_id, BEGINNING, 9)
@@ -264,35 +270,35 @@ async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
     assert await sees(owner, two, "Li: Noted.")
 
 
-async def test_an_archived_conversation_forgets_as_well(talk, mind, recollect, owner):
-    _, secret, three = await say(talk, user("Tea?"), assistant("My code is 1234."), user("Noted."))
-    await talk.archive()
+async def test_an_archived_conversation_forgets_as_well(conversation, mind, recollect, owner):
+    _, secret, three = await say(conversation, user("Tea?"), assistant("My code is 1234."), user("Noted."))
+    await conversation.archive()
     assert owner.execute("select count(*) from withheld_vectors where id = %s", [three]).fetchone() == (1,)
     await mind.forget([secret])
     assert owner.execute("select count(*) from withheld_vectors where id = %s", [three]).fetchone() == (0,)
     assert waiting(owner) == set()
-    await talk.restore()
+    await conversation.restore()
     await recollect.work(until_empty=True)
     assert await sees(owner, three, "Ada: Tea?\nAda: Noted.")
 
 
-async def test_a_purge_leaves_nothing_behind(talk, mind, recollect, embedder, owner, monkeypatch):
+async def test_a_purge_leaves_nothing_behind(conversation, mind, recollect, embedder, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
-    await say(talk, *(user(f"word {number}") for number in range(7)))
+    await say(conversation, *(user(f"word {number}") for number in range(7)))
     _, other = await say(mind.conversation("other"), user("Stay."), assistant("I do."))
     embedder.texts.clear()
-    receipt = await talk.purge()
+    receipt = await conversation.purge()
     await recollect.work(until_empty=True)
     assert receipt.removed["vectors"] == 7
     assert embedder.texts == []
-    assert (waiting(owner), heard(owner)) == (set(), {other})
+    assert (waiting(owner), with_context(owner)) == (set(), {other})
     assert await sees(owner, other, "Ada: Stay.\nLi: I do.")
 
 
-async def test_what_the_model_refuses_for_what_was_before_is_embedded_alone(talk, recollect, embedder, owner):
+async def test_what_the_model_refuses_for_what_was_before_is_embedded_alone(conversation, recollect, embedder, owner):
     embedder.refused = "unspeakable"
-    one, two = await say(talk, user("unspeakable"), assistant("Noted."))
+    one, two = await say(conversation, user("unspeakable"), assistant("Noted."))
     await recollect.work(until_empty=True)
     assert await sees(owner, two, "Li: Noted.")
     assert vector_of(owner, one) is None
-    assert (waiting(owner), heard(owner)) == ({one}, set())
+    assert (waiting(owner), with_context(owner)) == ({one}, set())

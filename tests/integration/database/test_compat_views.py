@@ -206,7 +206,7 @@ async def test_what_is_deleted_is_hidden_before_its_memories_follow(recollect, r
     await mind.remember(NewMemory("concluded from it", Kind.THOUGHT, evidence=(said.id,)))
     with connect(await readers()) as connection:
         assert descriptions(connection) == ["said in c", "concluded from it"]
-        owner.execute("update conversations set state = 'deleted', settled = false")
+        owner.execute("update conversations set state = 'deleted', synced = false")
         assert descriptions(connection) == []
 
 
@@ -463,7 +463,7 @@ async def test_a_reader_cannot_take_all_connections(mind, readers):
         connection.close()
 
 
-async def test_a_reader_whose_role_was_dropped_by_hand_is_made_anew(recollect, mind, readers, owner):
+async def test_a_reader_whose_role_was_dropped_by_hand_is_made_again(recollect, mind, readers, owner):
     await recollect.operator.act_for("other")
     new = await readers()
     owner.execute(f"drop role {new.reader.name}")

@@ -130,7 +130,8 @@ async def test_a_running_service_is_not_ready_while_a_migration_is_missing(recol
 @pytest.mark.parametrize(
     "change",
     [
-        "do $$ declare one regprocedure; begin for one in select oid from pg_proc where proname = 'admit_bound' loop "
+        "do $$ declare one regprocedure; begin "
+        "for one in select oid from pg_proc where proname = 'authorize_bound' loop "
         "execute format('drop function %s', one); end loop; end $$",
         "alter table scopes rename to spheres",
         "alter table scopes rename column agent to persona",
@@ -168,7 +169,7 @@ async def test_a_locked_table_does_not_keep_from_being_ready(addresses, owner):
         await asyncio.gather(*recalls)
 
 
-async def test_a_lost_connection_is_made_anew(recollect, owner):
+async def test_a_lost_connection_is_made_again(recollect, owner):
     mine = "select pid from pg_stat_activity where datname = current_database() and usename = 'recollect_service'"
     for (pid,) in owner.execute(mine).fetchall():
         owner.execute("select pg_terminate_backend(%s, 10000)", [pid])

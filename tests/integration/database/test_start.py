@@ -30,7 +30,7 @@ from recollect.settings import Settings
 from recollect.store.database.refusals import OWNER_VARIABLE, reach
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
-from waiting import PATIENCE_SECONDS, until
+from waiting import WAIT_SECONDS, until
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ async def test_a_worker_ends_even_if_its_start_misses_the_cancellation(recollect
     worker = asyncio.create_task(recollect.work())
     await begun.wait()
     worker.cancel()
-    done, _ = await asyncio.wait([worker], timeout=PATIENCE_SECONDS)
+    done, _ = await asyncio.wait([worker], timeout=WAIT_SECONDS)
     assert done, "the worker goes on"
     assert worker.cancelled()
 
@@ -112,7 +112,7 @@ async def test_a_worker_cancelled_at_any_moment_leaves_no_connection(recollect, 
         for _ in range(turns):
             await asyncio.sleep(0)
         worker.cancel()
-        await asyncio.wait([worker], timeout=PATIENCE_SECONDS)
+        await asyncio.wait([worker], timeout=WAIT_SECONDS)
         assert worker.cancelled()
     count = "select count(*) from pg_stat_activity where datname = current_database() and usename = 'recollect_service'"
     pool = recollect.parts.database
@@ -185,7 +185,7 @@ def test_a_lost_database_leaves_no_traceback_in_the_log(own, late):
     settings = command_line.settings_of(late)
     environment = plain_environment() | settings
     with subprocess.Popen([COMMAND, "worker"], env=environment, stderr=subprocess.PIPE, text=True, cwd="/") as worker:
-        watchdog = threading.Timer(4 * PATIENCE_SECONDS, worker.kill)
+        watchdog = threading.Timer(4 * WAIT_SECONDS, worker.kill)
         watchdog.start()
         try:
             wait_for_worker(own, worker)

@@ -39,9 +39,9 @@ def bring(recollect, dify):
     return work
 
 
-async def read(recollect, talk, window=PLENTY, user="li"):
+async def read(recollect, conversation, window=PLENTY, user="li"):
     mind = await recollect.mind("assistant", user)
-    return (await mind.conversation(identify(talk)).history(window)).messages
+    return (await mind.conversation(identify(conversation)).history(window)).messages
 
 
 def numbers(arrival):
@@ -53,7 +53,7 @@ def contents(messages):
 
 
 async def test_a_conversation_comes_over_with_all_it_has(bring, dify, recollect):
-    dify.talk("出游", name="周末去哪里", inputs='{"city": "杭州", "days": 2}', mode="agent-chat")
+    dify.conversation("出游", name="周末去哪里", inputs='{"city": "杭州", "days": 2}', mode="agent-chat")
     first = dify.turn("出游", "1", None, query="明天去哪里？", answer="去西湖。", created_at=BEGINNING)
     second = dify.turn("出游", "2", "1", answer="The bus le", answer_tokens=0, status="error", error="timeout")
     dify.execute(
@@ -78,16 +78,16 @@ async def test_a_conversation_comes_over_with_all_it_has(bring, dify, recollect)
     assert (again.status, failed.status) == (MessageStatus.DONE, MessageStatus.FAILED)
     mind = await recollect.mind("assistant", "li")
     assert (await mind.get(failed.id)).metadata == {"dify": {"error": "timeout"}}
-    talk = await mind.conversation(identify("出游")).read()
-    assert (talk.name, talk.created_at) == ("周末去哪里", BEGINNING.replace(tzinfo=UTC))
-    assert talk.metadata["dify"] == {
+    conversation = await mind.conversation(identify("出游")).read()
+    assert (conversation.name, conversation.created_at) == ("周末去哪里", BEGINNING.replace(tzinfo=UTC))
+    assert conversation.metadata["dify"] == {
         "app": APP, "mode": "agent-chat", "source": "api", "invoked_from": "service-api", "session": "li",
         "end_user": identify("li"), "inputs": {"city": "杭州", "days": 2},
     }  # fmt: skip
 
 
 async def test_answers_that_are_missing_empty_or_paused(bring, dify, recollect):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None, answer="", answer_tokens=5)
     dify.turn("t", "2", "1", answer="", answer_tokens=0, status="error", error="boom")
     dify.turn("t", "3", "2", answer="half", status="paused")
@@ -102,14 +102,14 @@ async def test_answers_that_are_missing_empty_or_paused(bring, dify, recollect):
 
 
 async def test_what_cannot_be_kept_is_cut_or_cleaned_and_said(bring, dify, recollect):
-    dify.talk("t", inputs=r'{"a": "x\u0000y", "b": "\ud800"}', name="two\nlines " + "长" * 240)
+    dify.conversation("t", inputs=r'{"a": "x\u0000y", "b": "\ud800"}', name="two\nlines " + "长" * 240)
     dify.turn("t", "1", None, answer="字" * 200_001)
     spoken = dify.turn("t", "2", "1", query=" ")
     dify.file(spoken, url="https://example.org/" + "x" * 8_000, belongs_to="assistant")
     busy = dify.turn("t", "3", "2")
     for _ in range(66):
         dify.file(busy, url="https://example.org/a.png")
-    dify.talk("large", inputs='{"text": "' + "x" * 20_000 + '"}')
+    dify.conversation("large", inputs='{"text": "' + "x" * 20_000 + '"}')
     dify.turn("large", "1", None)
     arrival = await bring()
     assert arrival.remarks == {
@@ -120,19 +120,19 @@ async def test_what_cannot_be_kept_is_cut_or_cleaned_and_said(bring, dify, recol
     assert (len(said[1].content), said[2].content, len(said[4].attachments)) == (200_000, "[empty]", 64)
     mind = await recollect.mind("assistant", "li")
     assert (await mind.get(said[1].id)).metadata == {"dify": {"cut_from": 200_001}}
-    talk = await mind.conversation(identify("t")).read()
-    assert talk.metadata["dify"]["inputs"] == {"a": "x\ufffdy", "b": "\ufffd"}
-    assert talk.name == "two lines " + "长" * 190
+    conversation = await mind.conversation(identify("t")).read()
+    assert conversation.metadata["dify"]["inputs"] == {"a": "x\ufffdy", "b": "\ufffd"}
+    assert conversation.name == "two lines " + "长" * 190
     assert "inputs" not in (await mind.conversation(identify("large")).read()).metadata["dify"]
 
 
 @pytest.mark.parametrize("year", YEARS)
 async def test_every_version_of_the_tables_is_read(cluster, recollect, year):
     with made_dify(cluster, year) as made:
-        made.talk("t")
+        made.conversation("t")
         for name in "123":
             made.turn("t", name, "2" if name == "3" else NIL)
-        made.talk("gone", is_deleted=True)
+        made.conversation("gone", is_deleted=True)
         wanted = DifyImport(made.dsn, "assistant")
         arrival = await recollect.operator.imports.dify(wanted, "default", lambda *_: None)
     assert contents(await read(recollect, "t")) == ["q 1", "a 1", "q 2", "a 2", "q 3", "a 3"]
@@ -142,7 +142,7 @@ async def test_every_version_of_the_tables_is_read(cluster, recollect, year):
 
 
 async def test_running_it_again_brings_over_what_is_new(bring, dify, recollect):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None)
     waiting = dify.turn("t", "2", "1", answer="", answer_tokens=0)
     dify.file(waiting, url="https://example.org/a.png")
@@ -153,7 +153,7 @@ async def test_running_it_again_brings_over_what_is_new(bring, dify, recollect):
     dify.execute("update messages set answer = 'late', answer_tokens = 2 where id = %s", (waiting,))
     dify.turn("t", "3", "2")
     dify.turn("t", "1b", "1")
-    dify.talk("other")
+    dify.conversation("other")
     dify.turn("other", "1", None)
     arrival = await bring()
     assert numbers(arrival) == {"conversations": (2, 2, 0, 0), "messages": (5, 4, 1, 0), "files": (1, 1, 0, 0)}
@@ -168,7 +168,7 @@ async def test_running_it_again_brings_over_what_is_new(bring, dify, recollect):
 
 
 async def test_old_chains_go_on_where_they_ended(bring, dify, recollect):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1")
     dify.turn("t", "2")
     dify.turn("t", "aside", "1")
@@ -185,7 +185,7 @@ class StoppedError(Exception):
 
 
 async def test_an_interrupted_import_goes_on(bring, dify, recollect):
-    fill_quickly(dify, talks=3, turns=600)
+    fill_quickly(dify, conversations=3, turns=600)
 
     def stop(thing, done, total):
         if thing == "messages" and done >= 900:
@@ -198,17 +198,20 @@ async def test_an_interrupted_import_goes_on(bring, dify, recollect):
     assert numbers(arrival)["messages"] == (1800, 1800 - before, before, 0)
     assert 900 <= before < 1800
     mind = await recollect.mind("assistant", "li")
-    talks = (await mind.conversations()).conversations
-    assert {(talk.message_count, bool(talk.name), "dify" in talk.metadata) for talk in talks} == {(1200, True, True)}
-    for talk in talks:
-        said = (await mind.conversation(talk.id).history(PLENTY)).messages
+    conversations = (await mind.conversations()).conversations
+    assert {
+        (conversation.message_count, bool(conversation.name), "dify" in conversation.metadata)
+        for conversation in conversations
+    } == {(1200, True, True)}
+    for conversation in conversations:
+        said = (await mind.conversation(conversation.id).history(PLENTY)).messages
         assert [message.number for message in said] == [*range(1, 1201)]
     assert numbers(await bring())["conversations"] == (3, 0, 3, 0)
 
 
 async def test_a_dry_run_says_the_same_and_writes_nothing(dify, recollect, owner):
-    fill_quickly(dify, talks=2, turns=300)
-    dify.talk("gone", is_deleted=True)
+    fill_quickly(dify, conversations=2, turns=300)
+    dify.conversation("gone", is_deleted=True)
 
     def count():
         tables = ("tenants", "scopes", "conversations", "messages", "memories", "procrastinate_jobs")
@@ -233,14 +236,14 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(dify, recollect, owner
         (UserBy.NOBODY, {"a": "", "b": "", "c": ""}),
     ],
 )
-async def test_the_user_is_who_talked_in_dify(bring, dify, recollect, by, users):
+async def test_the_user_is_who_wrote_in_dify(bring, dify, recollect, by, users):
     dify.execute(
         "insert into end_users (id, tenant_id, type, session_id) values (%s, %s, 'browser', 'frau müller')",
         (identify("ü"), TENANT),
     )
-    dify.talk("a")
-    dify.talk("b", from_end_user_id=identify("ü"))
-    dify.talk("c", from_end_user_id=None, from_account_id=ACCOUNT, from_source="console")
+    dify.conversation("a")
+    dify.conversation("b", from_end_user_id=identify("ü"))
+    dify.conversation("c", from_end_user_id=None, from_account_id=ACCOUNT, from_source="console")
     for name in "abc":
         dify.turn(name, "1", None)
     arrival = await bring(user_by=by)
@@ -251,11 +254,11 @@ async def test_the_user_is_who_talked_in_dify(bring, dify, recollect, by, users)
 
 
 async def test_apps_and_dates_choose_conversations(bring, dify, recollect):
-    dify.talk("other app", app_id=identify("other"))
+    dify.conversation("other app", app_id=identify("other"))
     dify.turn("other app", "1", None)
-    dify.talk("old")
+    dify.conversation("old")
     dify.turn("old", "1", None, created_at=BEGINNING - timedelta(days=9))
-    dify.talk("both")
+    dify.conversation("both")
     dify.turn("both", "1", None, created_at=BEGINNING - timedelta(days=9))
     dify.turn("both", "2", "1")
     arrival = await bring(app=UUID(APP), since=datetime(2025, 3, 1, tzinfo=UTC))
@@ -266,7 +269,7 @@ async def test_apps_and_dates_choose_conversations(bring, dify, recollect):
 
 
 async def test_a_parent_that_is_not_there_begins_a_thread(bring, dify, recollect, owner):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", "missing")
     dify.turn("t", "2", NIL)
     assert (await bring()).remarks == {dify_words.ADRIFT: 1}
@@ -275,7 +278,7 @@ async def test_a_parent_that_is_not_there_begins_a_thread(bring, dify, recollect
 
 
 async def test_what_was_deleted_here_stays_deleted(bring, dify, owner):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None)
     await bring()
     owner.execute("update conversations set state = 'deleted'")
@@ -286,7 +289,7 @@ async def test_what_was_deleted_here_stays_deleted(bring, dify, owner):
 
 
 async def test_imported_messages_are_recalled_once_the_worker_ran(bring, dify, recollect):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None, query="我的猫叫帕斯卡", answer="好名字")
     await bring()
     await recollect.work(until_empty=True)
@@ -296,7 +299,7 @@ async def test_imported_messages_are_recalled_once_the_worker_ran(bring, dify, r
 
 
 async def test_a_role_that_may_only_read_is_enough(cluster, dify, recollect):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None)
     dify.execute("create role looker login")
     reader = dify.dsn.replace("user=postgres", "user=looker")
@@ -327,13 +330,13 @@ async def test_an_address_that_leads_nowhere_is_not_repeated(recollect, dsn):
 
 
 @pytest.mark.promise("Many conversations, and long ones, come over from Dify whole and once", MESSAGES)
-@pytest.mark.parametrize(("talks", "turns"), [(MESSAGES.now // 20, 10), (MESSAGES.now // 1_000, 500)])
-async def test_many_messages_come_over_whole_and_once(bring, dify, talks, turns, figure):
-    fill_quickly(dify, talks, turns)
+@pytest.mark.parametrize(("conversations", "turns"), [(MESSAGES.now // 20, 10), (MESSAGES.now // 1_000, 500)])
+async def test_many_messages_come_over_whole_and_once(bring, dify, conversations, turns, figure):
+    fill_quickly(dify, conversations, turns)
     began = process_time()
     arrival = await bring()
     work = process_time() - began
-    figure(f"{talks} conversations of {turns} turns: {work:.0f} s of work")
+    figure(f"{conversations} conversations of {turns} turns: {work:.0f} s of work")
     assert arrival.messages == MESSAGES.now
     # Not by the clock on the wall, which says more about what else the machine does.
     assert work < 0.003 * MESSAGES.now + 6
@@ -341,9 +344,9 @@ async def test_many_messages_come_over_whole_and_once(bring, dify, talks, turns,
 
 
 def test_the_command_reports(addresses, dify):
-    dify.talk("t")
+    dify.conversation("t")
     dify.turn("t", "1", None)
-    dify.talk("gone", is_deleted=True)
+    dify.conversation("gone", is_deleted=True)
 
     def call(*more):
         words = ("import", "dify", dify.dsn, "--agent", "assistant", *more)

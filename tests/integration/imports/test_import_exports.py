@@ -17,11 +17,11 @@ import command_line
 from command_line import settings_of
 from foreign_exports import (
     BEGINNING,
+    chatgpt_conversation,
     chatgpt_line,
     chatgpt_node,
-    chatgpt_talk,
+    claude_conversation,
     claude_message,
-    claude_talk,
     graphiti_edge,
     graphiti_episode,
     graphiti_node,
@@ -80,19 +80,19 @@ async def read(mind, key, **more):
 
 
 async def test_a_chatgpt_export_comes_over_once_and_grows(bring, mine):
-    talks = [
+    conversations = [
         chatgpt_line("茶", ["喝什么茶？", "乌龙。"]),
         chatgpt_line("bees", ["Who keeps bees?", "Ada does."]),
         {"x": 1},
     ]
-    first = await bring("chatgpt", *talks)
+    first = await bring("chatgpt", *conversations)
     assert numbers(first) == {"conversations": (3, 2, 0, 1), "messages": (6, 4, 0, 2)}
     assert first.remarks[MALFORMED] == 1
     assert await read(mine, name("茶")) == ["喝什么茶？", "乌龙。"]
     assert (await mine.conversation(name("茶")).read()).name == "Tea"
     assert (await mine.conversation(name("茶")).read()).created_at == BEGINNING
     assert await recalled(mine, "who keeps bees", kinds=(Kind.MESSAGE,)) != []
-    again = await bring("chatgpt", *talks)
+    again = await bring("chatgpt", *conversations)
     assert numbers(again) == {"conversations": (3, 0, 2, 1), "messages": (6, 0, 4, 2)}
     grown = [chatgpt_line("茶", ["喝什么茶？", "乌龙。", "绿茶呢？", "也好。"]), chatgpt_line("new", ["hello"])]
     assert numbers(await bring("chatgpt", *grown))["messages"] == (7, 3, 2, 2)
@@ -107,10 +107,10 @@ async def test_branches_stay_branches_and_new_ones_join_them(bring, mine):
         chatgpt_node("b", "q", "assistant", "second answer", 2),
         chatgpt_node("c", "a", "user", "on the first", 3),
     ]
-    await bring("chatgpt", chatgpt_talk("t", nodes, current="b"))
-    talk = mine.conversation(name("t"))
+    await bring("chatgpt", chatgpt_conversation("t", nodes, current="b"))
+    conversation = mine.conversation(name("t"))
     assert await read(mine, name("t")) == ["q", "second answer"]
-    leaves = {leaf.content: leaf.id for leaf in await talk.leaves()}
+    leaves = {leaf.content: leaf.id for leaf in await conversation.leaves()}
     assert set(leaves) == {"second answer", "on the first"}
     assert await read(mine, name("t"), leaf=leaves["on the first"]) == ["q", "first answer", "on the first"]
     nodes = [chatgpt_node(*args) for args in (
@@ -118,7 +118,7 @@ async def test_branches_stay_branches_and_new_ones_join_them(bring, mine):
         ("b", "q", "assistant", "second answer", 2), ("c", "a", "user", "on the first", 3),
         ("d", "a", "user", "otherwise", 4),
     )]  # fmt: skip
-    assert numbers(await bring("chatgpt", chatgpt_talk("t", nodes, current="d")))["messages"] == (5, 1, 4, 0)
+    assert numbers(await bring("chatgpt", chatgpt_conversation("t", nodes, current="d")))["messages"] == (5, 1, 4, 0)
     assert await read(mine, name("t")) == ["q", "first answer", "otherwise"]
 
 
@@ -131,11 +131,11 @@ async def test_a_long_conversation_is_appended_in_pieces_that_join(bring, mine):
 async def test_a_claude_export_with_its_memory(bring, mine):
     messages = [claude_message("Where is my tea?"), claude_message("在茶馆。", "assistant", 1)]
     memory = {"conversations_memory": "Li keeps tea in a tin.", "project_memories": {}, "account_uuid": "acc"}
-    arrival = await bring("claude", claude_talk("t", messages), memory)
+    arrival = await bring("claude", claude_conversation("t", messages), memory)
     assert numbers(arrival) == {"conversations": (1, 1, 0, 0), "messages": (2, 2, 0, 0), "memories": (1, 1, 0, 0)}
     assert await read(mine, name("t")) == ["Where is my tea?", "在茶馆。"]
     assert "Li keeps tea in a tin." in await recalled(mine, "tea tin")
-    assert numbers(await bring("claude", claude_talk("t", messages), memory))["memories"] == (1, 0, 1, 0)
+    assert numbers(await bring("claude", claude_conversation("t", messages), memory))["memories"] == (1, 0, 1, 0)
 
 
 async def test_memories_of_mem0_are_recalled_and_changed_ones_stand_beside(bring, mine, owner):
@@ -157,10 +157,10 @@ async def test_memories_of_mem0_are_recalled_and_changed_ones_stand_beside(bring
 
 
 async def test_a_conversation_that_is_in_a_file_twice_comes_over_once(bring, mine):
-    talks = [chatgpt_line("t", ["a", "b"]), chatgpt_line("t", ["a", "b", "c"]), chatgpt_line("u", ["d"])]
+    conversations = [chatgpt_line("t", ["a", "b"]), chatgpt_line("t", ["a", "b", "c"]), chatgpt_line("u", ["d"])]
     expected = {"conversations": (4, 3, 1, 0), "messages": (12, 4, 4, 4)}
     for dry_run in (True, False):
-        assert numbers(await bring("chatgpt", *talks, talks[0], dry_run=dry_run)) == expected
+        assert numbers(await bring("chatgpt", *conversations, conversations[0], dry_run=dry_run)) == expected
     assert await read(mine, name("t")) == ["a", "b", "c"]
     assert [leaf.content for leaf in await mine.conversation(name("t")).leaves()] == ["c"]
 
@@ -205,7 +205,7 @@ async def test_what_had_expired_there_is_not_recalled(bring, mine):
 async def test_ids_that_cannot_be_stored_do_not_end_an_import(bring, mine):
     nodes = [chatgpt_node("a\ud800", None, "user", "a", 0), chatgpt_node("b", "a\ud800", "assistant", "b", 1)]
     for known in (0, 2):
-        arrival = await bring("chatgpt", chatgpt_talk("t", nodes))
+        arrival = await bring("chatgpt", chatgpt_conversation("t", nodes))
         assert numbers(arrival)["messages"] == (2, 2 - known, known, 0)
     assert await read(mine, name("t")) == ["a", "b"]
 
@@ -334,17 +334,17 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(bring, owner):
 
 
 async def test_what_was_deleted_here_stays_deleted(bring, mine):
-    talk = chatgpt_line("t", ["a", "b"])
-    await bring("chatgpt", talk)
+    conversation = chatgpt_line("t", ["a", "b"])
+    await bring("chatgpt", conversation)
     await mine.conversation(name("t")).delete()
-    arrival = await bring("chatgpt", talk)
+    arrival = await bring("chatgpt", conversation)
     assert numbers(arrival) == {"conversations": (1, 0, 0, 1), "messages": (3, 0, 0, 3)}
     assert arrival.remarks[CLOSED_HERE] == 1
 
 
 async def test_another_systems_file_is_refused_and_nothing_is_written(bring, owner):
     with pytest.raises(InvalidInputError, match=r"no ChatGPT export.*recollect import claude"):
-        await bring("chatgpt", claude_talk("t", [claude_message("x")]))
+        await bring("chatgpt", claude_conversation("t", [claude_message("x")]))
     with pytest.raises(InvalidInputError, match=r"no mem0 export.*recollect import letta"):
         await bring("mem0", letta_file([], []))
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
@@ -382,8 +382,8 @@ def test_the_command_reports(environment, tmp_path):
 
 def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):
     path = tmp_path / "conversations.json"
-    talks = [chatgpt_line(f"t{number}", [f"{number}: {place}" for place in range(20)]) for number in range(60)]
-    path.write_text(json.dumps(talks))
+    conversations = [chatgpt_line(f"t{number}", [f"{number}: {place}" for place in range(20)]) for number in range(60)]
+    path.write_text(json.dumps(conversations))
     command = [COMMAND, "import", "chatgpt", str(path), "--agent", "assistant"]
     killed = 0
     for _ in range(2):

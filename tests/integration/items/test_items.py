@@ -33,7 +33,7 @@ async def test_a_value_comes_back_as_it_was_put(mind):
     assert await mind.items.get(("users",), TEA) is None
 
 
-async def test_a_put_replaces_and_counts_and_a_drop_begins_anew(mind):
+async def test_a_put_replaces_and_counts_and_a_drop_begins_again(mind):
     first = await mind.items.put(LI, TEA, {"kind": "green"})
     second = await mind.items.put(LI, TEA, {"kind": "black"})
     assert (second.revision, second.created_at) == (2, first.created_at)
@@ -324,8 +324,8 @@ async def test_a_batch_holds_one_to_a_thousand_operations(mind):
 
 
 async def test_rights_are_those_that_the_operations_need(recollect):
-    writer = await recollect.admit((await new_key(recollect, rights=(Right.WRITE,)))[1], "http", "ada", "li")
-    reader = await recollect.admit((await new_key(recollect, rights=(Right.READ,)))[1], "http", "ada", "li")
+    writer = await recollect.authorize((await new_key(recollect, rights=(Right.WRITE,)))[1], "http", "ada", "li")
+    reader = await recollect.authorize((await new_key(recollect, rights=(Right.READ,)))[1], "http", "ada", "li")
     await writer.items.put(LI, TEA, {})
     assert (await reader.items.get(LI, TEA)).revision == 1
     for allowed, operations in (

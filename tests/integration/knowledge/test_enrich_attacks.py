@@ -10,7 +10,7 @@ import pytest
 from integration.knowledge.test_enrich import (
     ROWING,
     TAXES,
-    digest,
+    extraction,
     fall_silent,
     plain,
     run,
@@ -72,7 +72,7 @@ async def test_what_is_running_in_a_restored_conversation_waits_until_it_is_back
     await close_silent(plain.parts.database, 60)
     assert owner.execute(WAITING).fetchone() == (0,)
     assert owner.execute("select segmented_number from conversations").fetchone() == (0,)
-    while await lifecycle.settle_chunk(plain.parts.database, scope_id):
+    while await lifecycle.sync_chunk(plain.parts.database, scope_id):
         pass
     assert owner.execute(WAITING).fetchone() == (1,)
     assert await run(plain, mind, owner) == 2
@@ -85,17 +85,17 @@ async def test_a_closed_segment_of_a_restored_conversation_waits_until_it_is_bac
     await mind.conversation("c").delete()
     scope_id = await bring_back(mind, plain, owner)
     assert await run(plain, mind, owner) == 0
-    while await lifecycle.settle_chunk(plain.parts.database, scope_id):
+    while await lifecycle.sync_chunk(plain.parts.database, scope_id):
         pass
     assert await run(plain, mind, owner) == 1
     [segment] = await segments_of(mind)
     assert len((await mind.get(segment.summary_id)).evidence) == 3
 
 
-async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_anew(plain, owner):
+async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_again(plain, owner):
     async def vanish(_, draft):
         if len(draft.messages) == 3:
-            owner.execute("update conversations set settled = false")
+            owner.execute("update conversations set synced = false")
         return draft
 
     running = stepped(plain, link=vanish)
@@ -105,18 +105,18 @@ async def test_a_segment_that_is_brought_back_while_it_is_read_is_read_anew(plai
     assert [each.state for each in await segments_of(mind)] == [SegmentState.CLOSED]
 
 
-async def test_a_digest_of_what_is_being_forgotten_is_not_kept(recollect, owner):
+async def test_an_extraction_of_what_is_being_forgotten_is_not_kept(recollect, owner):
     doomed = []
 
     def answer(prompt, _):
         if SECRET not in prompt:
-            return digest("They row.", "Rowing")
+            return extraction("They row.", "Rowing")
         # Somebody forgets it just now, and is done a moment later.
         owner.execute("begin")
         owner.execute("select id from scopes for no key update")
         owner.execute("delete from memories where id = %s", doomed)
         asyncio.get_running_loop().call_later(0.5, owner.execute, "commit")
-        return digest(f"{SECRET}.", "Marigold")
+        return extraction(f"{SECRET}.", "Marigold")
 
     running, chat = scripted(recollect, answer)
     mind = await running.mind("ada", "li")
@@ -127,7 +127,7 @@ async def test_a_digest_of_what_is_being_forgotten_is_not_kept(recollect, owner)
     assert chat.calls == 2
     [segment] = await segments_of(mind)
     assert (segment.state, segment.label) == (SegmentState.ENRICHED, "Rowing")
-    assert owner.execute("select count(*) from digests where content::text ~ 'Marigold'").fetchone() == (0,)
+    assert owner.execute("select count(*) from extractions where content::text ~ 'Marigold'").fetchone() == (0,)
     assert owner.execute("select count(*) from memories where content ~ 'Marigold'").fetchone() == (0,)
 
 
@@ -187,10 +187,10 @@ async def test_what_is_forgotten_while_a_segment_is_named_names_it_no_more(plain
 
 
 async def test_a_conversation_that_cannot_be_cut_holds_no_other_back(plain, owner, caplog):
-    async def broken(desk, draft):
+    async def broken(context, draft):
         if SECRET in draft.messages[0].content:
             raise KeyError(SECRET)
-        return await STEPS["segment"].run(desk, draft)
+        return await STEPS["segment"].run(context, draft)
 
     running = stepped(plain, segment=broken)
     mind = await running.mind("ada", "li")
@@ -232,7 +232,7 @@ async def test_where_enrichment_failed_lately_it_rests_and_leaves_one_trace(plai
     assert owner.execute(jobs).fetchall() == [("todo",)]
 
 
-async def test_without_the_step_that_cuts_nothing_is_put_off(plain, owner):
+async def test_without_the_step_that_cuts_nothing_is_queued(plain, owner):
     running = replace(plain, parts=replace(plain.parts, steps=choose_steps("summarise")))
     mind = await running.mind("ada", "li")
     await mind.conversation("c").append(said(ROWING))
@@ -264,7 +264,7 @@ async def test_a_segment_that_the_database_gives_up_on_is_left_with_nothing(plai
 
 
 async def test_an_attempt_that_cannot_be_taken_back_hides_no_error(recollect, owner, monkeypatch):
-    running, chat = scripted(recollect, digest())
+    running, chat = scripted(recollect, extraction())
     mind = await running.mind("ada", "li")
     await close_all(mind, "c")
     chat.fail()

@@ -102,14 +102,15 @@ async def test_as_of_and_at_show_another_time(mind, rows):
 
 
 @pytest.mark.parametrize(
-    ("reason", "shown"), [("deleted", False), ("stale", False), ("archived", True), ("faded", True), ("past", True)]
+    ("reason", "shown"),
+    [("deleted", False), ("to_rederive", False), ("archived", True), ("faded", True), ("past", True)],
 )
 async def test_what_is_out_of_sight_is_not_followed(mind, rows, reason, shown):
     rows.withhold(rows.facts[0], reason)
     assert ("Ada" in depths(await walk(mind, rows, "Acme"))) is shown
     found = rows.connection.execute("select withheld_for from beliefs where id = %s", [rows.facts[0]]).fetchall()
     # A fact that lost some of its evidence goes, because nobody can say what is left of it.
-    assert found == ([] if reason == "stale" else [(reason,)])
+    assert found == ([] if reason == "to_rederive" else [(reason,)])
 
 
 async def test_a_fact_written_for_a_withheld_memory_is_withheld(mind, rows):
@@ -124,9 +125,9 @@ async def test_a_fact_written_for_a_withheld_memory_is_withheld(mind, rows):
 async def test_facts_of_a_deleted_conversation_are_gone_at_once_and_back_again(mind, rows, owner):
     [said] = await mind.conversation("talk").append(NewMessage(Role.USER, "Ada moved in with Dee."))
     rows.fact("Ada", "lives with", "Dee", evidence=[said.id])
-    owner.execute("update conversations set state = 'deleted', settled = false")
+    owner.execute("update conversations set state = 'deleted', synced = false")
     assert "Dee" not in depths(await walk(mind, rows, "Ada", hops=1))
-    owner.execute("update conversations set state = 'active', settled = true")
+    owner.execute("update conversations set state = 'active', synced = true")
     assert "Dee" in depths(await walk(mind, rows, "Ada", hops=1))
     await mind.conversation("talk").delete()
     assert "Dee" not in depths(await walk(mind, rows, "Ada", hops=1))

@@ -73,7 +73,7 @@ async def test_the_same_fact_is_recognised_and_completed(mind, owner):
 
 async def test_evidence_is_added_and_trust_is_that_of_the_least_source(recollect, mind, owner):
     _, secret = await new_key(recollect, trust=30)
-    weak = await recollect.admit(secret, "http", "ada", "li")
+    weak = await recollect.authorize(secret, "http", "ada", "li")
     [one], [two] = await mind.remember("she said so"), await weak.remember("he said so")
     [fact] = await mind.knowledge.state(NewFact("Ann", "likes", "tea", evidence=(one.id, two.id)))
     assert (await mind.get(fact.memory_id)).trust == 30
@@ -187,7 +187,7 @@ async def test_chinese_facts(mind):
     assert [fact.text for fact in (await known.facts(as_of=old.created_at)).facts] == ["张伟住在上海"]
 
 
-async def test_a_faded_fact_that_is_stated_again_is_remembered_anew(mind, owner):
+async def test_a_faded_fact_that_is_stated_again_is_remembered_again(mind, owner):
     [old] = await mind.knowledge.state(NewFact("Ann", "likes", "tea", valid_at=day(0)))
     scope = owner.execute("select id from scopes").fetchone()[0]
     owner.execute("select withhold_memories(%s, %s, 'faded')", [scope, [old.memory_id]])
@@ -197,7 +197,7 @@ async def test_a_faded_fact_that_is_stated_again_is_remembered_anew(mind, owner)
     assert [hit.memory.id for hit in (await mind.recall("Ann likes tea")).hits] == [new.memory_id]
 
 
-async def test_vectors_are_inherited_and_else_put_off(recollect, mind, embedder, owner):
+async def test_vectors_are_inherited_and_else_queued(recollect, mind, embedder, owner):
     embedder.fail()
     [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     later = datetime.now(UTC) + timedelta(days=9)

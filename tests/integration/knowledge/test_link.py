@@ -14,7 +14,7 @@ from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
-from scripted_digests import Script, entity, fact
+from scripted_extractions import Script, entity, fact
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -35,7 +35,7 @@ async def mind(running):
     return await running.mind("ada", "li")
 
 
-async def talk(mind, text, conversation="c", days=0):
+async def learn_from(mind, text, conversation="c", days=0):
     """Say something, and let the segment close and be learned from."""
     said = mind.conversation(conversation)
     at = NOON + timedelta(days=days)
@@ -59,11 +59,11 @@ async def names_of(mind):
 
 
 async def test_a_segment_becomes_entities_and_facts(mind, script, owner):
-    script.digest(
+    script.extraction(
         [entity("Ann", "person", "Annie", description="A friend."), entity("Oslo", "place")],
         [fact("Ann", "lives in", "Oslo")],
     )
-    said = await talk(mind, "Ann lives in Oslo, I call her Annie")
+    said = await learn_from(mind, "Ann lives in Oslo, I call her Annie")
     assert await facts_of(mind) == [("Ann lives in Oslo.", Span(NOON))]
     assert await names_of(mind) == {("Ann", "person"): ("Annie",), ("Oslo", "place"): ()}
     [ann] = (await mind.knowledge.entities("anni")).entities
@@ -77,33 +77,33 @@ async def test_a_segment_becomes_entities_and_facts(mind, script, owner):
 
 
 async def test_known_names_are_found_without_a_model(mind, script):
-    script.digest([entity("Ann", "person", "Annie"), entity("Oslo", "place")], [fact("Ann", "lives in", "Oslo")])
-    await talk(mind, "Ann lives in Oslo")
-    script.digest(
+    script.extraction([entity("Ann", "person", "Annie"), entity("Oslo", "place")], [fact("Ann", "lives in", "Oslo")])
+    await learn_from(mind, "Ann lives in Oslo")
+    script.extraction(
         [entity("annie", "person"), entity("OSLO.", "place"), entity("Rome", "place")],
         [
             fact("annie", "visits", "Rome"),
             fact("annie", "lives in", "OSLO."),
         ],
     )
-    await talk(mind, "Annie visits Rome", days=1)
+    await learn_from(mind, "Annie visits Rome", days=1)
     assert set(await names_of(mind)) == {("Ann", "person"), ("Oslo", "place"), ("Rome", "place")}
     assert len(await facts_of(mind)) == 2, "what was said again is one fact"
     assert script.count(AnyNameMatches) == 0
 
 
 async def test_names_that_are_much_alike_are_asked_about_once_for_all(mind, script):
-    script.digest(
+    script.extraction(
         [entity("Jonathan Smith"), entity("Catherine Jones"), entity("Oslo", "place")],
         [fact("Jonathan Smith", "lives in", "Oslo")],
     )
-    await talk(mind, "Jonathan Smith lives in Oslo")
-    script.digest(
+    await learn_from(mind, "Jonathan Smith lives in Oslo")
+    script.extraction(
         [entity("Jonathan Smyth"), entity("Catherine Joness"), entity("Rome", "place")],
         [fact("Jonathan Smyth", "works in", "Rome"), fact("Catherine Joness", "works in", "Rome")],
     )
     script.matches = {"matches": [{"name": 1, "known": 1}, {"name": 2, "known": 0}, {"name": 9, "known": 1}]}
-    await talk(mind, "Jonathan Smyth works in Rome", days=1)
+    await learn_from(mind, "Jonathan Smyth works in Rome", days=1)
     assert script.count(AnyNameMatches) == 1
     known = await names_of(mind)
     assert known[("Jonathan Smith", "person")] == ("Jonathan Smyth",)
@@ -115,23 +115,23 @@ async def test_names_that_are_much_alike_are_asked_about_once_for_all(mind, scri
 
 @pytest.mark.parametrize("garbage", ["", "no", '{"matches": 5}', '{"matches": [{"name": 1, "known": "all"}', "[1, 2]"])
 async def test_whatever_the_model_says_of_names_a_doubt_is_then_somebody_new(mind, script, garbage):
-    script.digest([entity("Jonathan Smith")])
-    await talk(mind, "Jonathan Smith is here")
-    script.digest([entity("Jonathan Smyth")])
+    script.extraction([entity("Jonathan Smith")])
+    await learn_from(mind, "Jonathan Smith is here")
+    script.extraction([entity("Jonathan Smyth")])
     script.matches = garbage
-    await talk(mind, "Jonathan Smyth is here", days=1)
+    await learn_from(mind, "Jonathan Smyth is here", days=1)
     assert script.count(AnyNameMatches) == 1
     assert set(await names_of(mind)) == {("Jonathan Smith", "person"), ("Jonathan Smyth", "person")}
 
 
 async def test_a_change_closes_what_was_shown_and_nothing_else(mind, script):
-    script.digest([entity("Ann"), entity("Oslo", "place")], [fact("Ann", "lives in", "Oslo", "2020-01-01")])
-    await talk(mind, "Ann has lived in Oslo since 2020")
-    script.digest(
+    script.extraction([entity("Ann"), entity("Oslo", "place")], [fact("Ann", "lives in", "Oslo", "2020-01-01")])
+    await learn_from(mind, "Ann has lived in Oslo since 2020")
+    script.extraction(
         [entity("Ann"), entity("Rome", "place")],
         [fact("Ann", "lives in", "Rome", "2026-03-01", replaces=[1, 7])],
     )
-    await talk(mind, "Ann moved to Rome on the first of March", days=1)
+    await learn_from(mind, "Ann moved to Rome on the first of March", days=1)
     begun = datetime(2026, 3, 1, tzinfo=UTC)
     assert await facts_of(mind) == [("Ann lives in Rome.", Span(begun))]
     assert await facts_of(mind, at=datetime(2025, 1, 1, tzinfo=UTC)) == [
@@ -140,8 +140,8 @@ async def test_a_change_closes_what_was_shown_and_nothing_else(mind, script):
 
 
 async def test_a_segment_that_is_read_again_says_nothing_twice(mind, script, owner):
-    script.digest([entity("Ann"), entity("Oslo", "place")], [fact("Ann", "lives in", "Oslo")])
-    await talk(mind, "Ann lives in Oslo")
+    script.extraction([entity("Ann"), entity("Oslo", "place")], [fact("Ann", "lives in", "Oslo")])
+    await learn_from(mind, "Ann lives in Oslo")
     before = await facts_of(mind)
     owner.execute("update segments set state = 'closed'")
     await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
@@ -156,8 +156,8 @@ async def test_a_company_and_a_fruit_are_asked_about_and_a_hobby_and_a_skill_are
             NewFact("Ann", "likes", "rowing", object_type=EntityType.ACTIVITY),
         ]
     )
-    script.digest([entity("apple", "thing"), entity("Rowing", "skill")])
-    await talk(mind, "I ate an apple and rowed")
+    script.extraction([entity("apple", "thing"), entity("Rowing", "skill")])
+    await learn_from(mind, "I ate an apple and rowed")
     assert script.count(AnyNameMatches) == 1
     known = await names_of(mind)
     assert {("Apple", "organization"), ("apple", "thing"), ("rowing", "activity")} <= set(known)
@@ -165,15 +165,15 @@ async def test_a_company_and_a_fruit_are_asked_about_and_a_hobby_and_a_skill_are
 
 
 async def test_chinese_names(mind, script):
-    script.digest([entity("张伟"), entity("腾讯", "organization")], [fact("张伟", "在…工作", "腾讯", "2021-01-01")])
-    await talk(mind, "张伟在腾讯工作")
-    script.digest(
+    script.extraction([entity("张伟"), entity("腾讯", "organization")], [fact("张伟", "在…工作", "腾讯", "2021-01-01")])
+    await learn_from(mind, "张伟在腾讯工作")
+    script.extraction(
         [entity("张伟", "person", "小张"), entity("清华大学", "organization")], [fact("张伟", "毕业于", "清华大学")]
     )
-    await talk(mind, "小张毕业于清华大学", days=1)
-    script.digest([entity("小张"), entity("清华", "organization")], [fact("小张", "想念", "清华")])
+    await learn_from(mind, "小张毕业于清华大学", days=1)
+    script.extraction([entity("小张"), entity("清华", "organization")], [fact("小张", "想念", "清华")])
     script.matches = {"matches": [{"name": 1, "known": 1}]}
-    await talk(mind, "小张想念清华", days=2)
+    await learn_from(mind, "小张想念清华", days=2)
     known = await names_of(mind)
     assert set(known) == {("张伟", "person"), ("腾讯", "organization"), ("清华大学", "organization")}
     assert (known[("张伟", "person")], known[("清华大学", "organization")]) == (("小张",), ("清华",))

@@ -261,56 +261,56 @@ async def test_keywords_and_chats_of_then(mind, owner):
 
 
 async def test_a_prompt_as_of_then(mind, owner):
-    talk = mind.conversation("c")
-    early = await talk.append(
+    conversation = mind.conversation("c")
+    early = await conversation.append(
         [NewMessage(Role.USER, "I live in Paris."), NewMessage(Role.ASSISTANT, "Nice.")], idempotency_key="a"
     )
     fact = await state(mind, owner, "Ann lives in Paris.", year(2020), evidence=(early[0].id,))
     told = await state(mind, owner, "It was about Paris.", kind=Kind.SUMMARY, evidence=(early[0].id,))
     then = moment(owner)
-    late = await talk.append([NewMessage(Role.USER, "I moved to Rome."), NewMessage(Role.ASSISTANT, "Oh.")])
+    late = await conversation.append([NewMessage(Role.USER, "I moved to Rome."), NewMessage(Role.ASSISTANT, "Oh.")])
     await amend(mind, owner, fact, "Ann lives in Rome.", year(2020), evidence=(late[0].id,))
     await amend(mind, owner, told, "It was about Rome.", kind=Kind.SUMMARY, evidence=(late[0].id,))
-    now = await talk.context("Where does Ann live?")
-    before = await talk.context(Cue("Where does Ann live?", as_of=then))
+    now = await conversation.context("Where does Ann live?")
+    before = await conversation.context(Cue("Where does Ann live?", as_of=then))
     assert "Rome" in now.block
     assert "Rome" not in str(before.messages)
     assert [message.content for message in before.history.messages] == ["I live in Paris.", "Nice."]
     assert before.summary.content == "It was about Paris."
     assert "Ann lives in Paris." in before.block
-    nothing = await talk.context(Cue("Where does Ann live?", as_of=LONG_AGO))
+    nothing = await conversation.context(Cue("Where does Ann live?", as_of=LONG_AGO))
     assert (nothing.history.messages, nothing.hits, nothing.summary) == ((), (), None)
 
 
 async def test_a_history_of_then(mind, owner):
-    talk = mind.conversation("c")
+    conversation = mind.conversation("c")
     said = [
         NewMessage(Role.USER, "first", occurred_at=year(2020)),
         NewMessage(Role.ASSISTANT, "1", occurred_at=year(2020)),
     ]
-    stored = await talk.append(said)
+    stored = await conversation.append(said)
     then = moment(owner)
     more = [
         NewMessage(Role.USER, "second", occurred_at=year(2022)),
         NewMessage(Role.ASSISTANT, "2", occurred_at=year(2022)),
     ]
-    later = await talk.append(more)
+    later = await conversation.append(more)
     for window in (
         Window(as_of=then),
         Window(at=year(2021)),
         Window(as_of=then, upstream=True),
         Window(at=year(2021), upstream=True),
     ):
-        assert [each.content for each in (await talk.history(window)).messages] == ["first", "1"]
-    assert len((await talk.history(Window(as_of=moment(owner)))).messages) == 4
-    assert (await talk.history(Window(as_of=LONG_AGO))).messages == ()
-    assert [each.id for each in (await talk.history(Window(leaf=stored[1].id, as_of=then))).messages] == [
+        assert [each.content for each in (await conversation.history(window)).messages] == ["first", "1"]
+    assert len((await conversation.history(Window(as_of=moment(owner)))).messages) == 4
+    assert (await conversation.history(Window(as_of=LONG_AGO))).messages == ()
+    assert [each.id for each in (await conversation.history(Window(leaf=stored[1].id, as_of=then))).messages] == [
         each.id for each in stored
     ]
     with pytest.raises(NotFoundError):
-        await talk.history(Window(leaf=later[1].id, as_of=then))
+        await conversation.history(Window(leaf=later[1].id, as_of=then))
     with pytest.raises(InvalidInputError, match="as_of"):
-        await talk.history(Window(as_of=then.replace(tzinfo=None)))
+        await conversation.history(Window(as_of=then.replace(tzinfo=None)))
 
 
 async def test_what_has_faded_is_readable_and_not_recalled(mind, owner):

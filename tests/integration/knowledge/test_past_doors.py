@@ -57,10 +57,10 @@ async def test_http(http, then):
     asked = [{}, as_of, {"at": "2020-06-01T00:00:00Z"}]
     found = [(await http.post("/v1/associate", json=SCOPE | triples | times)).json()["associations"] for times in asked]
     assert [len(each[0]["events"]) for each in found] == [1, 0, 0]
-    talk = SCOPE | {"conversation": "c"}
-    said = (await http.post("/v1/history", json=talk | as_of)).json()
+    conversation = SCOPE | {"conversation": "c"}
+    said = (await http.post("/v1/history", json=conversation | as_of)).json()
     assert [message["content"] for message in said["messages"]] == ["first", "1"]
-    prompt = (await http.post("/v1/context", json=talk | as_of | {"text": "Where does Ann live?"})).json()
+    prompt = (await http.post("/v1/context", json=conversation | as_of | {"text": "Where does Ann live?"})).json()
     assert "Ann lives in Paris." in prompt["block"]
     assert "second" not in str(prompt["messages"])
 

@@ -1,4 +1,4 @@
-"""What is past stays past: deleting, restoring, purging and making anew bring no version back that is over."""
+"""What is past stays past: deleting, restoring, purging and making again bring no version back that is over."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def counters(owner):
 
 @pytest.fixture
 async def told(mind, owner):
-    """A talk from which a fact was learned, and another that corrected it."""
-    talk, other = mind.conversation("paris"), mind.conversation("rome")
-    [said] = await talk.append(NewMessage(Role.USER, "I live in Paris."))
+    """A conversation from which a fact was learned, and another that corrected it."""
+    conversation, other = mind.conversation("paris"), mind.conversation("rome")
+    [said] = await conversation.append(NewMessage(Role.USER, "I live in Paris."))
     first = await state(mind, owner, "Ann lives in Paris.", year(2020), evidence=(said.id,))
     then = moment(owner)
     [said] = await other.append(NewMessage(Role.USER, "I moved to Rome."))
     second = await amend(mind, owner, first, "Ann lives in Rome.", year(2020), evidence=(said.id,))
-    return talk, other, first, second, then
+    return conversation, other, first, second, then
 
 
 async def test_a_deleted_conversations_past_is_out_of_sight_and_comes_back_as_past(mind, owner, told):
-    talk, _, first, second, then = told
+    conversation, _, first, second, then = told
     before = counters(owner)
     assert await remind(mind, as_of=then) == await read(mind, as_of=then) == ["Ann lives in Paris."]
-    await talk.delete()
+    await conversation.delete()
     assert await remind(mind, as_of=then) == await read(mind, as_of=then) == []
     with pytest.raises(NotFoundError):
         await mind.get(first)
     assert withheld(owner, first, second) == ["deleted", None]
-    await talk.restore()
+    await conversation.restore()
     assert withheld(owner, first, second) == ["past", None]
     assert hot(owner, first) == [0, 0]
     assert await remind(mind, as_of=then) == await read(mind, as_of=then) == ["Ann lives in Paris."]
@@ -81,19 +81,19 @@ async def test_it_is_out_of_sight_before_the_indexes_have_followed(recollect, mi
 
 
 async def test_what_is_corrected_while_it_is_hidden_is_past_when_it_is_back(mind, owner):
-    talk = mind.conversation("paris")
-    [said] = await talk.append(NewMessage(Role.USER, "I live in Paris."))
+    conversation = mind.conversation("paris")
+    [said] = await conversation.append(NewMessage(Role.USER, "I live in Paris."))
     first = await state(mind, owner, "Ann lives in Paris.", year(2020), evidence=(said.id,))
     ticket = await state(mind, owner, "Ann has a ticket.", year(2020), year(2100), evidence=(said.id,))
     then = moment(owner)
     assert set(await remind(mind)) == {"Ann lives in Paris.", "Ann has a ticket."}
-    await talk.delete()
+    await conversation.delete()
     await amend(mind, owner, first, "Ann lives in Rome.", year(2020))
     # Nobody sees what was deleted, although another version has taken its place meanwhile.
     assert withheld(owner, first, ticket) == ["deleted", "deleted"]
     assert await remind(mind, as_of=then) == []
     end(owner, [ticket])
-    await talk.restore()
+    await conversation.restore()
     assert withheld(owner, first, ticket) == ["past", "past"]
     assert hot(owner, first, ticket) == [0, 0]
     assert await remind(mind) == ["Ann lives in Rome."]
@@ -111,8 +111,8 @@ async def test_what_is_still_believed_comes_back_into_recall(mind, owner, told):
 
 
 async def test_the_past_goes_for_good_with_a_purge_or_when_it_is_forgotten(recollect, mind, owner, told):
-    talk, _, first, second, then = told
-    await talk.purge()
+    conversation, _, first, second, then = told
+    await conversation.purge()
     await recollect.work(until_empty=True)
     assert await remind(mind, as_of=then) == []
     for table in ("beliefs", "withheld_memories", "withheld_vectors"):
@@ -130,7 +130,7 @@ async def test_withholding_twice_keeps_the_stronger_reason(mind, owner):
     first = await state(mind, owner, "Ann lives in Paris.", year(2020))
     scope_id = scope_of(mind, owner)
     reasons = []
-    for reason in ("faded", "past", "deleted", "past", "stale", "past"):
+    for reason in ("faded", "past", "deleted", "past", "to_rederive", "past"):
         owner.execute("select withhold_memories(%s, %s, %s)", [scope_id, [first], reason])
         reasons += withheld(owner, first)
-    assert reasons == ["faded", "past", "deleted", "deleted", "stale", "stale"]
+    assert reasons == ["faded", "past", "deleted", "deleted", "to_rederive", "to_rederive"]

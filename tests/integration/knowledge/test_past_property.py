@@ -78,7 +78,7 @@ class World:
         await self.mind.remember(NewMemory(f"Ann did thing {len(self.seen)}.", occurred_at=begins))
 
     async def delete(self, which, begins, ends):
-        if await self.talk():
+        if await self.has_conversation():
             await self.mind.conversation("talk").delete()
             self.hidden = True
 
@@ -90,11 +90,11 @@ class World:
     async def touch(self, which, begins, ends):
         await self.mind.recall("Ann")
 
-    async def talk(self):
+    async def has_conversation(self):
         return bool((await self.mind.conversations()).conversations)
 
     async def evidence(self, which):
-        """Every other fact comes from a talk that may be deleted and restored."""
+        """Every other fact comes from a conversation that may be deleted and restored."""
         if which % 2 or self.hidden:
             return {}
         [said] = await self.mind.conversation("talk").append(NewMessage(Role.USER, f"Thing {which}."))

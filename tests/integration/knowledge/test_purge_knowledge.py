@@ -1,4 +1,4 @@
-"""What was learned from talk goes with it: names, descriptions, facts and their versions, down to the last byte."""
+"""What was learned from a conversation goes with it: names, descriptions, facts, versions, to the last byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected, prepare
-from scripted_digests import Script, entity, fact
+from scripted_extractions import Script, entity, fact
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -33,14 +33,14 @@ def day(number):
 
 
 async def learn(mind, script, conversation, entities, facts=(), text="", days=0):
-    script.digest(entities, facts)
+    script.extraction(entities, facts)
     text = text or "We speak of " + " and ".join(each["name"] for each in entities)
-    talk = mind.conversation(conversation)
+    view = mind.conversation(conversation)
     at = NOON + timedelta(days=days)
-    [said] = await talk.append([NewMessage(Role.USER, text, occurred_at=at)])
-    await talk.close_segment()
+    [said] = await view.append([NewMessage(Role.USER, text, occurred_at=at)])
+    await view.close_segment()
     await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
-    return talk, said.id
+    return view, said.id
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ async def test_a_purge_takes_what_was_learned_from_the_conversation_alone(mind, 
 
 
 async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(mind, script):
-    talk, _ = await learn(mind, script, "a", [entity("Ann"), entity("Oslo")], [fact("Ann", "lives in", "Oslo")])
+    conversation, _ = await learn(mind, script, "a", [entity("Ann"), entity("Oslo")], [fact("Ann", "lives in", "Oslo")])
     await learn(mind, script, "b", [entity("Ann", "person", "Annie")], days=1)
     [oslo] = (await mind.knowledge.entities("oslo")).entities
-    await talk.delete()
+    await conversation.delete()
     assert await names(mind) == {"Ann"}
     assert await texts(mind) == set()
     with pytest.raises(NotFoundError):
@@ -101,16 +101,16 @@ async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(m
     # Said again meanwhile, it is a fact of its own, and the one that comes back is not believed any more.
     [again] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     assert again.version == 1
-    await talk.restore()
+    await conversation.restore()
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [again.id]
     assert await names(mind) == {"Ann", "Oslo"}
 
 
 async def test_a_name_goes_with_the_mention_that_it_came_from(mind, script, owner):
-    talk, _ = await learn(mind, script, "a", [entity("Secretive Sam", "person", "Sam")])
+    conversation, _ = await learn(mind, script, "a", [entity("Secretive Sam", "person", "Sam")])
     await learn(mind, script, "b", [entity("Sam"), entity("Rome", "place")], [fact("Sam", "visits", "Rome")], days=1)
     assert await names(mind) == {"Secretive Sam", "Rome"}
-    await talk.purge()
+    await conversation.purge()
     assert await names(mind) == {"Sam", "Rome"}
     [sam] = (await mind.knowledge.entities("sam")).entities
     assert sam.aliases == ()
@@ -188,7 +188,11 @@ async def test_a_fact_that_is_said_elsewhere_too_is_learned_again_from_there_alo
     await first.purge()
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [rome.id, bo.id]
     # Made from the fact alone, it goes with it and does not wait for ever.
-    assert rows(owner, "memories where withheld = 'stale'") == rows(owner, f"memories where id = '{thought.id}'") == 0
+    assert (
+        rows(owner, "memories where withheld = 'to_rederive'")
+        == rows(owner, f"memories where id = '{thought.id}'")
+        == 0
+    )
     states = owner.execute("select conversation_id, state from segments order by 1").fetchall()
     assert states == [("b", "closed"), ("c", "enriched")]
     await work(running)
@@ -234,7 +238,7 @@ async def test_what_a_run_made_of_a_segment_is_what_is_learned_again(running, mi
     await learn(mind, script, "b", *told, days=1)
     better = json.dumps({"entities": [entity("Ann"), entity("Rome")], "facts": [fact("Ann", "visits", "Rome")]})
     owner.execute(
-        "insert into digests (scope_id, segment_id, run_id, model, prompt_version, content, applied_at) "
+        "insert into extractions (scope_id, segment_id, run_id, model, prompt_version, content, applied_at) "
         "select scope_id, id, gen_random_uuid(), 'better', '2', "
         "jsonb_build_object('said', %s::text, 'shown', '[]'::jsonb), clock_timestamp() "
         "from segments where conversation_id = 'b'",
@@ -283,7 +287,7 @@ async def test_no_byte_of_a_secret_name_is_left():
                 await mind.knowledge.state(NewFact(f"Person {number}", "knows", f"Person {number + 1}"))
             told = fact(planted["name"], predicate, planted["object"]) | {"text": planted["text"]}
             entities = [entity(planted["name"], "person", planted["alias"], description=planted["description"])]
-            talk, _ = await learn(mind, script, "secretive", entities, [told], text=json.dumps(planted))
+            conversation, _ = await learn(mind, script, "secretive", entities, [told], text=json.dumps(planted))
             [stored] = (await mind.knowledge.facts(predicate=predicate)).facts
             await mind.knowledge.end(stored.id, NOON + timedelta(days=3))
             with psycopg.connect(addresses.owner, autocommit=True) as owner:
@@ -291,13 +295,13 @@ async def test_no_byte_of_a_secret_name_is_left():
             assert haystack.dump(needles) == set(needles)
             assert set(haystack.files(needles)) == set(needles), "the search finds what is there"
 
-            assert (await talk.purge()).finished_at is not None
+            assert (await conversation.purge()).finished_at is not None
             await running.work(until_empty=True)
             with psycopg.connect(addresses.owner, autocommit=True) as owner:
                 for (table,) in owner.execute(SCOPED).fetchall():
                     held = owner.execute(f"select side::text from {table} side").fetchall()
                     assert not any(needle.decode() in row for (row,) in held for needle in needles.values()), table
-            assert (await running.operator.scrub(lambda _: None)).left == ()
+            assert (await running.operator.rewrite_tables(lambda _: None)).left == ()
             assert haystack.dump(needles) == set()
             assert haystack.files(needles) == {}
             assert len((await mind.knowledge.facts(limit=200)).facts) == 20

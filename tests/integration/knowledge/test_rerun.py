@@ -1,4 +1,4 @@
-"""Re-runs: history is read anew beside what stands, and takes its place at once, for scopes as they were asked for."""
+"""Re-runs: history is read again beside what stands, and takes its place at once, for scopes as they were asked for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.core.knowledge.digests import AnyDigest
 from recollect.core.knowledge.entities import AnyNameMatches
+from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
@@ -20,18 +20,18 @@ from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
-from scripted_digests import entity, fact
+from scripted_extractions import entity, fact
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 OLD, NEW = "old@1", "new@1"
-TALK = (
+TEXTS = (
     "Ann lives in Oslo and likes tea",
     "Bob has a boat in Bergen",
     "Ann has moved to Bergen, she lives there now",
 )
 
 
-def digest(summary, entities=(), facts=(), label="Talk"):
+def extraction(summary, entities=(), facts=(), label="Talk"):
     parts = {"summary": summary, "label": label, "paths": [], "importance": 6, "keywords": ["talk"]}
     return json.dumps(parts | {"entities": list(entities), "facts": list(facts)})
 
@@ -41,7 +41,7 @@ OSLO, BERGEN, BOAT = entity("Oslo", "place"), entity("Bergen", "place"), entity(
 
 
 class Model(FakeChatModel):
-    """Answers by what is said in the talk, and not by how often it was asked."""
+    """Answers by what is said, and not by how often it was asked."""
 
     def __init__(self, model, answers, matches=None):
         super().__init__(self.answer)
@@ -54,14 +54,14 @@ class Model(FakeChatModel):
         self.asked.append(answer)
         if answer is AnyNameMatches:
             return json.dumps(self.matches)
-        talk = prompt.partition("<conversation>")[2].partition("</conversation>")[0]
+        conversation = prompt.partition("<conversation>")[2].partition("</conversation>")[0]
         for words, said in self.answers.items():
-            if words in talk:
+            if words in conversation:
                 return said(prompt) if callable(said) else said
         raise AssertionError("nobody scripted an answer")
 
     def count(self):
-        return sum(asked is AnyDigest for asked in self.asked)
+        return sum(asked is AnyExtraction for asked in self.asked)
 
 
 def number_of(prompt, text):
@@ -74,9 +74,9 @@ def number_of(prompt, text):
 def old_answers():
     """The old model takes Bob for a friend of Ann's, and does not notice that she has moved."""
     return {
-        "likes tea": digest("Old: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
-        "has a boat": digest("Old: Bob.", [BOB, ANN], [fact("Bob", "is a friend of", "Ann")]),
-        "has moved": digest("Old: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "visits", "Bergen")]),
+        "likes tea": extraction("Old: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
+        "has a boat": extraction("Old: Bob.", [BOB, ANN], [fact("Bob", "is a friend of", "Ann")]),
+        "has moved": extraction("Old: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "visits", "Bergen")]),
     }
 
 
@@ -85,11 +85,11 @@ def new_answers():
 
     def moved(prompt):
         replaced = [number_of(prompt, "Ann lives in Oslo.")]
-        return digest("New: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "lives in", "Bergen", replaces=replaced)])
+        return extraction("New: Ann, Bergen.", [ANN, BERGEN], [fact("Ann", "lives in", "Bergen", replaces=replaced)])
 
     return {
-        "likes tea": digest("New: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
-        "has a boat": digest("New: Bob.", [BOB, BOAT], [fact("Bob", "owns", "boat")], label="Boats"),
+        "likes tea": extraction("New: Ann, Oslo.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")]),
+        "has a boat": extraction("New: Bob.", [BOB, BOAT], [fact("Bob", "owns", "boat")], label="Boats"),
         "has moved": moved,
     }
 
@@ -116,23 +116,23 @@ async def mind(running):
     return await running.mind("ada", "li")
 
 
-def desk(running, new):
+def reruns(running, new):
     return replace(running.reruns, build=lambda model: new if model == NEW else None)
 
 
 async def say(mind, *texts, conversation="c", begin=0):
     """Say each text in a segment of its own, a day after the other."""
-    talk = mind.conversation(conversation)
+    view = mind.conversation(conversation)
     for day, text in enumerate(texts, begin):
         at = NOON + timedelta(days=day)
-        await talk.append(
+        await view.append(
             [
                 NewMessage(Role.USER, text, occurred_at=at),
                 NewMessage(Role.ASSISTANT, "I see.", occurred_at=at + timedelta(seconds=9)),
             ]
         )
-        await talk.close_segment()
-    return talk
+        await view.close_segment()
+    return view
 
 
 async def learn(mind, owner):
@@ -143,9 +143,9 @@ async def learn(mind, owner):
 
 
 @pytest.fixture
-async def talked(mind, owner):
+async def enriched(mind, owner):
     """Three segments as the old model read them."""
-    await say(mind, *TALK)
+    await say(mind, *TEXTS)
     await learn(mind, owner)
     return mind
 
@@ -173,7 +173,7 @@ def checksum(owner):
     tables = (
         "segments",
         "runs",
-        "digests",
+        "extractions",
         "memories",
         "beliefs",
         "mentions",
@@ -197,13 +197,13 @@ async def texts_of(mind, **times):
     return sorted(each.text for each in (await mind.knowledge.facts(**times)).facts)
 
 
-async def test_a_dry_run_counts_calls_and_tokens_and_changes_nothing(talked, running, new, owner):
+async def test_a_dry_run_counts_calls_and_tokens_and_changes_nothing(enriched, running, new, owner):
     before = checksum(owner)
-    [plan] = await desk(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
     assert checksum(owner) == before and new.calls == 0
     assert (plan.agent, plan.user, plan.segments, plan.messages, plan.cost.calls) == ("ada", "li", 3, 6, 3)
     assert plan.cost.price == pytest.approx(plan.cost.prompt_tokens / 1e5 + plan.cost.completion_tokens / 1e4)
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left, done.cost.calls) == (3, 0, 3)
     # The estimate carries the schema of the answer as well, which this model is not sent.
     assert done.cost.prompt_tokens < plan.cost.prompt_tokens < 3 * done.cost.prompt_tokens
@@ -211,27 +211,27 @@ async def test_a_dry_run_counts_calls_and_tokens_and_changes_nothing(talked, run
     assert done.cost.price == pytest.approx(done.cost.prompt_tokens / 1e5 + done.cost.completion_tokens / 1e4)
 
 
-async def test_without_a_price_none_is_told_and_without_history_there_is_no_plan(talked, running):
+async def test_without_a_price_none_is_told_and_without_history_there_is_no_plan(enriched, running):
     [plan] = await running.reruns.plan(Rerun())
     assert plan.cost.price is None and plan.cost.calls == 3
     assert await running.reruns.plan(Rerun(agent="nobody")) == []
     assert await running.reruns.run(Rerun(since=NOON + timedelta(days=9))) == []
 
 
-async def test_a_run_builds_beside_and_then_switches(talked, running, new, owner):
-    before, reports = await state(talked), []
+async def test_a_run_builds_beside_and_then_switches(enriched, running, new, owner):
+    before, reports = await state(enriched), []
     assert before[1] == ["Old: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
     moment = datetime.now(UTC)
-    [done] = await desk(running, new).run(Rerun(model=NEW), lambda *progress: reports.append(progress))
+    [done] = await reruns(running, new).run(Rerun(model=NEW), lambda *progress: reports.append(progress))
     assert reports == [("ada and li", number, 3) for number in range(4)]
     assert (done.segments, done.left, done.replaced) == (3, 0, 3)
-    assert await texts_of(talked) == NEW_FACTS
-    _, summaries, entities, labels, hits = await state(talked)
+    assert await texts_of(enriched) == NEW_FACTS
+    _, summaries, entities, labels, hits = await state(enriched)
     assert summaries == ["New: Ann, Bergen.", "New: Ann, Oslo.", "New: Bob."]
     assert [label for label, *_ in labels] == ["Talk", "Boats", "Talk"]
     assert not any(hit.startswith("Old") for hit in hits) and any("Bergen" in hit for hit in hits)
     assert [name for name, _ in entities] == ["Ann", "Bergen", "Bob", "Oslo", "boat"]
-    assert await state(talked, as_of=moment) == (before[0], before[1])
+    assert await state(enriched, as_of=moment) == (before[0], before[1])
     versions = owner.execute("select version from beliefs where subject_id is null order by version").fetchall()
     assert versions == [(1,)] * 3 + [(2,)] * 3
     # Believed from one moment on: nobody can ask as of a moment at which the switch was half done.
@@ -240,53 +240,53 @@ async def test_a_run_builds_beside_and_then_switches(talked, running, new, owner
     assert moments == ended and len(moments) == 1
 
 
-async def test_nothing_readable_changes_while_a_run_is_built(talked, running, new, owner):
-    before, looks = await state(talked), []
+async def test_nothing_readable_changes_while_a_run_is_built(enriched, running, new, owner):
+    before, looks = await state(enriched), []
     asked = FakeChatModel.say
 
     async def say_and_look(self, prompt, answer):
-        looks.append(await state(talked))
+        looks.append(await state(enriched))
         return await asked(self, prompt, answer)
 
     new.say = say_and_look.__get__(new)
     switching = verb.switch
 
     async def look_and_switch(*given):
-        looks.append(await state(talked))
+        looks.append(await state(enriched))
         return await switching(*given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", look_and_switch)
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert len(looks) == 4 and all(look == before for look in looks)
-    assert await state(talked) != before
+    assert await state(enriched) != before
 
 
-async def test_what_the_run_ended_is_over_since_then(talked, running, new):
-    await desk(running, new).run(Rerun(model=NEW))
-    found = {each.text: each.span for each in (await talked.knowledge.facts(at=NOON + timedelta(days=1))).facts}
+async def test_what_the_run_ended_is_over_since_then(enriched, running, new):
+    await reruns(running, new).run(Rerun(model=NEW))
+    found = {each.text: each.span for each in (await enriched.knowledge.facts(at=NOON + timedelta(days=1))).facts}
     assert found["Ann lives in Oslo."] == Span(NOON, NOON + timedelta(days=2))
     assert "Ann lives in Bergen." not in found
 
 
-async def test_a_reader_sees_only_the_old_or_only_the_new(talked, running, new):
+async def test_a_reader_sees_only_the_old_or_only_the_new(enriched, running, new):
     seen, over = [], asyncio.Event()
 
     async def watch():
         while not over.is_set():
-            seen.append(tuple(await texts_of(talked)))
-            seen.append(tuple(sorted({content[:3] for content in await read(talked)})))
+            seen.append(tuple(await texts_of(enriched)))
+            seen.append(tuple(sorted({content[:3] for content in await read(enriched)})))
 
     watching = asyncio.create_task(watch())
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     over.set()
     await watching
     assert set(seen) <= {tuple(OLD_FACTS), tuple(NEW_FACTS), ("Old",), ("New",)}
     assert seen[0] == tuple(OLD_FACTS)
 
 
-async def test_a_run_that_was_killed_goes_on_and_pays_no_segment_twice(talked, running, new, owner):
-    before = await state(talked)
+async def test_a_run_that_was_killed_goes_on_and_pays_no_segment_twice(enriched, running, new, owner):
+    before = await state(enriched)
 
     def die():
         if new.count() == 2:
@@ -294,30 +294,30 @@ async def test_a_run_that_was_killed_goes_on_and_pays_no_segment_twice(talked, r
 
     new.before = die
     with pytest.raises(asyncio.CancelledError):
-        await desk(running, new).run(Rerun(model=NEW))
-    assert await state(talked) == before
+        await reruns(running, new).run(Rerun(model=NEW))
+    assert await state(enriched) == before
     new.before = lambda: None
-    [plan] = await desk(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
     assert (plan.segments, plan.cost.calls) == (3, 1)
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.cost.calls, new.count()) == (3, 1, 3)
-    assert await texts_of(talked) == NEW_FACTS
+    assert await texts_of(enriched) == NEW_FACTS
     assert owner.execute("select state from runs").fetchall() == [("switched",)]
 
 
-async def test_a_run_that_dies_in_the_switch_leaves_everything_as_it_was(talked, running, new, monkeypatch):
-    before = await state(talked)
+async def test_a_run_that_dies_in_the_switch_leaves_everything_as_it_was(enriched, running, new, monkeypatch):
+    before = await state(enriched)
 
     async def die(*_):
         raise ChatModelError("gone")
 
     with monkeypatch.context() as patch, pytest.raises(ChatModelError):
         patch.setattr("recollect.verbs.knowledge.switch.sum_up", die)
-        await desk(running, new).run(Rerun(model=NEW))
-    assert await state(talked) == before
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
+    assert await state(enriched) == before
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.cost.calls, new.count()) == (3, 0, 3)
-    assert await texts_of(talked) == NEW_FACTS
+    assert await texts_of(enriched) == NEW_FACTS
 
 
 async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open_again(mind, running, old, new, owner):
@@ -326,15 +326,15 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
 
     def ending(prompt):
         replaced = [number_of(prompt, "Ann lives in Rome")]
-        return digest("Old.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo", replaces=replaced)])
+        return extraction("Old.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo", replaces=replaced)])
 
     old.answers["likes tea"] = ending
-    new.answers["likes tea"] = digest("New.", [ANN, OSLO], [fact("Ann", "visits", "Oslo")])
-    await say(mind, TALK[0])
+    new.answers["likes tea"] = extraction("New.", [ANN, OSLO], [fact("Ann", "visits", "Oslo")])
+    await say(mind, TEXTS[0])
     await learn(mind, owner)
     assert (await mind.knowledge.fact_versions(home.id))[-1].span.invalid_at == NOON
     moment = datetime.now(UTC)
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert await texts_of(mind) == ["Ann drinks tea", "Ann lives in Rome", "Ann visits Oslo."]
     [only] = await mind.knowledge.fact_versions(stated.id)
     assert only == stated
@@ -344,89 +344,89 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
     assert "Ann lives in Rome" in {hit.memory.content for hit in (await mind.recall("Rome")).hits}
 
 
-async def test_facts_of_other_segments_stay_and_what_a_run_ends_of_them_is_ended(talked, running, new, owner):
-    await desk(running, new).run(Rerun(model=NEW, since=NOON + timedelta(days=2)))
+async def test_facts_of_other_segments_stay_and_what_a_run_ends_of_them_is_ended(enriched, running, new, owner):
+    await reruns(running, new).run(Rerun(model=NEW, since=NOON + timedelta(days=2)))
     assert new.count() == 1
-    assert await texts_of(talked) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
-    assert await read(talked) == ["New: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
-    # Read anew once more, by a model that does not notice: what was ended is open again.
+    assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
+    assert await read(enriched) == ["New: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
+    # Read again once more, by a model that does not notice: what was ended is open again.
     again = Model("third@1", old_answers())
     third = replace(running.reruns, build=lambda _: again)
     await third.run(Rerun(model="third@1", since=NOON + timedelta(days=2)))
-    assert await texts_of(talked) == OLD_FACTS
+    assert await texts_of(enriched) == OLD_FACTS
 
 
-async def test_two_runs_one_after_the_other(talked, running, new, owner):
-    await desk(running, new).run(Rerun(model=NEW))
+async def test_two_runs_one_after_the_other(enriched, running, new, owner):
+    await reruns(running, new).run(Rerun(model=NEW))
     between = datetime.now(UTC)
     await running.reruns.run(Rerun())
-    assert await texts_of(talked) == OLD_FACTS
-    assert await texts_of(talked, as_of=between) == NEW_FACTS
+    assert await texts_of(enriched) == OLD_FACTS
+    assert await texts_of(enriched, as_of=between) == NEW_FACTS
     assert [run for (run,) in owner.execute("select state from runs").fetchall()] == ["switched", "switched"]
-    [segment, *_] = await talked.conversation("c").segments()
-    assert (await talked.get(segment.summary_id)).content == "Old: Ann, Oslo."
+    [segment, *_] = await enriched.conversation("c").segments()
+    assert (await enriched.get(segment.summary_id)).content == "Old: Ann, Oslo."
     # Whatever is asked for again after a switch is another run, and is paid for again.
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert new.count() == 6
 
 
 async def test_history_from_before_there_were_segments_is_cut_and_read(mind, running, new, owner):
-    messages = [NewMessage(Role.USER, text, occurred_at=NOON + timedelta(days=day)) for day, text in enumerate(TALK)]
+    messages = [NewMessage(Role.USER, text, occurred_at=NOON + timedelta(days=day)) for day, text in enumerate(TEXTS)]
     await mind.conversation("c").append(messages)
     owner.execute("update conversations set segmented_number = last_number")
     before = checksum(owner)
-    [plan] = await desk(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
     assert checksum(owner) == before and (plan.segments, plan.messages) == (3, 3)
 
     looked = []
     new.before = lambda: looked.append(owner.execute("select distinct state from segments").fetchall())
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert done.segments == new.count() == plan.cost.calls == 3
     assert looked == [[("cut",)]] * 3
     assert await texts_of(mind) == NEW_FACTS
     assert [each.label for each in await mind.conversation("c").segments()] == ["Talk", "Boats", "Talk"]
     assert await learn(mind, owner) == 0
-    await say(mind, TALK[0], begin=5)
+    await say(mind, TEXTS[0], begin=5)
     await learn(mind, owner)
     assert [each.first_number for each in await mind.conversation("c").segments()] == [1, 2, 3, 4]
 
 
 async def test_old_history_is_nobodys_before_the_run_has_taken_over(mind, running, new, owner):
-    await mind.conversation("c").append([NewMessage(Role.USER, TALK[0], occurred_at=NOON)])
+    await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
     owner.execute("update conversations set segmented_number = last_number")
     new.fail()
     with pytest.raises(ChatModelError):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert await mind.conversation("c").segments() == []
     assert await learn(mind, owner) == 0
     new.recover()
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert done.segments == 1 and await texts_of(mind) == ["Ann lives in Oslo."]
 
 
-async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(talked, running, new, owner):
+async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, running, new, owner):
     switching = verb.switch
-    page = await talked.browse(limit=200)
+    page = await enriched.browse(limit=200)
     [bob] = [each.id for each in page.memories if each.kind is Kind.MESSAGE and "boat" in each.content]
 
     async def forget_and_switch(*given):
-        await talked.forget([bob])
+        await enriched.forget([bob])
         return await switching(*given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", forget_and_switch)
-        [done] = await desk(running, new).run(Rerun(model=NEW))
+        [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left) == (2, 1)
-    assert await texts_of(talked) == ["Ann lives in Bergen."]
-    for table in ("digests", "mentions", "entities", "memories", "beliefs"):
+    assert await texts_of(enriched) == ["Ann lives in Bergen."]
+    for table in ("extractions", "mentions", "entities", "memories", "beliefs"):
         rows = owner.execute(f"select each::text from {table} each").fetchall()
         assert not [row for row in rows if "boat" in row[0].lower() and "in Bergen" in row[0]], table
-    assert [each.state.value for each in await talked.conversation("c").segments()][1] == "closed"
+    assert [each.state.value for each in await enriched.conversation("c").segments()][1] == "closed"
 
 
 async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, running, new, owner):
-    await say(mind, TALK[0])
-    other = await say(mind, TALK[1], conversation="d", begin=1)
+    await say(mind, TEXTS[0])
+    other = await say(mind, TEXTS[1], conversation="d", begin=1)
     await learn(mind, owner)
     switching = verb.switch
 
@@ -436,23 +436,23 @@ async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, runni
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", delete_and_switch)
-        [done] = await desk(running, new).run(Rerun(model=NEW))
+        [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left) == (1, 1)
     await other.restore()
     assert await texts_of(mind) == ["Ann lives in Oslo.", "Bob is a friend of Ann."]
 
 
-async def test_the_budget_stops_a_run_which_goes_on_later_or_at_once_if_told_so(talked, running, new, owner):
+async def test_the_budget_stops_a_run_which_goes_on_later_or_at_once_if_told_so(enriched, running, new, owner):
     used = (await running.ledger()).budget.used
     await running.ledger.allow("default", used + 10)
-    before = await state(talked)
+    before = await state(enriched)
     with pytest.raises(BudgetError, match=r"goes on at .* UTC\. Give the same command again"):
-        await desk(running, new).run(Rerun(model=NEW))
-    assert new.count() == 1 and await state(talked) == before
+        await reruns(running, new).run(Rerun(model=NEW))
+    assert new.count() == 1 and await state(enriched) == before
     with pytest.raises(BudgetError):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert new.count() == 1
-    [done] = await desk(running, new).run(Rerun(model=NEW, ignore_budget=True))
+    [done] = await reruns(running, new).run(Rerun(model=NEW, ignore_budget=True))
     assert (done.segments, new.count()) == (3, 3)
 
 
@@ -460,10 +460,10 @@ async def test_scopes_are_read_as_they_are_asked_for_and_never_together(running,
     minds = [await running.mind(*names) for names in (("ada", "li"), ("ada", "mo"), ("eve", "li"))]
     stranger = await running.mind("ada", "li", tenant="other")
     for each in (*minds, stranger):
-        await say(each, TALK[0])
+        await say(each, TEXTS[0])
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(running.parts, number)
-    reader = desk(running, new)
+    reader = reruns(running, new)
     assert len(await reader.plan(Rerun(model=NEW))) == 3
     assert [each.user for each in await reader.plan(Rerun(agent="ada", model=NEW))] == ["li", "mo"]
     [done] = await reader.run(Rerun(agent="ada", user="mo", model=NEW))
@@ -478,43 +478,43 @@ async def test_scopes_are_read_as_they_are_asked_for_and_never_together(running,
         await reader.plan(Rerun(tenant="nobody", model=NEW))
 
 
-async def test_a_segment_of_which_nothing_can_be_made_stays_as_it_was(talked, running, new):
+async def test_a_segment_of_which_nothing_can_be_made_stays_as_it_was(enriched, running, new):
     new.answers["has a boat"] = "no idea"
-    [done] = await desk(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(Rerun(model=NEW))
     assert (done.segments, done.left, new.count()) == (2, 1, 5)
-    assert await texts_of(talked) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
+    assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
 
 
-async def test_what_was_said_meanwhile_is_believed_beside_the_run(talked, running, old, new, owner):
-    old.answers = {"two cats": digest("Old: cats.", [ANN, entity("cats", "thing")], [fact("Ann", "has", "cats")])}
+async def test_what_was_said_meanwhile_is_believed_beside_the_run(enriched, running, old, new, owner):
+    old.answers = {"two cats": extraction("Old: cats.", [ANN, entity("cats", "thing")], [fact("Ann", "has", "cats")])}
     switching = verb.switch
 
     async def learn_and_switch(*given):
-        await say(talked, "Ann has two cats", begin=7)
-        await learn(talked, owner)
+        await say(enriched, "Ann has two cats", begin=7)
+        await learn(enriched, owner)
         return await switching(*given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", learn_and_switch)
-        await desk(running, new).run(Rerun(model=NEW))
-    assert await texts_of(talked) == sorted([*NEW_FACTS, "Ann has cats."])
+        await reruns(running, new).run(Rerun(model=NEW))
+    assert await texts_of(enriched) == sorted([*NEW_FACTS, "Ann has cats."])
 
 
 async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_not(mind, running, old, new, owner):
     old.answers = {
-        "likes tea": digest("Old.", [entity("Ann", "person", "Bob", description="A sailor."), OSLO], []),
-        "has a boat": digest("Old.", [BOAT], []),
+        "likes tea": extraction("Old.", [entity("Ann", "person", "Bob", description="A sailor."), OSLO], []),
+        "has a boat": extraction("Old.", [BOAT], []),
     }
     new.answers = {
-        "likes tea": digest("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "lives in", "Oslo")]),
-        "has a boat": digest("New.", [entity("Bob"), BOAT], [fact("Bob", "owns", "boat")]),
-        "has moved": digest("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
+        "likes tea": extraction("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "lives in", "Oslo")]),
+        "has a boat": extraction("New.", [entity("Bob"), BOAT], [fact("Bob", "owns", "boat")]),
+        "has moved": extraction("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
     }
-    await say(mind, *TALK[:2])
+    await say(mind, *TEXTS[:2])
     await learn(mind, owner)
     old.answers |= old_answers()
-    await say(mind, TALK[2], begin=2)
-    await desk(running, new).run(Rerun(model=NEW))
+    await say(mind, TEXTS[2], begin=2)
+    await reruns(running, new).run(Rerun(model=NEW))
     found = {each.name: (each.aliases, each.description) for each in (await mind.knowledge.entities()).entities}
     assert found["Ann"] == (("Annie",), "") and found["Bob"] == ((), "")
     assert "Annie" not in found
@@ -524,47 +524,47 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
 
 async def test_names_that_only_the_run_met_are_one_entity(mind, running, new, owner):
     new.answers = {
-        "likes tea": digest("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "likes", "Oslo")]),
-        "has moved": digest("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
+        "likes tea": extraction("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "likes", "Oslo")]),
+        "has moved": extraction("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
     }
-    await mind.conversation("c").append([NewMessage(Role.USER, TALK[0], occurred_at=NOON)])
+    await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
     later = NOON + timedelta(days=1)
-    await mind.conversation("d").append([NewMessage(Role.USER, TALK[2], occurred_at=later)])
+    await mind.conversation("d").append([NewMessage(Role.USER, TEXTS[2], occurred_at=later)])
     owner.execute("update conversations set segmented_number = last_number")
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     names = sorted(each.name for each in (await mind.knowledge.entities()).entities)
     assert names == ["Ann", "Bergen", "Oslo"]
 
 
 async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind, running, old, new, owner):
-    old.answers = {"likes tea": digest("Old.", [entity("Jonathan Smith"), OSLO], [])}
+    old.answers = {"likes tea": extraction("Old.", [entity("Jonathan Smith"), OSLO], [])}
     new.answers = {
-        "likes tea": digest("New.", [entity("Jonathan Smith"), OSLO], []),
-        "has a boat": digest("New.", [entity("Jonathon Smith"), BOAT], [fact("Jonathon Smith", "owns", "boat")]),
+        "likes tea": extraction("New.", [entity("Jonathan Smith"), OSLO], []),
+        "has a boat": extraction("New.", [entity("Jonathon Smith"), BOAT], [fact("Jonathon Smith", "owns", "boat")]),
     }
     new.matches = {"matches": [{"name": 1, "known": 1}]}
-    await say(mind, *TALK[:1])
+    await say(mind, *TEXTS[:1])
     await learn(mind, owner)
-    await say(mind, TALK[1], begin=1)
+    await say(mind, TEXTS[1], begin=1)
 
     async def die(*_):
         raise asyncio.CancelledError
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(asyncio.CancelledError):
         patch.setattr(verb, "switch", die)
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     assert new.asked.count(AnyNameMatches) == 1
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert new.asked.count(AnyNameMatches) == 1 and new.count() == 2
     assert [each.subject_name for each in (await mind.knowledge.facts()).facts] == ["Jonathon Smith"]
     [one] = (await mind.knowledge.entities("jonath")).entities
     assert one.name == "Jonathan Smith"
 
 
-async def test_two_processes_let_a_run_take_over_once(talked, running, new, owner):
-    reader = desk(running, new)
+async def test_two_processes_let_a_run_take_over_once(enriched, running, new, owner):
+    reader = reruns(running, new)
     results = await asyncio.gather(reader.run(Rerun(model=NEW)), reader.run(Rerun(model=NEW)), return_exceptions=True)
     assert [isinstance(each, ConflictError) for each in results].count(True) <= 1
-    assert await texts_of(talked) == NEW_FACTS
-    assert await read(talked) == ["New: Ann, Bergen.", "New: Ann, Oslo.", "New: Bob."]
+    assert await texts_of(enriched) == NEW_FACTS
+    assert await read(enriched) == ["New: Ann, Bergen.", "New: Ann, Oslo.", "New: Bob."]
     assert owner.execute("select state from runs where state <> 'abandoned'").fetchall() == [("switched",)]

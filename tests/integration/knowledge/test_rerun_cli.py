@@ -9,13 +9,13 @@ import pytest
 
 import command_line
 from command_line import settings_of
-from integration.knowledge.test_rerun import ANN, NOON, OSLO, digest, fact
+from integration.knowledge.test_rerun import ANN, NOON, OSLO, extraction, fact
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.enrich import enrich
 from scripted_chat import chatting
 
-ANSWER = digest("They speak of Ann.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")])
+ANSWER = extraction("They speak of Ann.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")])
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100}
 
 
@@ -35,12 +35,12 @@ def run(addresses):
 
 
 @pytest.fixture
-async def talked(recollect, owner):
+async def enriched(recollect, owner):
     """Two conversations, learned from without any model."""
     for user in ("li", "mo"):
-        talk = (await recollect.mind("ada", user)).conversation("c")
-        await talk.append([NewMessage(Role.USER, "Ann lives in Oslo", occurred_at=NOON)])
-        await talk.close_segment()
+        conversation = (await recollect.mind("ada", user)).conversation("c")
+        await conversation.append([NewMessage(Role.USER, "Ann lives in Oslo", occurred_at=NOON)])
+        await conversation.close_segment()
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(recollect.parts, number)
     return recollect
@@ -52,36 +52,36 @@ async def summaries(recollect):
     return [each.content for page in pages for each in page.memories if each.kind == "summary"]
 
 
-async def test_a_plan_comes_first_and_a_refusal_spends_nothing(run, talked):
+async def test_a_plan_comes_first_and_a_refusal_spends_nothing(run, enriched):
     with chatting(answering=answer, usage=USAGE) as url:
         plan = run("enrich", "--model", "other", "--dry-run", url=url)
-        assert len(re.findall(r"│ ada", plan)) == 2 and "all, estimated" in plan and "Read it anew" not in plan
+        assert len(re.findall(r"│ ada", plan)) == 2 and "all, estimated" in plan and "Read it again" not in plan
         refused = run("enrich", "--model", "other", url=url, typed="n\n", fails=True)
-        assert "Read it anew? [y/N]" in refused and "by the ledger" not in refused
-        assert await summaries(talked) == ["Ann lives in Oslo"] * 2
+        assert "Read it again? [y/N]" in refused and "by the ledger" not in refused
+        assert await summaries(enriched) == ["Ann lives in Oslo"] * 2
         done = run("enrich", "--model", "other", url=url, typed="y\n")
     assert re.search(r"by the ledger +│.*│ +2 │ +2,000 │ +200 │ +0\.0040 │", done), done
-    assert await summaries(talked) == ["They speak of Ann."] * 2
+    assert await summaries(enriched) == ["They speak of Ann."] * 2
 
 
-async def test_one_scope_is_read_anew_without_being_asked(run, talked):
+async def test_one_scope_is_read_again_without_being_asked(run, enriched):
     with chatting(answering=answer, usage=USAGE) as url:
         done = run("enrich", "--agent", "ada", "--user", "mo", "--since", "2026-03-01", "--yes", url=url)
         assert "ada and mo" in done and "100%" in done
-        assert "There is nothing to read anew." in run("enrich", "--since", "2026-04-01", "--yes", url=url)
-    assert await summaries(talked) == ["Ann lives in Oslo", "They speak of Ann."]
+        assert "There is nothing to read again." in run("enrich", "--since", "2026-04-01", "--yes", url=url)
+    assert await summaries(enriched) == ["Ann lives in Oslo", "They speak of Ann."]
 
 
-async def test_a_used_up_budget_says_when_to_go_on(run, talked):
-    await talked.ledger.allow("default", 1_000)
+async def test_a_used_up_budget_says_when_to_go_on(run, enriched):
+    await enriched.ledger.allow("default", 1_000)
     with chatting(answering=answer, usage=USAGE) as url:
         stopped = run("enrich", "--yes", url=url, fails=True)
         assert "budget" in stopped and "UTC. Give the same command again then" in stopped
-        assert await summaries(talked) == ["They speak of Ann.", "Ann lives in Oslo"]
+        assert await summaries(enriched) == ["They speak of Ann.", "Ann lives in Oslo"]
         run("enrich", "--yes", "--ignore-budget", "--user", "mo", "--agent", "ada", url=url)
-    assert await summaries(talked) == ["They speak of Ann."] * 2
+    assert await summaries(enriched) == ["They speak of Ann."] * 2
 
 
-async def test_a_model_and_a_tenant_are_needed(run, talked):
+async def test_a_model_and_a_tenant_are_needed(run, enriched):
     assert "RECOLLECT_CHAT_URL" in run("enrich", "--dry-run", fails=True)
     assert "no tenant" in run("enrich", "--tenant", "nobody", fails=True)

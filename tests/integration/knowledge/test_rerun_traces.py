@@ -13,16 +13,16 @@ from integration.knowledge.test_rerun import (
     NEW,
     NOON,
     OSLO,
-    TALK,
-    desk,
-    digest,
+    TEXTS,
     entity,
+    extraction,
     fact,
     learn,
     mind,
     new,
     old,
     read,
+    reruns,
     running,
     say,
     texts_of,
@@ -39,7 +39,7 @@ TABLES = (
     "entities",
     "mentions",
     "segments",
-    "digests",
+    "extractions",
     "evidence",
     "messages",
     "runs",
@@ -61,16 +61,16 @@ def traces(owner, *words):
 
 
 async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_goes(mind, running, old, new, owner):
-    old.answers["likes tea"] = digest(
+    old.answers["likes tea"] = extraction(
         "Old.",
         [ANN, entity("Paris", "place", "the City of Light", description="A town."), entity("Rex", "other")],
         [fact("Ann", "lives in", "Paris")],
     )
-    await say(mind, TALK[0])
+    await say(mind, TEXTS[0])
     await learn(mind, owner)
     moment = datetime.now(UTC)
     [before] = (await mind.knowledge.entities("paris")).entities
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     found = {each.name: each for each in (await mind.knowledge.entities()).entities}
     assert sorted(found) == ["Ann", "Oslo", "Paris"]
     assert (found["Paris"].id, found["Paris"].aliases, found["Paris"].description) == (before.id, (), "")
@@ -80,12 +80,12 @@ async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_g
 
 
 async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, owner):
-    old.answers["has a boat"] = digest("Old: Zorro.", [entity("Zorro"), ANN], [fact("Zorro", "knows", "Ann")])
-    new.answers["has a boat"] = digest("New: Zelda.", [entity("Zelda"), ANN], [fact("Zelda", "knows", "Ann")])
-    await say(mind, TALK[0])
-    other = await say(mind, TALK[1], conversation="d", begin=1)
+    old.answers["has a boat"] = extraction("Old: Zorro.", [entity("Zorro"), ANN], [fact("Zorro", "knows", "Ann")])
+    new.answers["has a boat"] = extraction("New: Zelda.", [entity("Zelda"), ANN], [fact("Zelda", "knows", "Ann")])
+    await say(mind, TEXTS[0])
+    other = await say(mind, TEXTS[1], conversation="d", begin=1)
     await learn(mind, owner)
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert traces(owner, "Zorro") and traces(owner, "Zelda")
     await other.purge()
     await running.work(until_empty=True)
@@ -94,16 +94,16 @@ async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, 
 
 
 async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(mind, running, new, owner):
-    new.answers["has a boat"] = digest("New: Zelda.", [entity("Zelda", "person", "Zee"), ANN], [])
-    [kept] = await mind.conversation("c").append([NewMessage(Role.USER, TALK[0], occurred_at=NOON)])
+    new.answers["has a boat"] = extraction("New: Zelda.", [entity("Zelda", "person", "Zee"), ANN], [])
+    [kept] = await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
     [gone, _] = await mind.conversation("d").append(
         [
-            NewMessage(Role.USER, TALK[1], occurred_at=NOON + timedelta(minutes=1)),
+            NewMessage(Role.USER, TEXTS[1], occurred_at=NOON + timedelta(minutes=1)),
             NewMessage(Role.ASSISTANT, "Fine.", occurred_at=NOON + timedelta(minutes=2)),
         ]
     )
     owner.execute("update conversations set segmented_number = last_number")
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert traces(owner, "Zelda")
     await mind.forget([gone.id])
     assert traces(owner, "Zelda", "Zee", "boat") == []
@@ -111,14 +111,14 @@ async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(
 
 
 async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_by_it(mind, running, new, owner):
-    new.answers["likes tea"] = digest("New: Zelda.", [entity("Zelda", "person", "Zee"), OSLO], [])
-    new.answers["has a boat"] = digest("New.", [entity("Zee"), BERGEN], [fact("Zee", "visits", "Bergen")])
-    talk = mind.conversation("c")
-    [gone, *_] = await talk.append(
+    new.answers["likes tea"] = extraction("New: Zelda.", [entity("Zelda", "person", "Zee"), OSLO], [])
+    new.answers["has a boat"] = extraction("New.", [entity("Zee"), BERGEN], [fact("Zee", "visits", "Bergen")])
+    conversation = mind.conversation("c")
+    [gone, *_] = await conversation.append(
         [
-            NewMessage(Role.USER, TALK[0], occurred_at=NOON),
+            NewMessage(Role.USER, TEXTS[0], occurred_at=NOON),
             NewMessage(Role.ASSISTANT, "Noted.", occurred_at=NOON),
-            NewMessage(Role.USER, TALK[1], occurred_at=NOON + timedelta(days=1)),
+            NewMessage(Role.USER, TEXTS[1], occurred_at=NOON + timedelta(days=1)),
         ]
     )
     owner.execute("update conversations set segmented_number = last_number")
@@ -128,26 +128,26 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
             raise ChatModelError("away")
 
     new.before = away
-    await talk.append([NewMessage(Role.USER, "Bye has moved", occurred_at=NOON + timedelta(days=2))])
-    await talk.close_segment()
+    await conversation.append([NewMessage(Role.USER, "Bye has moved", occurred_at=NOON + timedelta(days=2))])
+    await conversation.close_segment()
     with pytest.raises(ChatModelError):
-        await desk(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(Rerun(model=NEW))
     await mind.forget([gone.id])
     assert traces(owner, "Zelda") == []
     # What is left of the one that lost a message is still the run's, and not the usual model's.
     states = owner.execute("select state, count(*) from segments group by 1 order by 1").fetchall()
     assert states == [("closed", 1), ("cut", 2)]
     new.before = lambda: None
-    new.answers |= {"has moved": digest("New: moved.", [ANN], []), "Noted.": digest("New: noted.")}
-    await desk(running, new).run(Rerun(model=NEW))
+    new.answers |= {"has moved": extraction("New: moved.", [ANN], []), "Noted.": extraction("New: noted.")}
+    await reruns(running, new).run(Rerun(model=NEW))
     assert traces(owner, "Zelda") == []
     assert await texts_of(mind) == ["Zee visits Bergen."] and "New: noted." in await read(mind)
 
 
 async def test_what_a_run_ended_is_open_again_when_the_end_is_forgotten(mind, running, new, owner):
-    await say(mind, TALK[0])
-    other = await say(mind, TALK[2], conversation="d", begin=2)
-    await desk(running, new).run(Rerun(model=NEW))
+    await say(mind, TEXTS[0])
+    other = await say(mind, TEXTS[2], conversation="d", begin=2)
+    await reruns(running, new).run(Rerun(model=NEW))
     assert await texts_of(mind) == ["Ann lives in Bergen."]
     await other.purge()
     await running.work(until_empty=True)
@@ -156,12 +156,12 @@ async def test_what_a_run_ended_is_open_again_when_the_end_is_forgotten(mind, ru
 
 
 async def test_what_the_caller_corrected_meanwhile_stays_corrected(mind, running, old, new, owner):
-    old.answers["likes tea"] = digest("Old.", [ANN, OSLO, BOB], [fact("Ann", "lives in", "Oslo")])
-    await say(mind, TALK[0])
+    old.answers["likes tea"] = extraction("Old.", [ANN, OSLO, BOB], [fact("Ann", "lives in", "Oslo")])
+    await say(mind, TEXTS[0])
     await learn(mind, owner)
     [home] = (await mind.knowledge.facts()).facts
     await mind.knowledge.end(home.id, NOON + timedelta(days=1))
-    await desk(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(Rerun(model=NEW))
     assert await texts_of(mind) == []
     [known] = (await mind.knowledge.facts(at=NOON)).facts
     assert known.id == home.id and known.span.invalid_at == NOON + timedelta(days=1)

@@ -119,14 +119,14 @@ async def test_a_short_text_overtakes_a_long_list(local, monkeypatch):
 async def test_the_second_load_takes_the_built_graph(local, cache, monkeypatch):
     (graph,) = cache.iterdir()
     built_at = graph.stat().st_mtime_ns
-    # Neither built anew nor read for it: that is what would take its time.
+    # Neither built again nor read for it: that is what would take its time.
     monkeypatch.delattr(minilm, "build_graph")
     monkeypatch.delattr(minilm, "read_weights")
     await load_minilm(cache=cache).close()
     assert graph.stat().st_mtime_ns == built_at
 
 
-async def test_a_spoilt_graph_is_built_anew(local, cache, tmp_path):
+async def test_a_spoilt_graph_is_built_again(local, cache, tmp_path):
     (graph,) = cache.iterdir()
     (tmp_path / graph.name).write_bytes(graph.read_bytes()[:100_000])
     again = load_minilm(cache=tmp_path)

@@ -367,7 +367,7 @@ async def test_refusals_do_not_open_the_breaker(faults):
 
 async def test_callers_who_give_up_open_the_breaker(faults):
     faults.faults, clock = ["hang"], Clock()
-    async with asking(faults, Breaker(failures=2), clock, patience_seconds=5) as embedder:
+    async with asking(faults, Breaker(failures=2), clock, slow_seconds=5) as embedder:
         for number in (1, 2):
             await give_up(faults, embedder, number, clock, 5)
         assert "keeps failing" in str(await refused(embedder))
@@ -386,7 +386,7 @@ async def give_up(faults, embedder, number, clock, seconds):
 async def test_callers_who_leave_early_do_not(faults):
     faults.faults, clock = ["hang"], Clock()
     breaker = Breaker(failures=1)
-    async with asking(faults, breaker, clock, patience_seconds=5) as embedder:
+    async with asking(faults, breaker, clock, slow_seconds=5) as embedder:
         await give_up(faults, embedder, 1, clock, 4.9)
     assert breaker.state(clock.seconds) is State.CLOSED
 

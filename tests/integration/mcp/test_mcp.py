@@ -134,8 +134,8 @@ async def test_something_perceived_reminds_of_events_and_thoughts(client, mind):
 
 
 async def test_a_conversation_is_read_and_made_a_context_of(client, mind):
-    talk = mind.conversation("tea-time")
-    await talk.append([NewMessage(Role.USER, "I moved to Kyoto"), NewMessage(Role.ASSISTANT, "How nice")])
+    conversation = mind.conversation("tea-time")
+    await conversation.append([NewMessage(Role.USER, "I moved to Kyoto"), NewMessage(Role.ASSISTANT, "How nice")])
     await mind.remember("Li likes temples")
     said, text = await call(client, "history", conversation="tea-time", max_tokens=500)
     assert [message["content"] for message in said["messages"]] == ["I moved to Kyoto", "How nice"]

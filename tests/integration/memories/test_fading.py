@@ -303,22 +303,22 @@ async def test_many_recalls_beside_a_pass_neither_block_it_nor_bring_anything_ha
 
 
 async def test_what_had_faded_is_still_faded_when_a_deleted_conversation_is_back(mind, owner):
-    talk = mind.conversation("cats")
-    said = await talk.append([NewMessage(Role.USER, "My cats sleep.")])
+    conversation = mind.conversation("cats")
+    said = await conversation.append([NewMessage(Role.USER, "My cats sleep.")])
     [thought] = await store(mind, NewMemory("Cats sleep.", Kind.THOUGHT, evidence=(said[0].id,), importance=1))
     age(owner, [thought], 300)
     owner.execute("update memories set expires_at = now() where id = %s", [said[0].id])
     before = await see(mind, "cats")
     assert (await mind.fading.fade(MONTH)).faded == 2
-    await talk.delete()
+    await conversation.delete()
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("deleted", "deleted")
     assert (await mind.fading.faded()).faded == ()
     assert await mind.fading.restore([thought]) == []
-    await talk.restore()
+    await conversation.restore()
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("faded", "faded")
     assert not ids_of(await see(mind, "cats"))
-    await talk.archive()
-    await talk.restore()
+    await conversation.archive()
+    await conversation.restore()
     assert len((await mind.fading.faded()).faded) == 2
     assert len(await mind.fading.restore([thought, said[0].id])) == 2
     after = await see(mind, "cats")
@@ -326,14 +326,14 @@ async def test_what_had_faded_is_still_faded_when_a_deleted_conversation_is_back
 
 
 async def test_what_has_faded_can_be_forgotten_and_purged(mind, owner):
-    talk = mind.conversation("cats")
-    said = await talk.append([NewMessage(Role.USER, "My cats sleep.")])
+    conversation = mind.conversation("cats")
+    said = await conversation.append([NewMessage(Role.USER, "My cats sleep.")])
     [thought] = await store(mind, NewMemory("Cats sleep.", Kind.THOUGHT, evidence=(said[0].id,), importance=1))
     [event] = await store(mind, NewMemory("Rain."))
     age(owner, [thought, event], 300)
     assert (await mind.fading.fade(MONTH)).faded == 2
     await mind.forget([event])
-    await talk.purge()
+    await conversation.purge()
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
     assert owner.execute("select count(*) from withheld_memories").fetchone()[0] == 0
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 0
@@ -369,7 +369,7 @@ async def test_nobody_fades_or_restores_what_is_anothers(recollect, mind, owner)
 async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
     await store(mind, NewMemory("x"))
     _, secret = await new_key(recollect, rights=(Right.READ,))
-    reader = await recollect.admit(secret, "test", "ada", "li")
+    reader = await recollect.authorize(secret, "test", "ada", "li")
     assert (await reader.fading.fade(MONTH, dry_run=True)).looked_at == 1
     for refused in (reader.fading.fade(MONTH), reader.fading.restore([BEGINNING])):
         with pytest.raises(ForbiddenError):

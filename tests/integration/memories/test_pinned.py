@@ -63,16 +63,16 @@ async def test_who_may_not_write_may_not_pin(mind):
 
 
 async def test_only_what_is_in_sight_is_pinned(recollect, mind):
-    talk = mind.conversation("c")
-    [said] = await talk.append([NewMessage(Role.USER, "hello")])
+    conversation = mind.conversation("c")
+    [said] = await conversation.append([NewMessage(Role.USER, "hello")])
     other = await recollect.mind("ada", "li", tenant="other")
     await other.remember("theirs")
     assert await other.pin([said.id]) == []
-    await talk.archive()
+    await conversation.archive()
     assert await mind.pin([said.id]) == [said.id]
-    await talk.delete()
+    await conversation.delete()
     assert await mind.pin([said.id], pinned=False) == []
-    await talk.restore()
+    await conversation.restore()
     assert (await mind.get(said.id)).pinned
 
 
@@ -122,10 +122,10 @@ async def test_features_go_with_their_memories(mind, owner):
     receipts = await mind.remember([NewMemory("one", pinned=True), NewMemory("two")])
     await mind.forget([receipts[0].id])
     assert owner.execute("select id from memory_features").fetchall() == [(receipts[1].id,)]
-    talk = mind.conversation("c")
-    await talk.append([NewMessage(Role.USER, "hello")])
-    await talk.delete()
-    await talk.purge()
+    conversation = mind.conversation("c")
+    await conversation.append([NewMessage(Role.USER, "hello")])
+    await conversation.delete()
+    await conversation.purge()
     assert owner.execute("select id from memory_features").fetchall() == [(receipts[1].id,)]
 
 

@@ -30,7 +30,7 @@ from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.store.service import scopes
 from recollect.verbs.memories.load import Load
 from recollect.verbs.memories.remember import prepare_all
-from waiting import PATIENCE_SECONDS, blocked, heartbeat, hurry, until
+from waiting import WAIT_SECONDS, blocked, heartbeat, hurry, until
 
 CANARY = "canary-in-a-name"
 JSON = {"Content-Type": "application/json"}
@@ -122,8 +122,8 @@ async def test_a_new_space_does_not_stop_writers_behind_a_long_transaction(addre
 
 async def test_a_space_dropped_between_admission_and_search_is_no_fault_of_ours(recollect):
     _, secret = await new_key(recollect)
-    await (await recollect.admit(secret, "http", "ada", "")).remember("apples")
-    mind = await recollect.admit(secret, "http", "ada", "")
+    await (await recollect.authorize(secret, "http", "ada", "")).remember("apples")
+    mind = await recollect.authorize(secret, "http", "ada", "")
     changed = with_model(recollect, FakeEmbedder(256))
     await changed.operator.change_model(lambda _: None)
     await changed.operator.drop_space(1)
@@ -187,7 +187,7 @@ async def test_a_worker_that_is_stopped_while_the_database_is_away_ends(recollec
     working = asyncio.create_task(recollect.work())
     await begun.wait()
     working.cancel()
-    await asyncio.wait([working], timeout=PATIENCE_SECONDS)
+    await asyncio.wait([working], timeout=WAIT_SECONDS)
     assert working.cancelled()
 
 
@@ -253,7 +253,9 @@ async def test_statements_of_callers_who_left_end_on_the_server_too(recollect, a
     hurried = hurry(recollect, 0.5)
     with psycopg.connect(addresses.owner) as blocker:
         blocker.execute("lock table api_keys in access exclusive mode")
-        asked = asyncio.gather(*(hurried.admit(secret, "http", "ada", "") for _ in range(4)), return_exceptions=True)
+        asked = asyncio.gather(
+            *(hurried.authorize(secret, "http", "ada", "") for _ in range(4)), return_exceptions=True
+        )
         await until(lambda: blocked(owner))
         assert {type(problem) for problem in await asked} == {UnavailableError}
         # The lock is still held: nothing but their own time limit can end them.
@@ -293,9 +295,9 @@ async def test_the_client_forgets_a_source_and_what_was_made_of_it(recollect, mi
         assert set(await remote.forget([source.id, derived.id])) == {source.id, derived.id}
 
 
-async def test_an_admitted_mind_sees_what_it_remembered(recollect):
+async def test_an_authorized_mind_sees_what_it_remembered(recollect):
     _, secret = await new_key(recollect)
-    mind = await recollect.admit(secret, "http", "new", "")
+    mind = await recollect.authorize(secret, "http", "new", "")
     await mind.remember("green apples")
     assert (await mind.recall("apples")).hits
 

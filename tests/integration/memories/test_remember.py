@@ -110,7 +110,7 @@ async def test_trust_of_what_is_derived_is_the_least_of_its_sources(recollect):
     ids = []
     for trust in (80, 20):
         _, secret = await new_key(recollect, trust=trust)
-        mind = await recollect.admit(secret, "http", "ada", "")
+        mind = await recollect.authorize(secret, "http", "ada", "")
         ids += [receipt.id for receipt in await mind.remember(f"said with trust {trust}")]
     library = await recollect.mind("ada")
     [derived] = await library.remember(NewMemory("a thought", Kind.THOUGHT, evidence=tuple(ids)))
@@ -164,7 +164,7 @@ async def test_the_longest_chinese_content_is_stored_and_found(mind):
 async def test_rights_are_enforced(recollect):
     _, reader = await new_key(recollect, rights=(Right.READ,))
     _, writer = await new_key(recollect, rights=(Right.WRITE,))
-    reading, writing = [await recollect.admit(secret, "http", "ada", "") for secret in (reader, writer)]
+    reading, writing = [await recollect.authorize(secret, "http", "ada", "") for secret in (reader, writer)]
     [receipt] = await writing.remember("hello")
     for refused in (reading.remember("x"), reading.forget([receipt.id]), writing.recall("x"), writing.get(receipt.id)):
         with pytest.raises(ForbiddenError):

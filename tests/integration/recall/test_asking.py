@@ -29,7 +29,7 @@ from recollect.store.service.scopes import locate
 from recollect.verbs.recall import channels as asking
 from recollect.verbs.recall.channels import AskedCue, ask_channels, send
 from recollect.wiring import connected
-from waiting import PATIENCE_SECONDS
+from waiting import WAIT_SECONDS
 
 BOX = 0.5
 LATE = f"skipped: it did not answer within {BOX:g} s"
@@ -140,7 +140,7 @@ async def ask(mind, channels, *texts):
     step = [
         AskedCue(cue, read(cue, vector, now=NOW), channels, 10) for cue in [Cue(text) for text in texts or ("apple",)]
     ]
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         return await ask_channels(mind.access.parts, place, step)
 
 

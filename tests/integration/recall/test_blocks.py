@@ -11,13 +11,13 @@ import pytest
 from accesses import with_access
 from recollect.core.conversations.block import HEADING
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
-from recollect.jobs.worker import SHOWINGS_KEPT
+from recollect.jobs.worker import SHOWN_KEPT
 from recollect.models.blocks import Level
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.store.conversations import shown as showings
+from recollect.store.conversations import shown as shown_store
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 CUE = "Which train to Ghent is late?"
@@ -123,11 +123,11 @@ async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone
     long = NewMemory("Train 7 to Ghent is late. " * 20, occurred_at=NOW)
     [receipt] = await mind.remember(long)
     cue = Cue(CUE, now=NOW)
-    levels = [(await mind.blocks.recall(cue, conversation="talk", carry=True)).lines[0].level]
+    levels = [(await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines[0].level]
     for minute in range(1, 5):
         await mind.remember(f"A cat {minute} sleeps.")
         other = Cue("cat", channels=("text",), now=NOW + timedelta(minutes=minute))
-        block = await mind.blocks.recall(other, conversation="talk", carry=True)
+        block = await mind.blocks.recall(other, conversation="talk", repeat=True)
         line = next((line for line in block.lines if line.memory_id == receipt.id), None)
         levels.append(line and line.level)
         assert line is None or line.again
@@ -157,12 +157,12 @@ async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, o
     assert (await mind.blocks.resolve(same, "talk")).memory.id == block.lines[0].memory_id
 
 
-async def test_showings_go_with_their_memory_and_with_their_conversation(mind, owner):
+async def test_shown_memories_go_with_their_memory_and_with_their_conversation(mind, owner):
     ids = await remember_trains(mind, 4)
-    for talk in ("one", "two"):
-        await mind.conversation(talk).append([NewMessage(Role.USER, "Hello there")])
-        assert len((await mind.blocks.recall(CUE, conversation=talk, carry=True)).lines) >= 4
-    count = "select count(*) from showings where conversation_id = %s"
+    for conversation in ("one", "two"):
+        await mind.conversation(conversation).append([NewMessage(Role.USER, "Hello there")])
+        assert len((await mind.blocks.recall(CUE, conversation=conversation, repeat=True)).lines) >= 4
+    count = "select count(*) from shown_memories where conversation_id = %s"
     before = owner.execute(count, ("two",)).fetchone()[0]
     await mind.forget(ids[:1])
     assert owner.execute(count, ("two",)).fetchone()[0] == before - 1
@@ -177,14 +177,14 @@ async def test_showings_go_with_their_memory_and_with_their_conversation(mind, o
 async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
     writer = with_access(mind, caller=replace(mind.access.caller, trust=50))
     await writer.conversation("old").append([NewMessage(Role.USER, "The train to Ghent is late.")])
-    first = await mind.blocks.recall(Cue(CUE, now=NOW), conversation="talk", carry=True)
+    first = await mind.blocks.recall(Cue(CUE, now=NOW), conversation="talk", repeat=True)
     assert len(first.lines) == 1
     cue = Cue("nothing of the sort", channels=("text",), now=NOW)
-    assert len((await mind.blocks.recall(cue, conversation="talk", carry=True)).lines) == 1
-    assert not (await mind.blocks.recall(replace(cue, min_trust=100), conversation="talk", carry=True)).lines
-    assert not (await mind.blocks.recall(replace(cue, kinds=(Kind.FACT,)), conversation="talk", carry=True)).lines
+    assert len((await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines) == 1
+    assert not (await mind.blocks.recall(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
+    assert not (await mind.blocks.recall(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
     await mind.conversation("old").archive()
-    assert not (await mind.blocks.recall(cue, conversation="talk", carry=True)).lines
+    assert not (await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines
 
 
 async def test_a_block_without_touch_leaves_no_trace(mind, owner):
@@ -192,13 +192,13 @@ async def test_a_block_without_touch_leaves_no_trace(mind, owner):
     cue = Cue(CUE, touch=False)
     assert shown(await mind.blocks.recall(cue, conversation="talk"))
     assert shown(await mind.blocks.recall(cue, conversation="talk"))
-    assert owner.execute("select count(*) from showings").fetchone()[0] == 0
+    assert owner.execute("select count(*) from shown_memories").fetchone()[0] == 0
     assert owner.execute("select count(*) from access_log").fetchone()[0] == 0
     block = await mind.blocks.recall(CUE)
     assert {each for (ids,) in owner.execute("select ids from access_log") for each in ids} == shown(block)
 
 
-async def test_whoever_may_only_read_dates_no_showing(recollect, mind):
+async def test_whoever_may_only_read_notes_nothing_as_shown(recollect, mind):
     await remember_trains(mind, 3)
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     assert shown(await reader.blocks.recall(CUE, conversation="talk"))
@@ -223,5 +223,5 @@ async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
     await mind.blocks.recall(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
     await mind.blocks.recall(CUE, conversation="new")
-    assert await showings.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWINGS_KEPT) == 3
-    assert {name for (name,) in owner.execute("select conversation_id from showings")} == {"new"}
+    assert await shown_store.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWN_KEPT) == 3
+    assert {name for (name,) in owner.execute("select conversation_id from shown_memories")} == {"new"}

@@ -36,8 +36,8 @@ async def test_http_shows_resolves_and_does_not_repeat(http, mind):
     assert made["tokens"] <= made["budget"] == 2_000
     again = (await http.post("/v1/blocks", json=body)).json()
     assert (again["text"], again["lines"], again["not_repeated"]) == ("", [], 2)
-    carried = (await http.post("/v1/blocks", json=body | {"carry": True})).json()
-    assert [line["again"] for line in carried["lines"]] == [True, True]
+    repeated = (await http.post("/v1/blocks", json=body | {"repeat": True})).json()
+    assert [line["again"] for line in repeated["lines"]] == [True, True]
     short_id = made["lines"][0]["short_id"]
     found = (await http.get(f"/v1/blocks/{short_id}", params=SCOPE | {"conversation": "talk"})).json()
     assert found["memory"]["content"] == "Trains to Ghent are late."
@@ -48,7 +48,7 @@ async def test_http_shows_resolves_and_does_not_repeat(http, mind):
 
 async def test_http_keeps_tenants_and_bounds(recollect, http, mind):
     await remember(mind)
-    for wrong in ({"budget": 0}, {"budget": "9"}, {"carry": 1}, {"conversation": "no such name"}, {"x": 1}):
+    for wrong in ({"budget": 0}, {"budget": "9"}, {"repeat": 1}, {"conversation": "no such name"}, {"x": 1}):
         answer = await http.post("/v1/blocks", json=SCOPE | {"text": CUE} | wrong)
         assert answer.status_code == 422, wrong
     for wrong in ("m12", "1a2b", "mxyzz", "m" + "a" * 33):
@@ -79,7 +79,7 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
             made = await there.recall(cue, 500)
             assert made == await mind.blocks.recall(cue, 500)
             assert await there.resolve(made.lines[0].short_id) == await mind.blocks.resolve(made.lines[0].short_id)
-            assert (await there.recall(CUE, conversation="talk", carry=True)).lines[0].again is False
+            assert (await there.recall(CUE, conversation="talk", repeat=True)).lines[0].again is False
             assert (await there.resolve(made.lines[0].short_id, "talk")).memory.id == made.lines[0].memory_id
             with pytest.raises(NotFoundError):
                 await there.resolve("m0000", "talk")
@@ -102,7 +102,7 @@ def test_the_command_line_shows_and_resolves(addresses):
     again = run("block", CUE, "--conversation", "talk")
     assert "nothing to show" in again.stdout
     assert "1 were shown before" in again.stderr
-    made = json.loads(run("block", CUE, "--conversation", "talk", "--carry", "--json").stdout)
+    made = json.loads(run("block", CUE, "--conversation", "talk", "--repeat", "--json").stdout)
     [line] = made["lines"]
     assert line["memory_id"] == identity
     assert identity in run("resolve", line["short_id"], "--conversation", "talk").stdout

@@ -52,11 +52,11 @@ async def test_forgetting_and_restoring_do_not_read_the_scope_for_each_message(c
     async with counting(rows, "written") as mind:
         for _ in range(MESSAGES.now // 1_000):
             await mind.conversation("long").append(chain(1_000))
-        talk = mind.conversation("branched")
-        stem = await talk.append(chain(CHOSEN.now))
+        conversation = mind.conversation("branched")
+        stem = await conversation.append(chain(CHOSEN.now))
         # A branch from every message: each has a child that outlives it.
         branches = [NewMessage(Role.USER, f"aside {place}", parent=each.id) for place, each in enumerate(stem)]
-        kept = await talk.append(branches)
+        kept = await conversation.append(branches)
     owner.execute("vacuum analyze")
     async with counting(rows, "archived") as mind:
         await mind.conversation("branched").archive()

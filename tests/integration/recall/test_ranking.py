@@ -27,8 +27,8 @@ async def contents(mind, text, **given):
 
 
 async def test_who_is_named_comes_first(mind):
-    talk = mind.conversation("talk")
-    await talk.append([said("Caroline", "I adopted a dog."), said("Melanie", "I adopted a dog, too.")])
+    conversation = mind.conversation("talk")
+    await conversation.append([said("Caroline", "I adopted a dog."), said("Melanie", "I adopted a dog, too.")])
     assert (await contents(mind, "Which dog did Melanie adopt?"))[0] == "I adopted a dog, too."
     assert (await contents(mind, "Which dog did Caroline adopt?"))[0] == "I adopted a dog."
     answer = await mind.recall(Cue("Which dog did Caroline adopt?", touch=False))
@@ -48,8 +48,8 @@ async def test_what_nobody_said_counts_if_it_speaks_of_who_is_named(mind):
 
 
 async def test_an_answer_is_found_by_the_words_of_its_question(mind):
-    talk = mind.conversation("talk")
-    await talk.append(
+    conversation = mind.conversation("talk")
+    await conversation.append(
         [
             said("Ann", "Which instrument does your daughter play in the orchestra?"),
             said("Bob", "The violin, since she was six."),

@@ -57,12 +57,12 @@ def rank_by_bm25(stored: list[tuple[str, float]], cue: str) -> dict[str, float]:
     return {text: score for text, score in scores.items() if score > 0}
 
 
-# A piece of talk has many terms; how rare each of them is must not be guessed from a few memories.
-TALK = " ".join(f"number{number}" for number in range(60, 200))
+# A piece of a conversation has many terms; how rare each of them is must not be guessed from a few memories.
+LONG = " ".join(f"number{number}" for number in range(60, 200))
 
 
 @pytest.mark.parametrize(
-    "cue", ["music bridge", "张伟在哪里工作", "apple", "what about the river and 北京 周末?", TALK]
+    "cue", ["music bridge", "张伟在哪里工作", "apple", "what about the river and 北京 周末?", LONG]
 )
 async def test_text_channel_equals_its_pure_twin(mind, cue):
     texts = [f"{text} number{number}" for number, text in enumerate(sentences(150))]

@@ -46,8 +46,8 @@ async def test_http_lists_explains_and_replays(http, mind):
     other = (await http.post(path, json=SCOPE | {"weights": {"text": 0, "vector": 1}})).json()
     assert (other["same"], other["weights"]["text"]) == (False, 0)
     moment = datetime.now(UTC).isoformat()
-    anew = await http.post(path, json=SCOPE | {"as_of": moment})
-    assert (anew.status_code, len(anew.json()["placings"])) == (200, 2)
+    again = await http.post(path, json=SCOPE | {"as_of": moment})
+    assert (again.status_code, len(again.json()["placings"])) == (200, 2)
 
 
 async def test_http_keeps_rights_and_bounds(recollect, http, mind):
@@ -117,15 +117,15 @@ async def test_the_command_line_says_why(mind, addresses):
     found = await mind.recall(Cue(KEPT.text, limit=2, keep=True))
     recall_id = str(found.recall_id)
     assert recall_id in await run("recalls")
-    shown = await run("why", recall_id)
+    shown = await run("explain", recall_id)
     assert KEPT.text in shown
     assert found.hits[0].memory.content in shown
     assert re.search(r"vector.*│ 4 ", shown)
     assert f"{found.hits[0].score:.4f}" in shown
     assert "2 other candidates" in shown
-    assert "below" in await run("why", recall_id, "--all")
+    assert "below" in await run("explain", recall_id, "--all")
     assert "those of the recall" in await run("replay", recall_id)
     assert "hits are new" in await run("replay", recall_id, "--weight", "vector=0")
     assert found.hits[0].memory.content in await run("replay", recall_id, "--as-of", "2090-01-01")
-    assert "not kept" in await run("why", str(uuid4()), code=1)
+    assert "not kept" in await run("explain", str(uuid4()), code=1)
     assert "text=0.5" in await run("replay", recall_id, "--weight", "text", code=1)

@@ -189,7 +189,7 @@ async def test_a_replay_by_other_weights_is_what_these_weights_would_have_given(
         await mind.recalls.replay(found.recall_id, {"text": -1.0})
 
 
-async def test_a_replay_as_of_a_moment_asks_anew_and_leaves_no_trace(mind, apples, embedder, owner):
+async def test_a_replay_as_of_a_moment_asks_again_and_leaves_no_trace(mind, apples, embedder, owner):
     moment = note_moment(owner)
     await mind.remember("Green apples in the garden, far too late.")
     found = await mind.recall(KEPT)
@@ -204,7 +204,7 @@ async def test_a_replay_as_of_a_moment_asks_anew_and_leaves_no_trace(mind, apple
     assert count(owner) == 1
 
 
-async def test_a_vector_of_a_space_that_recall_has_left_is_made_anew(mind, apples, embedder, owner):
+async def test_a_vector_of_a_space_that_recall_has_left_is_made_again(mind, apples, embedder, owner):
     found = await mind.recall(KEPT)
     owner.execute("update recalls set space_id = 99")
     calls = embedder.calls
@@ -304,7 +304,7 @@ async def test_to_look_back_takes_the_right_to_read(recollect, mind, apples):
     found = await mind.recall(KEPT)
     for right, allowed in ((Right.READ, True), (Right.WRITE, False)):
         _, secret = await new_key(recollect, rights=(right,))
-        caller = await recollect.admit(secret, "http", "ada", "li")
+        caller = await recollect.authorize(secret, "http", "ada", "li")
         if allowed:
             assert (await caller.recalls.explain(found.recall_id)).same
             continue
@@ -336,33 +336,33 @@ async def test_a_recall_goes_with_any_memory_that_it_lists(mind, apples, owner):
 
 
 async def test_a_recall_goes_with_the_message_that_was_its_cue(mind, owner):
-    talk = mind.conversation("talk")
+    conversation = mind.conversation("talk")
     await mind.remember("Apples are red.")
     said = "My number is 4711."
     await mind.recall(Cue(f" {said}", channels=("text",), keep=True))
     await mind.recall(Cue("another cue", channels=("text",), keep=True))
-    await talk.append(NewMessage(Role.USER, said))
-    await talk.purge()
+    await conversation.append(NewMessage(Role.USER, said))
+    await conversation.purge()
     assert owner.execute("select text from recalls").fetchall() == [("another cue",)]
 
 
 async def test_a_recall_goes_with_what_was_blanked_by_a_purge(mind, owner):
-    talk = mind.conversation("talk")
-    [message] = await talk.append(NewMessage(Role.USER, "about cats"))
+    conversation = mind.conversation("talk")
+    [message] = await conversation.append(NewMessage(Role.USER, "about cats"))
     [other] = await mind.remember("about dogs")
     await mind.remember(NewMemory("a notion", Kind.THOUGHT, evidence=(message.id, other.id)))
     await mind.recall(Cue("notion", channels=("text",), keep=True))
     assert count(owner) == 1
-    await talk.purge()
+    await conversation.purge()
     assert count(owner) == 0
 
 
 async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, owner):
-    talk = mind.conversation("talk")
-    await talk.append(NewMessage(Role.USER, "a SECRET garden"))
+    conversation = mind.conversation("talk")
+    await conversation.append(NewMessage(Role.USER, "a SECRET garden"))
     found = await mind.recall(Cue("garden", keep=True))
     assert len(found.hits) == 1
-    await talk.delete()
+    await conversation.delete()
     explained = await mind.recalls.explain(found.recall_id)
     assert (explained.placings[0].memory, explained.same) == (None, True)
 

@@ -75,10 +75,10 @@ async def test_what_is_idle_expired_withheld_or_forgotten_is_not_proposed(mind, 
     assert ids(await propose(mind)) == [kept, gone]
     await mind.forget([gone])
     assert ids(await propose(mind)) == [kept]
-    talk = mind.conversation("c")
-    [said] = await talk.append([NewMessage(Role.USER, "hello")])
+    conversation = mind.conversation("c")
+    [said] = await conversation.append([NewMessage(Role.USER, "hello")])
     assert ids(await propose(mind)) == [said.id, kept]
-    await talk.archive()
+    await conversation.archive()
     assert ids(await propose(mind)) == [kept]
 
 

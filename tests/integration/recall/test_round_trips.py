@@ -9,7 +9,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from conftest import PATIENT, http_client, new_key
+from conftest import LONG_TIMEOUTS, http_client, new_key
 from proxy import Proxy
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.service import Right
@@ -36,7 +36,7 @@ def trace(tmp_path):
 @pytest.fixture
 async def http(proxy, addresses, trace):
     """A client of a service that reaches PostgreSQL through one traced connection."""
-    settings = Settings(embedder="fake", pool_size=1, **PATIENT)
+    settings = Settings(embedder="fake", pool_size=1, **LONG_TIMEOUTS)
     async with connected(settings, replace(addresses, service=proxy.dsn), FakeEmbedder()) as running:
         _, secret = await new_key(running, rights=tuple(Right))
         with trace.open("w") as written:
@@ -134,10 +134,10 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
 @pytest.mark.parametrize("key", ["", "k-1"])
 async def test_an_append_takes_three_round_trips_and_a_history_two(http, trace, count, key):
     turn = [{"role": "user", "content": "And then?"}, {"role": "assistant", "content": "Nothing."}]
-    talk = {"agent": "ada", "user": "li", "conversation": "c"}
+    conversation = {"agent": "ada", "user": "li", "conversation": "c"}
 
     def append(messages, key=""):
-        return http.post("/v1/messages", json=talk | {"messages": messages}, headers={"Idempotency-Key": key})
+        return http.post("/v1/messages", json=conversation | {"messages": messages}, headers={"Idempotency-Key": key})
 
     assert await count_round_trips(trace, append(turn * count, key)) <= MOST
     if key:
@@ -146,11 +146,11 @@ async def test_an_append_takes_three_round_trips_and_a_history_two(http, trace, 
         [first, *_] = (await append(turn)).json()["messages"]
         named = [{"role": "user", "content": "Or this?", "parent": first["id"]}] * count
         assert await count_round_trips(trace, append(named)) <= MOST
-    assert await count_round_trips(trace, http.post("/v1/history", json=talk | {"max_tokens": 4_000})) == 2
+    assert await count_round_trips(trace, http.post("/v1/history", json=conversation | {"max_tokens": 4_000})) == 2
 
 
-async def test_the_count_is_what_passes_over_the_line(proxy, http, trace):
-    """The trace could miss a wait; who speaks after whom is heard outside the driver, too."""
+async def test_the_count_is_what_passes_between_driver_and_server(proxy, http, trace):
+    """The trace could miss a wait; the order of the messages is checked outside the driver, too."""
     for name, trips in (("remember", MOST), ("recall", MOST + 1)):
         await ask(http, name, first=1)
         before = proxy.round_trips

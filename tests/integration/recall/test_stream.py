@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden, read_mind
-from recollect.core.agents.scoring import Considered, score, settle
+from recollect.core.agents.scoring import Considered, resolve_weighing, score
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, Weighing
@@ -124,7 +124,7 @@ async def test_sql_and_the_twin_agree_on_generated_minds(recollect, embedder, ow
     await write(mind, embedder, memories)
     for asked in weighings:
         cue = stream(weighing=asked, limit=limit)
-        expected, tally = score(await consider(mind, owner) if memories else [], settle(asked, Weighing()))
+        expected, tally = score(await consider(mind, owner) if memories else [], resolve_weighing(asked, Weighing()))
         recollection = await mind.recall(cue)
         if expected:
             check_same(recollection, expected, tally, limit)
@@ -159,7 +159,7 @@ async def test_a_long_stream_is_ranked_like_the_twin_ranks_it(mind, owner):
     for number, asked in enumerate([Weighing(), Weighing(recency=6.0), Weighing(decay=0.9), Weighing(Mode.ORIGINAL)]):
         later = START + timedelta(minutes=100 * number)
         await mind.recall(stream(touch=True, now=later, weighing=Weighing(importance=0.1 * number)))
-        expected, tally = score(await consider(mind, owner), settle(asked, Weighing()))
+        expected, tally = score(await consider(mind, owner), resolve_weighing(asked, Weighing()))
         check_same(await mind.recall(stream(weighing=asked)), expected, tally)
 
 

@@ -110,7 +110,7 @@ async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect,
     assert (late.channels["stream"].factors.relevance, late.channels["stream"].factors.importance) == (0, 1)
 
 
-async def test_a_decay_too_slow_for_the_index_is_reckoned_exactly(recollect, mind):
+async def test_a_decay_too_slow_for_the_index_is_computed_exactly(recollect, mind):
     await mind.remember([f"note {number}" for number in range(20)])
     await recollect.operator.index_large_scopes(at_least=10)
     assert (await mind.recall(stream(weighing=Weighing(decay=0.999)))).methods["stream"] == "exact"

@@ -42,7 +42,7 @@ async def test_a_write_counts_itself_in_the_length_it_is_weighed_by(recollect):
     assert scores["forth"] == pytest.approx(scores["back"])
 
 
-@pytest.mark.parametrize("words", [3, 150], ids=["a short cue", "a piece of talk"])
+@pytest.mark.parametrize("words", [3, 150], ids=["a short cue", "a piece of a conversation"])
 async def test_the_same_memories_rank_the_same_in_every_scope(recollect, words):
     texts = write_texts(1_500)
     cue = Cue(" ".join(random.Random(3).sample(WORDS, words)), channels=("text",), limit=100, touch=False)

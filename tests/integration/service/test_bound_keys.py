@@ -235,24 +235,24 @@ async def test_a_large_body_passes_the_gate_with_a_bound_key(recollect):
 async def test_what_a_key_may_name(recollect, bounds, allowed, refused):
     secret = await new_bound_key(recollect, *bounds)
     for agent, user in allowed:
-        scope = (await recollect.admit(secret, "http", agent, user)).access.scope
+        scope = (await recollect.authorize(secret, "http", agent, user)).access.scope
         assert (scope.agent, scope.user) == ("ada", user or (bounds[1] or ""))
     for agent, user in refused:
         with pytest.raises(ForbiddenError, match="is bound"):
-            await recollect.admit(secret, "http", agent, user)
+            await recollect.authorize(secret, "http", agent, user)
 
 
 async def test_a_key_that_is_not_bound_must_name_an_agent(recollect):
     maker = await recollect.operator.act_for("default")
     _, secret = await recollect.create_key(maker, "free", [Right.READ], 50)
     with pytest.raises(InvalidInputError, match="name an agent"):
-        await recollect.admit(secret, "http", "", "")
+        await recollect.authorize(secret, "http", "", "")
     assert (await recollect.authenticate(secret, "http")).bounds == Bounds()
 
 
 async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
-    one = await recollect.admit(await new_bound_key(recollect), "http", "", "")
-    every = await recollect.admit(await new_bound_key(recollect, user=None), "http", "", "li")
+    one = await recollect.authorize(await new_bound_key(recollect), "http", "", "")
+    every = await recollect.authorize(await new_bound_key(recollect, user=None), "http", "", "li")
     profile = await every.profile()
     await every.set_profile(profile)
     for refused in (one.profile(), one.set_profile(profile), one.metadata(), one.tune()):
@@ -261,7 +261,7 @@ async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
 
 
 async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
-    caller = (await recollect.admit(await new_bound_key(recollect), "http", "", "")).access.caller
+    caller = (await recollect.authorize(await new_bound_key(recollect), "http", "", "")).access.caller
     for refused in (
         recollect.jobs.page(caller),
         recollect.jobs.read(caller, 1),
@@ -276,7 +276,7 @@ async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
 
 @pytest.mark.parametrize("wider", [(), ("ada",), ("bob", "li"), ("ada", "zoe"), ("ada", "")], ids=str)
 async def test_a_bound_key_makes_no_wider_key(recollect, wider):
-    caller = (await recollect.admit(await new_bound_key(recollect), "http", "", "")).access.caller
+    caller = (await recollect.authorize(await new_bound_key(recollect), "http", "", "")).access.caller
     with pytest.raises(ForbiddenError, match="same names"):
         await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(*wider))
     key, _ = await recollect.create_key(caller, "same", [Right.READ], 10, Bounds("ada", "li"))
@@ -284,9 +284,9 @@ async def test_a_bound_key_makes_no_wider_key(recollect, wider):
 
 
 async def test_a_key_bound_to_an_agent_may_bind_another_to_one_of_its_users(recollect):
-    caller = (await recollect.admit(await new_bound_key(recollect, user=None), "http", "", "")).access.caller
+    caller = (await recollect.authorize(await new_bound_key(recollect, user=None), "http", "", "")).access.caller
     key, secret = await recollect.create_key(caller, "narrower", [Right.READ], 10, Bounds("ada", "li"))
-    assert (await recollect.admit(secret, "http", "", "")).access.scope.user == key.user == "li"
+    assert (await recollect.authorize(secret, "http", "", "")).access.scope.user == key.user == "li"
     with pytest.raises(ForbiddenError):
         await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(None))
 
@@ -301,8 +301,10 @@ async def test_bounds_do_not_change_and_older_services_do_not_know_such_keys(rec
     secret = await new_bound_key(recollect)
     shown = hashlib.sha256(secret.encode()).hexdigest()
     with psycopg.connect(addresses.service) as connection:
-        assert connection.execute("select * from admit(%s, 'ada', 'li', '1000')", [shown]).fetchall() == []
-        found = connection.execute("select agent, \"user\" from admit_bound(%s, '', '', '1000')", [shown]).fetchall()
+        assert connection.execute("select * from authorize(%s, 'ada', 'li', '1000')", [shown]).fetchall() == []
+        found = connection.execute(
+            "select agent, \"user\" from authorize_bound(%s, '', '', '1000')", [shown]
+        ).fetchall()
         assert found == [("ada", "li")]
         connection.execute("select set_config('recollect.tenant', '1', true)")
         with pytest.raises(refusals.InsufficientPrivilege):
@@ -313,7 +315,7 @@ async def test_a_revoked_bound_key_is_unknown(recollect):
     maker = await recollect.operator.act_for("default")
     key, secret = await recollect.create_key(maker, "bound", [Right.READ], 50, Bounds("ada"))
     await recollect.revoke_key(maker, key.id)
-    for refused in (recollect.admit(secret, "http", "", ""), recollect.authenticate(secret, "http", bound=True)):
+    for refused in (recollect.authorize(secret, "http", "", ""), recollect.authenticate(secret, "http", bound=True)):
         with pytest.raises(UnauthenticatedError):
             await refused
 
@@ -325,7 +327,7 @@ async def test_a_bound_key_over_http(http, recollect):
     made = (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], "agent": "ada", "user": "li"})).json()
     assert (made["key"]["agent"], made["key"]["user"]) == ("ada", "li")
     assert [key["agent"] for key in (await http.get("/v1/keys")).json()["keys"]] == [None, "ada"]
-    assert (await recollect.admit(made["secret"], "http", "", "")).access.scope.user == "li"
+    assert (await recollect.authorize(made["secret"], "http", "", "")).access.scope.user == "li"
     for wrong in ({"user": "li"}, {"agent": ""}, {"agent": "a b"}):
         assert (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], **wrong})).status_code == 422
 

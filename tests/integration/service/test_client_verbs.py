@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from starlette.responses import Response
 
-from conftest import PATIENT, new_key
+from conftest import LONG_TIMEOUTS, new_key
 from integration.agents.test_feedback import fill, mark_by_importance
 from integration.agents.test_reflect import QUESTIONS, think, thoughts_of, work_off
 from recollect import sync
@@ -69,7 +69,7 @@ async def chat():
 @pytest.fixture
 async def thinking(addresses, embedder, chat):
     """A running Recollect with a chat model."""
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder, chat) as running:
+    async with connected(Settings(embedder="fake", **LONG_TIMEOUTS), addresses, embedder, chat) as running:
         yield running
 
 
@@ -211,10 +211,12 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
     async with blocking(thinking) as call:
 
         def work(mind):
-            talk = mind.conversation("c")
-            first = talk.converse("My cat is Pascal.", 500)
+            conversation = mind.conversation("c")
+            first = conversation.converse("My cat is Pascal.", 500)
             last = first.appended[-1].id
-            return talk.converse("Its name?", 500, window=Window(leaf=last), system="Be kind.", report=shown.append)
+            return conversation.converse(
+                "Its name?", 500, window=Window(leaf=last), system="Be kind.", report=shown.append
+            )
 
         reply = await call(work)
     here = (await thinking.mind("ada", "li")).conversation("c")
@@ -225,7 +227,7 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
     assert [message.id for message in messages][2:] == [each.id for each in reply.appended]
 
 
-async def test_a_talk_without_a_model_or_with_a_silent_one_keeps_its_error(thinking, chat, recollect):
+async def test_an_answer_without_a_model_or_with_a_silent_one_keeps_its_error(thinking, chat, recollect):
     async with blocking(recollect) as call:
         with pytest.raises(InvalidInputError, match=NO_MODEL):
             await call(lambda mind: mind.conversation("c").converse("hello"))
@@ -259,7 +261,7 @@ async def test_a_caller_gives_up_on_an_answer_in_time(thinking, chat):
         await (await thinking.mind("ada", "li")).conversation("c").converse("hello", timeout_seconds=0.05)
 
 
-async def test_a_talk_may_take_as_long_as_the_chat_model_and_no_other_request(thinking):
+async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request(thinking):
     granted = {}
 
     def wrap(app):

@@ -26,7 +26,7 @@ DATES = {"en": "monday ", "zh": "上个月的"}
 
 
 def write_text(language: str, length: int, seed: int = 0) -> str:
-    """Write words that never came before: nothing is dearer to store."""
+    """Write words that never came before: nothing is more expensive to store."""
     chance = random.Random(f"{seed} {language}")
     letters = chance.choices(LETTERS[language], k=length)
     if language == "en":

@@ -32,7 +32,7 @@ KNOWLEDGE = (
     "insert into runs (scope_id, model) select id, 'other' from scopes",
     """insert into segments (scope_id, conversation_id, first_number, last_number, ending)
        select id, 'told', 1, 2, 'asked' from scopes""",
-    """insert into digests (scope_id, segment_id, model, prompt_version, content)
+    """insert into extractions (scope_id, segment_id, model, prompt_version, content)
        select scope_id, id, '', '', '{}' from segments where conversation_id = 'told'""",
     "insert into entities (scope_id, name, normalised, type) select id, 'Ann', 'ann', 'person' from scopes",
     """insert into mentions (scope_id, source_id, entity_id, normalised, name)
@@ -52,7 +52,7 @@ async def tenants(recollect, embedder, owner):
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
         [source] = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
-        await talk(mind)
+        await converse(mind)
         filed = {"topic": "vaults->doors", "related_topics": ("codes",)}
         await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed))
         await mind.knowledge.state(NewFact("Ann", "knows", "Bob"))
@@ -85,12 +85,12 @@ def learn(owner):
         "select id, 'seen', 1, 2, 'asked' from scopes on conflict do nothing"
     )
     owner.execute(
-        "insert into digests (scope_id, segment_id, model, prompt_version, content) "
+        "insert into extractions (scope_id, segment_id, model, prompt_version, content) "
         "select scope_id, id, 'm', '1', '{}' from segments on conflict do nothing"
     )
 
 
-async def talk(mind):
+async def converse(mind):
     """Fill the tables of conversations: one in sight, one whose memories take no part in recall, one purged."""
     for name in ("seen", "kept", "gone"):
         said = [NewMessage(Role.USER, f"a question in {name}"), NewMessage(Role.ASSISTANT, "an answer")]
@@ -127,7 +127,7 @@ async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, serv
     tables = scoped_tables(owner)
     assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", "vectors_1"} <= {*tables}
     assert {"conversations", "messages", "withheld_memories", "withheld_vectors", "purge_receipts"} <= {*tables}
-    assert {"topics", "topic_links", "related_topics", "overheard", "items"} <= {*tables}
+    assert {"topics", "topic_links", "related_topics", "context_vectors", "items"} <= {*tables}
     for table in tables:
         act_for(service, None)
         assert (table, count(service, table)) == (table, 0)

@@ -24,7 +24,7 @@ from recollect.store.service import jobs
 from recollect.store.service.jobs import Lease, claim_effect, forget_effects, hold_lease
 from recollect.wiring import connected
 from serving import serving
-from waiting import PATIENCE_SECONDS, until
+from waiting import WAIT_SECONDS, until
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def database(recollect):
     return recollect.parts.database
 
 
-async def put_off(recollect, owner, tenant="default", agent="ada", task="embed", status="todo"):
+async def enqueue(recollect, owner, tenant="default", agent="ada", task="embed", status="todo"):
     """Make a scope and a job of it that stands somewhere; return the scope and the job."""
     mind = await recollect.mind(agent, tenant=tenant)
     await mind.remember("Ann waters the plants")
@@ -58,7 +58,7 @@ async def write(database, lease, scope_id, key):
 
 @pytest.mark.promise("The effect of a job is written once, by whoever holds its lease")
 async def test_an_effect_is_claimed_once_and_by_whoever_holds_the_lease(recollect, database, owner):
-    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    scope_id, job_id = await enqueue(recollect, owner, status="doing")
     first, second = Lease(job_id, 0), Lease(job_id, 1)
     assert await write(database, first, scope_id, "a") is True
     assert await write(database, first, scope_id, "a") is False
@@ -75,7 +75,7 @@ async def test_an_effect_is_claimed_once_and_by_whoever_holds_the_lease(recollec
 
 
 async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database, owner):
-    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    scope_id, job_id = await enqueue(recollect, owner, status="doing")
     with pytest.raises(RuntimeError):
         async with database.transaction(scope_id >> 40) as connection:
             assert await claim_effect(connection, Lease(job_id, 0), scope_id, "a")
@@ -85,7 +85,7 @@ async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database,
 
 @pytest.mark.promise("Nobody takes a job over while its effect is being written")
 async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recollect, database, owner):
-    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    scope_id, job_id = await enqueue(recollect, owner, status="doing")
     async with database.transaction(scope_id >> 40) as connection:
         await hold_lease(connection, Lease(job_id, 0))
         owner.execute("set lock_timeout = '200ms'")
@@ -94,9 +94,9 @@ async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recolle
 
 
 async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, database, owner):
-    scope_id, job_id = await put_off(recollect, owner, status="doing")
+    scope_id, job_id = await enqueue(recollect, owner, status="doing")
     await write(database, Lease(job_id, 0), scope_id, "a")
-    foreign, _ = await put_off(recollect, owner, tenant="other")
+    foreign, _ = await enqueue(recollect, owner, tenant="other")
     count = "select count(*) as notes from job_effects"
     async with database.reading(foreign >> 40) as connection:
         seen = await connection.execute(count)
@@ -114,7 +114,7 @@ async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, datab
 
 @pytest.mark.promise("A run that lost its job can neither end it nor put it back")
 async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedder, owner):
-    _, job_id = await put_off(recollect, owner)
+    _, job_id = await enqueue(recollect, owner)
     state = "select status, attempts from procrastinate_jobs where id = %s"
     app = build_app(recollect.addresses.service, database, embedder, 64)
     async with app.open_async():
@@ -133,10 +133,10 @@ async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedd
 
 async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
     owner.execute("delete from procrastinate_jobs")
-    _, waiting = await put_off(recollect, owner, agent="ada")
-    _, running = await put_off(recollect, owner, agent="bob", status="doing")
-    _, failed = await put_off(recollect, owner, agent="cid", status="failed")
-    await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
+    _, waiting = await enqueue(recollect, owner, agent="ada")
+    _, running = await enqueue(recollect, owner, agent="bob", status="doing")
+    _, failed = await enqueue(recollect, owner, agent="cid", status="failed")
+    await enqueue(recollect, owner, tenant="other", agent="eve", status="failed")
     caller = await recollect.operator.act_for("default")
     page = await recollect.jobs.page(caller)
     assert [(job.id, job.agent, job.state) for job in page.jobs] == [
@@ -152,15 +152,15 @@ async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
     rest = await recollect.jobs.page(caller, cursor=first.next_cursor, limit=2)
     assert ([job.id for job in rest.jobs], rest.next_cursor) == ([waiting], None)
     assert [job.id for job in (await recollect.jobs.page(caller, JobState.FAILED)).jobs] == [failed]
-    assert (await recollect.jobs.page(caller, task="settle")).jobs == ()
+    assert (await recollect.jobs.page(caller, task="sync_state")).jobs == ()
     with pytest.raises(InvalidInputError):
         await recollect.jobs.page(caller, JobState.SUCCEEDED)
 
 
 @pytest.mark.promise("No tenant sees or retries a job of another")
 async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
-    _, foreign = await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
-    _, nobodys = await put_off(recollect, owner, agent="ada", status="failed")
+    _, foreign = await enqueue(recollect, owner, tenant="other", agent="eve", status="failed")
+    _, nobodys = await enqueue(recollect, owner, agent="ada", status="failed")
     owner.execute("""update procrastinate_jobs set args = '{"space_id": 1}' where id = %s""", [nobodys])
     caller = await recollect.operator.act_for("default")
     assert foreign not in [job.id for job in (await recollect.jobs.page(caller)).jobs]
@@ -177,7 +177,7 @@ async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
 
 async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embedder, owner):
     owner.execute("delete from procrastinate_jobs")
-    _, job_id = await put_off(recollect, owner, status="failed")
+    _, job_id = await enqueue(recollect, owner, status="failed")
     _, reader = await new_key(recollect, rights=(Right.READ, Right.WRITE))
     _, writer = await new_key(recollect, rights=(Right.WRITE,))
     async with http_client(recollect, reader) as http:
@@ -201,15 +201,15 @@ async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embed
 
 async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
     owner.execute("delete from procrastinate_jobs")
-    _, ada = await put_off(recollect, owner, agent="ada", status="failed")
-    _, bob = await put_off(recollect, owner, agent="bob", task="settle", status="failed")
-    _, eve = await put_off(recollect, owner, tenant="other", agent="eve", status="failed")
+    _, ada = await enqueue(recollect, owner, agent="ada", status="failed")
+    _, bob = await enqueue(recollect, owner, agent="bob", task="sync_state", status="failed")
+    _, eve = await enqueue(recollect, owner, tenant="other", agent="eve", status="failed")
     with pytest.raises(NotFoundError):
         await recollect.jobs.retry_all(tenant="nobody")
     assert (await recollect.jobs.show(eve)).agent == "eve"
     assert await recollect.jobs.retry_all(tenant="other") == [eve]
     assert await recollect.jobs.retry_all(job_id=bob) == [bob]
-    assert await recollect.jobs.retry_all(task="settle") == []
+    assert await recollect.jobs.retry_all(task="sync_state") == []
     assert await recollect.jobs.retry_all() == [ada]
     with pytest.raises(NotFoundError):
         await recollect.jobs.show(eve + 1000)
@@ -218,7 +218,7 @@ async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
 @pytest.mark.promise("A job that outlives its workers is set aside, and says why")
 async def test_a_job_that_outlived_its_workers_is_quarantined_with_the_reason(recollect, database, embedder, owner):
     owner.execute("delete from procrastinate_jobs")
-    _, job_id = await put_off(recollect, owner, status="doing")
+    _, job_id = await enqueue(recollect, owner, status="doing")
     owner.execute("update procrastinate_jobs set attempts = %s", [MOST_ATTEMPTS])
     app = build_app(recollect.addresses.service, database, embedder, 64)
     async with app.open_async():
@@ -230,7 +230,7 @@ async def test_a_job_that_outlived_its_workers_is_quarantined_with_the_reason(re
 async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, embedder, database, owner, monkeypatch):
     owner.execute("delete from procrastinate_jobs")
     monkeypatch.setattr(progress, "SECONDS", 0.05)
-    _, job_id = await put_off(recollect, owner, status="doing")
+    _, job_id = await enqueue(recollect, owner, status="doing")
 
     async def three():
         return 3
@@ -315,22 +315,22 @@ async def test_a_job_ends_although_its_progress_misses_a_cancellation(recollect,
     async def deaf():
         asked.set()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(10 * PATIENCE_SECONDS)
+            await asyncio.sleep(10 * WAIT_SECONDS)
 
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         async with progress.reporting(recollect.parts.database, Lease(1, 0), deaf) as counter:
             counter.add(1)
             await asked.wait()
 
 
-async def test_work_ends_before_a_job_that_waits_behind_one_put_off(recollect, owner):
-    _, first = await put_off(recollect, owner)
+async def test_work_ends_before_a_job_that_waits_behind_a_deferred_one(recollect, owner):
+    _, first = await enqueue(recollect, owner)
     owner.execute("update procrastinate_jobs set scheduled_at = now() + '1 hour' where id = %s", [first])
     owner.execute(
         "insert into procrastinate_jobs (queue_name, task_name, lock, args) "
         "select queue_name, task_name, lock, args from procrastinate_jobs where id = %s", [first]
     )  # fmt: skip
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         await recollect.work(until_empty=True)
     waiting = owner.execute("select count(*) from procrastinate_jobs where status = 'todo' and lock like 'embed%'")
     assert waiting.fetchone() == (2,)

@@ -136,9 +136,9 @@ async def test_a_call_that_is_called_off_is_entered(asking, owner, chat):
     assert owner.execute(ROWS).fetchall() == [("extract", "fake-chat@1", 0, 0, "failed: CancelledError")]
 
 
-async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, chat):
+async def test_what_was_said_is_told_from_what_can_be_used(asking, owner, chat):
     scope_id, source = number_of(owner, await begin(asking)), uuid4()
-    model = metered(asking.parts, scope_id, "extract", prompt_version="digest@1", source_id=source)
+    model = metered(asking.parts, scope_id, "extract", prompt_version="extraction@1", source_id=source)
     whole = ASKED.model_dump_json()
     for text, ended in ((whole, True), (whole[:9], False), ("no JSON", True), ("", True)):
         chat.script = {Questions: ModelAnswer(text, whole=ended, usage=Usage(6, 4))}
@@ -146,10 +146,10 @@ async def test_what_was_said_is_told_from_what_can_be_salvaged(asking, owner, ch
     chat.fail()
     with pytest.raises(ChatModelError):
         await model.say("?", Questions)
-    outcomes = ["answered", "salvaged", "salvaged", "failed: UnusableError", "failed: ChatModelError"]
+    outcomes = ["answered", "partial", "partial", "failed: UnusableError", "failed: ChatModelError"]
     assert [row[-1] for row in owner.execute(ROWS)] == outcomes
     rows = owner.execute("select distinct prompt_version, source_id from ledger").fetchall()
-    assert rows == [("digest@1", source)]
+    assert rows == [("extraction@1", source)]
     price = owner.execute("select price from ledger order by number limit 1").fetchone()[0]
     assert price == pytest.approx(14 / 1_000_000)
     assert (model.model, model.characters) == (chat.model, chat.characters)
@@ -168,14 +168,14 @@ async def test_converse_is_entered_in_the_scope_that_it_makes(asking, chat):
     assert (await asking.ledger("other")).sums == ()
 
 
-async def test_what_is_made_anew_is_entered(asking, chat):
+async def test_what_is_made_again_is_entered(asking, chat):
     mind = await asking.mind("ada")
-    talk = mind.conversation("c")
-    [said] = await talk.append(NewMessage(Role.USER, "the secret"))
+    conversation = mind.conversation("c")
+    [said] = await conversation.append(NewMessage(Role.USER, "the secret"))
     [known] = await mind.remember("dogs bark")
     await mind.remember(NewMemory("both", Kind.THOUGHT, evidence=(said.id, known.id)))
     chat.script = {Restatement: Restatement(text="dogs", subject="dogs", predicate="do", object="bark")}
-    await talk.purge()
+    await conversation.purge()
     await asking.work(until_empty=True)
     sums = (await asking.ledger("ada")).sums
     assert [(each.calls, each.failed) for each in sums if each.step == "rederive"] == [(1, 0)]
@@ -272,7 +272,7 @@ async def test_http_tells_a_tenant_of_itself_alone(asking, owner):
         answer = (await http.get("/v1/ledger")).json()
         [added] = answer["sums"]
         assert (added["step"], added["model"], added["calls"], added["failed"]) == ("extract", "large", 4, 2)
-        assert (added["prompt_tokens"], added["completion_tokens"], added["salvaged"]) == (30, 0, 0)
+        assert (added["prompt_tokens"], added["completion_tokens"], added["partial"]) == (30, 0, 0)
         assert added["price"] == pytest.approx(0.03)
         assert added["day"] == f"{datetime.now(UTC):%F}"
         assert answer["budget"] == {"limit": 250, "used": 30, "waits_until": None}

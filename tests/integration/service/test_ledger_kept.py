@@ -55,7 +55,7 @@ async def test_days_that_are_over_are_added_up_and_nothing_is_lost(recollect, ow
     assert owner.execute(LINES).fetchall() == lines
 
 
-async def test_a_scope_that_is_enriched_anew_keeps_its_lines(recollect, owner, scope):
+async def test_a_scope_that_is_enriched_again_keeps_its_lines(recollect, owner, scope):
     owner.execute(
         "insert into runs (scope_id, model, prompt_version, since) select id, 'scripted', '1', null from scopes"
     )

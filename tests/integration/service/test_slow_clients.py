@@ -12,7 +12,7 @@ from conftest import application, http_client, new_key
 from recollect.doors.http import middleware, protocol
 from serving import serving
 
-PATIENCE_SECONDS = 60
+WAIT_SECONDS = 60
 
 
 @asynccontextmanager
@@ -32,7 +32,7 @@ def head(secret: str, length: int) -> bytes:
 
 
 async def read_to_end(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         return await reader.read()
 
 

@@ -1,4 +1,4 @@
-"""Talk files itself: a segment's summary lies under the topic that a model named, or under the segment's own label."""
+"""Enrichment files a segment's summary under the topic that a model named, or under the segment's own label."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from integration.knowledge.test_enrich import NOON, ROWING, TAXES, dialogue, digest, plain, run, scripted, segments_of
+from integration.knowledge.test_enrich import (
+    NOON,
+    ROWING,
+    TAXES,
+    dialogue,
+    extraction,
+    plain,
+    run,
+    scripted,
+    segments_of,
+)
 from recollect.core.topics.rating import steady
 from recollect.models.agents import Profile
 from recollect.models.topics import Reach
@@ -17,7 +27,7 @@ __all__ = ["plain"]
 
 
 async def test_a_summary_lies_under_the_topic_that_the_model_named(recollect, owner):
-    answer = digest("They row on the lake.", "Rowing").replace('"Leisure -> Water"', '"Leisure -> Water", "Boats"')
+    answer = extraction("They row on the lake.", "Rowing").replace('"Leisure -> Water"', '"Leisure -> Water", "Boats"')
     running, _ = scripted(recollect, answer)
     mind = await running.mind("ada", "li")
     await mind.set_profile(Profile(topic_threshold=0.3))
@@ -52,7 +62,7 @@ async def test_without_a_summary_the_messages_themselves_are_filed(plain, owner)
 
 
 @pytest.mark.parametrize("verb", ["forget", "purge"])
-async def test_the_topic_goes_with_the_talk_that_named_it(plain, owner, verb):
+async def test_the_topic_goes_with_the_conversation_that_named_it(plain, owner, verb):
     mind = await plain.mind("ada", "li")
     appended = await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))
     await run(plain, mind, owner)
@@ -65,8 +75,8 @@ async def test_the_topic_goes_with_the_talk_that_named_it(plain, owner, verb):
         assert owner.execute(f"select count(*) from {table}").fetchone() == (0,)
 
 
-async def test_a_segment_that_is_told_anew_is_filed_anew(recollect, owner):
-    running, chat = scripted(recollect, digest("They row.", "Rowing"))
+async def test_a_segment_that_is_told_again_is_filed_again(recollect, owner):
+    running, chat = scripted(recollect, extraction("They row.", "Rowing"))
     mind = await running.mind("ada", "li")
     await mind.set_profile(Profile(topic_threshold=0.3))
     appended = await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))

@@ -146,25 +146,27 @@ async def test_what_is_forgotten_takes_its_topics_along(mind, owner):
     assert rows(owner) == [0, 0, 0]
 
 
-async def test_names_from_purged_talk_go_with_it(mind, owner):
-    talk = mind.conversation("c")
-    appended = await talk.append([NewMessage(Role.USER, "I have cancer"), NewMessage(Role.ASSISTANT, "I am sorry")])
+async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
+    conversation = mind.conversation("c")
+    appended = await conversation.append(
+        [NewMessage(Role.USER, "I have cancer"), NewMessage(Role.ASSISTANT, "I am sorry")]
+    )
     await mind.topics.link("Health->Cancer", Filing(appended[0].id, related=("Hospitals",)))
     [summary] = await mind.remember(
         NewMemory("Both spoke.", kind=Kind.SUMMARY, evidence=tuple(each.id for each in appended), topic="Health->Talks")
     )
     await mind.remember(NewMemory("runs daily", topic="Health"))
-    await talk.archive()
+    await conversation.archive()
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
     assert (await recall(mind, "Health->Cancer")) == ["runs daily"]
-    await talk.delete()
+    await conversation.delete()
     assert await paths(mind) == ["Health"]
     assert await mind.topics.links(memory_id=summary.id) == []
     with pytest.raises(NotFoundError):
         await mind.topics.tree("Health->Cancer")
-    await talk.restore()
+    await conversation.restore()
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
-    await talk.purge()
+    await conversation.purge()
     assert owner.execute("select name from topics").fetchall() == [("Health",)]
     assert rows(owner) == [1, 1, 0]
 

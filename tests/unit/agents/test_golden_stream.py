@@ -14,7 +14,7 @@ import pytest
 
 from generative_agents import MINDS, SavedMind, read_golden, read_mind
 from recollect.core.agents.reflection import gather
-from recollect.core.agents.scoring import Considered, score, settle
+from recollect.core.agents.scoring import Considered, resolve_weighing, score
 from recollect.core.text.keywords import file_under, keywords_of, normalise_keyword
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Candidate, Mode, Tally, Weighing
@@ -24,7 +24,7 @@ from recollect.verbs.memories.remember import Write, assign, prepare_all
 
 STREAMED = ("ga_july1_step_3_12/maria_lopez", "ga_zh_25_1/ayesha_khan", "ga_zh_25_1/francisco_lopez")
 NEAR = {"rel": 0, "abs": 1e-9}
-"""Both sides reckon in doubles."""
+"""Both sides compute in doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def agree(scored: list[Candidate], expected: list[dict]) -> None:
     assert [candidate.id.int for candidate in first] == [number(hit["id"]) for hit in expected]
     assert [candidate.score for candidate in first] == pytest.approx([hit["score"] for hit in expected], **NEAR)
     for factor in ("recency", "relevance", "importance"):
-        reckoned = [getattr(candidate.factors, factor) for candidate in first]
-        assert reckoned == pytest.approx([hit[factor] for hit in expected], **NEAR)
+        computed = [getattr(candidate.factors, factor) for candidate in first]
+        assert computed == pytest.approx([hit[factor] for hit in expected], **NEAR)
 
 
 def agree_on_inputs(considered: list[Considered], debug: dict) -> None:
@@ -126,7 +126,7 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
     for run in case.golden["independent"]:
         considered = case.consider(run["focal_embedding_key"])
         agree_on_inputs(considered, run[mode]["debug"])
-        scored, tally = score(considered, settle(Weighing(mode=mode), Weighing()))
+        scored, tally = score(considered, resolve_weighing(Weighing(mode=mode), Weighing()))
         agree(scored, run[mode]["expected"])
         agree_overall(scored, tally, case.golden["params"]["n_count"], run[mode]["debug"])
         relevances = {memory.id: memory.relevance for memory in considered}
@@ -136,7 +136,7 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
 
 @pytest.mark.parametrize("mode", [Mode.ORIGINAL, Mode.NEWEST])
 def test_cues_in_a_row_see_what_those_before_them_accessed(case, mode):
-    settled = settle(Weighing(mode=mode), Weighing())
+    resolved = resolve_weighing(Weighing(mode=mode), Weighing())
     sequence = case.golden["sequence"][mode]
     accessed: set[UUID] = set()
     assert len(sequence["steps"]) == 3
@@ -146,7 +146,7 @@ def test_cues_in_a_row_see_what_those_before_them_accessed(case, mode):
             for memory in case.consider(step["focal_embedding_key"])
         ]
         agree_on_inputs(considered, step["debug"])
-        scored, tally = score(considered, settled)
+        scored, tally = score(considered, resolved)
         hits = scored[: len(step["ids"])]
         assert [hit.id.int for hit in hits] == [number(identifier) for identifier in step["ids"]]
         assert [hit.score for hit in hits] == pytest.approx(step["scores"], **NEAR)
@@ -166,7 +166,7 @@ def test_other_weights_recall_what_the_original_recalls(case):
     )
     considered = case.consider(custom["focal_embedding_key"])
     agree_on_inputs(considered, custom["debug"])
-    scored, tally = score(considered, settle(weighing, Weighing()))
+    scored, tally = score(considered, resolve_weighing(weighing, Weighing()))
     assert len(custom["expected"]) == custom["n_count"] == 5
     agree(scored, custom["expected"])
     agree_overall(scored, tally, custom["n_count"], custom["debug"])

@@ -1,4 +1,4 @@
-"""A reflection is due when the importance of what happened reaches the threshold, and then counting begins anew."""
+"""A reflection is due when the importance of what happened reaches the threshold, and then counting begins again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.agents.scoring import FARTHEST, NEGLIGIBLE, Considered, Settled, horizon, scale, score, settle
+from recollect.core.agents.scoring import (
+    FARTHEST,
+    NEGLIGIBLE,
+    Considered,
+    ResolvedWeighing,
+    horizon,
+    resolve_weighing,
+    scale,
+    score,
+)
 from recollect.models.memories import Kind
 from recollect.models.recall import Mode, Tally, Weighing
 from sizes import Sizes
@@ -24,7 +33,7 @@ LONG = Sizes("memories", ci=20_000, long=200_000)
 START = datetime(2023, 2, 13, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 NOTHING = Weighing()
-USUAL = settle(NOTHING, NOTHING)
+USUAL = resolve_weighing(NOTHING, NOTHING)
 NEAR = {"rel": 1e-9, "abs": 1e-9}
 
 
@@ -32,12 +41,12 @@ def memory(number: int, minute: int = 0, importance: float = 5, relevance: float
     return Considered(UUID(int=number), kind, START + minute * MINUTE, float(importance), relevance)
 
 
-def order(considered: Sequence[Considered], settled: Settled = USUAL) -> list[int]:
-    return [candidate.id.int for candidate in score(considered, settled)[0]]
+def order(considered: Sequence[Considered], resolved: ResolvedWeighing = USUAL) -> list[int]:
+    return [candidate.id.int for candidate in score(considered, resolved)[0]]
 
 
-def scores(considered: Sequence[Considered], settled: Settled) -> dict[int, float]:
-    return {candidate.id.int: candidate.score for candidate in score(considered, settled)[0]}
+def scores(considered: Sequence[Considered], resolved: ResolvedWeighing) -> dict[int, float]:
+    return {candidate.id.int: candidate.score for candidate in score(considered, resolved)[0]}
 
 
 def lists(relevance) -> st.SearchStrategy[list[Considered]]:
@@ -57,10 +66,13 @@ cosines = st.integers(-64, 64).map(lambda number: number / 64)
 considered_lists = lists(st.none() | cosines)
 some = considered_lists.filter(bool)
 weights = st.sampled_from((0.0, 0.25, 0.5, 1.0, 3.0))
-settled_values = st.builds(
-    Settled, st.sampled_from(Mode), st.tuples(weights, weights, weights), st.sampled_from((1e-300, 0.5, 0.99, 1.0))
+resolved_values = st.builds(
+    ResolvedWeighing,
+    st.sampled_from(Mode),
+    st.tuples(weights, weights, weights),
+    st.sampled_from((1e-300, 0.5, 0.99, 1.0)),
 )
-by_rank = settled_values.filter(lambda settled: settled.mode is not Mode.PAPER)
+by_rank = resolved_values.filter(lambda resolved: resolved.mode is not Mode.PAPER)
 
 
 def test_nothing_to_consider_gives_nothing():
@@ -70,21 +82,21 @@ def test_nothing_to_consider_gives_nothing():
 @pytest.mark.parametrize(("mode", "expected"), [(Mode.NEWEST, 2.75), (Mode.ORIGINAL, 2.75), (Mode.PAPER, 1.5)])
 @pytest.mark.parametrize("relevance", [0.9, None])
 def test_a_lone_memory_gets_half_of_every_factor(mode, expected, relevance):
-    (alone,), tally = score([memory(1, relevance=relevance)], settle(Weighing(mode), NOTHING))
+    (alone,), tally = score([memory(1, relevance=relevance)], resolve_weighing(Weighing(mode), NOTHING))
     assert (alone.factors.recency, alone.factors.relevance, alone.factors.importance) == (0.5, 0.5, 0.5)
     assert (alone.score, alone.factors.rank, tally) == (expected, 1, Tally(1, expected, expected))
 
 
 def test_ranks_fade_from_the_front_by_the_decay():
-    settled = Settled(Mode.NEWEST, (1.0, 0.0, 0.0), 0.5)
-    found, _ = score([memory(1, 10), memory(2, 20), memory(3, 30)], settled)
+    resolved = ResolvedWeighing(Mode.NEWEST, (1.0, 0.0, 0.0), 0.5)
+    found, _ = score([memory(1, 10), memory(2, 20), memory(3, 30)], resolved)
     # 1/2, 1/4 and 1/8, stretched to reach from 1 to 0.
     assert [(hit.id.int, hit.factors.rank, hit.score) for hit in found] == [(3, 1, 1.0), (2, 2, 1 / 3), (1, 3, 0.0)]
 
 
 def test_hours_fade_from_the_latest_access_by_the_decay():
-    settled = Settled(Mode.PAPER, (1.0, 0.0, 0.0), 0.5)
-    found, _ = score([memory(1, 0), memory(2, 60), memory(3, 180)], settled)
+    resolved = ResolvedWeighing(Mode.PAPER, (1.0, 0.0, 0.0), 0.5)
+    found, _ = score([memory(1, 0), memory(2, 60), memory(3, 180)], resolved)
     # 1, 1/4 and 1/8 after 0, 2 and 3 hours, stretched to reach from 1 to 0.
     assert [(hit.id.int, hit.factors.rank, hit.score) for hit in found] == [
         (3, 1, 1.0),
@@ -102,13 +114,15 @@ def test_of_equally_recent_ones_thoughts_come_last_and_the_newer_before_the_olde
         memory(4, minute=5, kind=Kind.CHAT),
         memory(9, minute=9, kind=Kind.THOUGHT),
     ]
-    ranked = sorted(score(considered, settle(Weighing(Mode(mode)), NOTHING))[0], key=lambda hit: hit.factors.rank)
+    ranked = sorted(
+        score(considered, resolve_weighing(Weighing(Mode(mode)), NOTHING))[0], key=lambda hit: hit.factors.rank
+    )
     assert [hit.id.int for hit in ranked] == expected
 
 
-@given(some, settled_values)
-def test_equal_scores_keep_the_order_of_recency(considered, settled):
-    for before, after in pairwise(score(considered, settled)[0]):
+@given(some, resolved_values)
+def test_equal_scores_keep_the_order_of_recency(considered, resolved):
+    for before, after in pairwise(score(considered, resolved)[0]):
         assert (-before.score, before.factors.rank) < (-after.score, after.factors.rank)
 
 
@@ -117,41 +131,41 @@ def test_without_a_vector_a_memory_is_as_relevant_as_the_least_relevant():
     assert {hit.id.int: hit.factors.relevance for hit in found} == {1: 1.0, 2: 0.0, 3: 0.0}
 
 
-@given(some, settled_values)
-def test_without_any_vector_all_are_equally_relevant(considered, settled):
-    found, _ = score([replace(one, relevance=None) for one in considered], settled)
+@given(some, resolved_values)
+def test_without_any_vector_all_are_equally_relevant(considered, resolved):
+    found, _ = score([replace(one, relevance=None) for one in considered], resolved)
     assert {hit.factors.relevance for hit in found} == {0.5}
 
 
-@given(considered_lists.flatmap(lambda given: st.tuples(st.just(given), st.permutations(given))), settled_values)
-def test_order_of_what_is_given_does_not_matter(lists, settled):
-    assert score(lists[0], settled) == score(lists[1], settled)
+@given(considered_lists.flatmap(lambda given: st.tuples(st.just(given), st.permutations(given))), resolved_values)
+def test_order_of_what_is_given_does_not_matter(lists, resolved):
+    assert score(lists[0], resolved) == score(lists[1], resolved)
 
 
-@given(some, settled_values)
-def test_an_answer_is_whole_and_explains_itself(considered, settled):
-    found, tally = score(considered, settled)
+@given(some, resolved_values)
+def test_an_answer_is_whole_and_explains_itself(considered, resolved):
+    found, tally = score(considered, resolved)
     assert {hit.id for hit in found} == {one.id for one in considered}
     assert sorted(hit.factors.rank for hit in found) == list(range(1, len(found) + 1))
     assert tally == Tally(len(found), min(hit.score for hit in found), max(hit.score for hit in found))
     for hit in found:
         factors = hit.factors.recency, hit.factors.relevance, hit.factors.importance
-        assert hit.score == pytest.approx(sum(map(mul, settled.weights, factors)))
+        assert hit.score == pytest.approx(sum(map(mul, resolved.weights, factors)))
     for name in ("recency", "relevance", "importance"):
         values = {getattr(hit.factors, name) for hit in found}
         assert values == {0.5} or (min(values), max(values)) == (0.0, 1.0)
 
 
 @given(some, by_rank)
-def test_newest_is_original_with_time_running_backwards(considered, settled):
+def test_newest_is_original_with_time_running_backwards(considered, resolved):
     mirrored = [replace(one, last_accessed_at=START - (one.last_accessed_at - START)) for one in considered]
-    newest = score(considered, replace(settled, mode=Mode.NEWEST))
-    assert newest == score(mirrored, replace(settled, mode=Mode.ORIGINAL))
+    newest = score(considered, replace(resolved, mode=Mode.NEWEST))
+    assert newest == score(mirrored, replace(resolved, mode=Mode.ORIGINAL))
 
 
-@given(some, settled_values)
-def test_what_is_better_in_everything_comes_first(considered, settled):
-    found, _ = score(considered, settled)
+@given(some, resolved_values)
+def test_what_is_better_in_everything_comes_first(considered, resolved):
+    found, _ = score(considered, resolved)
     known = {one.id: one for one in considered}
     for before, after in combinations(found, 2):
         first, second = known[before.id], known[after.id]
@@ -160,21 +174,21 @@ def test_what_is_better_in_everything_comes_first(considered, settled):
             assert not (behind and second.relevance >= first.relevance and second.importance >= first.importance)
 
 
-@given(some, settled_values, st.data())
-def test_growing_more_relevant_or_important_never_costs_a_memory_anything(considered, settled, data):
+@given(some, resolved_values, st.data())
+def test_growing_more_relevant_or_important_never_costs_a_memory_anything(considered, resolved, data):
     chosen = data.draw(st.sampled_from(considered))
     relevance = None if chosen.relevance is None else data.draw(st.integers(int(chosen.relevance * 64), 64)) / 64
     importance = float(data.draw(st.integers(int(chosen.importance), 10)))
     grown = replace(chosen, relevance=relevance, importance=importance)
-    before = scores(considered, settled)
-    after = scores([grown if one is chosen else one for one in considered], settled)
+    before = scores(considered, resolved)
+    after = scores([grown if one is chosen else one for one in considered], resolved)
     for other in before:
         gap = before[chosen.id.int] - before[other]
         assert after[chosen.id.int] - after[other] >= gap - 1e-9
 
 
-@given(some, settled_values, st.sampled_from((0.125, 2.0, 100.0)), st.integers(-50, 50), st.integers(-90, 90))
-def test_neither_units_nor_the_hour_of_the_recall_matter(considered, settled, unit, offset, days):
+@given(some, resolved_values, st.sampled_from((0.125, 2.0, 100.0)), st.integers(-50, 50), st.integers(-90, 90))
+def test_neither_units_nor_the_hour_of_the_recall_matter(considered, resolved, unit, offset, days):
     moved = [
         replace(
             one,
@@ -184,7 +198,7 @@ def test_neither_units_nor_the_hour_of_the_recall_matter(considered, settled, un
         )
         for one in considered
     ]
-    assert scores(moved, settled) == pytest.approx(scores(considered, settled), **NEAR)
+    assert scores(moved, resolved) == pytest.approx(scores(considered, resolved), **NEAR)
 
 
 def rank_as_the_original(considered: Sequence[Considered], decay: Fraction) -> dict[int, Fraction]:
@@ -207,15 +221,15 @@ def rank_as_the_original(considered: Sequence[Considered], decay: Fraction) -> d
 @given(lists(cosines).map(lambda given: [one for one in given if one.kind is not Kind.CHAT]).filter(bool))
 def test_mode_original_reckons_as_the_original_code(considered):
     expected = rank_as_the_original(considered, Fraction(99, 100))
-    found = scores(considered, settle(Weighing(Mode.ORIGINAL), NOTHING))
+    found = scores(considered, resolve_weighing(Weighing(Mode.ORIGINAL), NOTHING))
     assert found == pytest.approx({number: float(exact) for number, exact in expected.items()}, **NEAR)
 
 
 @pytest.mark.promise("A stream of any length is ranked in full: what has faded away keeps its order", LONG)
 @pytest.mark.parametrize("mode", Mode)
 def test_a_long_stream_fades_to_nothing_without_an_error(mode):
-    settled = Settled(mode, (1.0, 0.0, 0.0), 0.5)
-    found, tally = score([memory(number, minute=number) for number in range(1, LONG.now + 1)], settled)
+    resolved = ResolvedWeighing(mode, (1.0, 0.0, 0.0), 0.5)
+    found, tally = score([memory(number, minute=number) for number in range(1, LONG.now + 1)], resolved)
     assert tally == Tally(LONG.now, 0.0, 1.0)
     assert found[-1].factors.rank == LONG.now
     # Where recency has faded away, its order still decides.
@@ -223,7 +237,7 @@ def test_a_long_stream_fades_to_nothing_without_an_error(mode):
 
 
 def test_the_smallest_decay_leaves_only_the_most_recent():
-    found, _ = score([memory(1, 1), memory(2, 2), memory(3, 3)], Settled(Mode.NEWEST, (1.0, 0.0, 0.0), 5e-324))
+    found, _ = score([memory(1, 1), memory(2, 2), memory(3, 3)], ResolvedWeighing(Mode.NEWEST, (1.0, 0.0, 0.0), 5e-324))
     assert [(hit.id.int, hit.score) for hit in found] == [(3, 1.0), (2, 0.0), (1, 0.0)]
 
 
@@ -238,64 +252,66 @@ def test_values_are_stretched_between_their_ends():
     st.sampled_from((Mode.NEWEST, Mode.ORIGINAL)),
 )
 def test_the_horizon_is_the_first_rank_that_adds_too_little(weight, decay, mode):
-    rank = horizon(Settled(mode, (weight, 1.0, 1.0), decay))
+    rank = horizon(ResolvedWeighing(mode, (weight, 1.0, 1.0), decay))
     weight = max(weight, 1.0)
     assert weight * decay ** (rank - 1) <= NEGLIGIBLE * (1 + 1e-9)
     assert rank == 1 or weight * decay ** (rank - 2) >= NEGLIGIBLE * (1 - 1e-9)
 
 
 @given(some, by_rank)
-def test_beyond_the_horizon_recency_adds_next_to_nothing(considered, settled):
-    for hit in score(considered, settled)[0]:
-        if hit.factors.rank >= horizon(settled) and len(considered) > 1:
-            assert settled.weights[0] * hit.factors.recency <= NEGLIGIBLE
+def test_beyond_the_horizon_recency_adds_next_to_nothing(considered, resolved):
+    for hit in score(considered, resolved)[0]:
+        if hit.factors.rank >= horizon(resolved) and len(considered) > 1:
+            assert resolved.weights[0] * hit.factors.recency <= NEGLIGIBLE
 
 
 @pytest.mark.parametrize(
-    ("settled", "expected"),
+    ("resolved", "expected"),
     [
         (USUAL, 1376),
-        (Settled(Mode.NEWEST, (0.0, 1.0, 1.0), 0.99), 1376),
-        (Settled(Mode.NEWEST, (0.0, 1.0, 1.0), 1.0), FARTHEST),
-        (Settled(Mode.NEWEST, (1e-7, 1.0, 1.0), 0.5), 21),
-        (Settled(Mode.ORIGINAL, (1.0, 1.0, 1.0), 0.5), 21),
-        (Settled(Mode.NEWEST, (1.0, 1.0, 1.0), 1.0), FARTHEST),
-        (Settled(Mode.NEWEST, (1.0, 1.0, 1.0), math.nextafter(1.0, 0.0)), FARTHEST),
-        (Settled(Mode.PAPER, (1.0, 1.0, 1.0), 0.5), FARTHEST),
+        (ResolvedWeighing(Mode.NEWEST, (0.0, 1.0, 1.0), 0.99), 1376),
+        (ResolvedWeighing(Mode.NEWEST, (0.0, 1.0, 1.0), 1.0), FARTHEST),
+        (ResolvedWeighing(Mode.NEWEST, (1e-7, 1.0, 1.0), 0.5), 21),
+        (ResolvedWeighing(Mode.ORIGINAL, (1.0, 1.0, 1.0), 0.5), 21),
+        (ResolvedWeighing(Mode.NEWEST, (1.0, 1.0, 1.0), 1.0), FARTHEST),
+        (ResolvedWeighing(Mode.NEWEST, (1.0, 1.0, 1.0), math.nextafter(1.0, 0.0)), FARTHEST),
+        (ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.5), FARTHEST),
     ],
 )
-def test_horizons(settled, expected):
-    assert horizon(settled) == expected
+def test_horizons(resolved, expected):
+    assert horizon(resolved) == expected
 
 
 def test_usual_weights_are_those_of_the_mode():
-    usual = Settled(Mode.NEWEST, (0.5, 3.0, 2.0), 0.99)
-    assert settle(NOTHING, NOTHING) == usual
-    assert settle(Weighing(Mode.ORIGINAL), NOTHING) == replace(usual, mode=Mode.ORIGINAL)
-    assert settle(Weighing(Mode.PAPER), NOTHING) == Settled(Mode.PAPER, (1.0, 1.0, 1.0), 0.995)
+    usual = ResolvedWeighing(Mode.NEWEST, (0.5, 3.0, 2.0), 0.99)
+    assert resolve_weighing(NOTHING, NOTHING) == usual
+    assert resolve_weighing(Weighing(Mode.ORIGINAL), NOTHING) == replace(usual, mode=Mode.ORIGINAL)
+    assert resolve_weighing(Weighing(Mode.PAPER), NOTHING) == ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.995)
 
 
 def test_weights_are_multiplied_with_their_gains():
     asked = Weighing(recency=2.0, relevance=0.5, importance=0.25, gains=(10.0, 20.0, 40.0), decay=0.95)
-    assert settle(asked, NOTHING) == Settled(Mode.NEWEST, (20.0, 10.0, 10.0), 0.95)
+    assert resolve_weighing(asked, NOTHING) == ResolvedWeighing(Mode.NEWEST, (20.0, 10.0, 10.0), 0.95)
 
 
 def test_zero_is_a_weight_like_any_other():
     own = Weighing(recency=9.0, gains=(9.0, 9.0, 9.0))
-    assert settle(Weighing(recency=0.0, gains=(0.0, 1.0, 0.0)), own).weights == (0.0, 1.0, 0.0)
+    assert resolve_weighing(Weighing(recency=0.0, gains=(0.0, 1.0, 0.0)), own).weights == (0.0, 1.0, 0.0)
 
 
 def test_what_a_call_leaves_open_is_as_the_agent_has_it():
     own = Weighing(Mode.PAPER, recency=4.0, relevance=5.0, decay=0.9)
-    assert settle(NOTHING, own) == Settled(Mode.PAPER, (4.0, 5.0, 1.0), 0.9)
-    assert settle(Weighing(Mode.PAPER, recency=7.0), own) == Settled(Mode.PAPER, (7.0, 5.0, 1.0), 0.9)
+    assert resolve_weighing(NOTHING, own) == ResolvedWeighing(Mode.PAPER, (4.0, 5.0, 1.0), 0.9)
+    assert resolve_weighing(Weighing(Mode.PAPER, recency=7.0), own) == ResolvedWeighing(
+        Mode.PAPER, (7.0, 5.0, 1.0), 0.9
+    )
 
 
 def test_what_an_agent_chose_for_one_mode_does_not_spill_into_another():
-    assert settle(Weighing(Mode.NEWEST), Weighing(Mode.PAPER, recency=4.0, decay=0.9)) == USUAL
+    assert resolve_weighing(Weighing(Mode.NEWEST), Weighing(Mode.PAPER, recency=4.0, decay=0.9)) == USUAL
     tuned = Weighing(recency=4.0, gains=(2.0, 1.0, 1.0), decay=0.9)
-    assert settle(Weighing(Mode.NEWEST), tuned) == Settled(Mode.NEWEST, (8.0, 1.0, 1.0), 0.9)
-    assert settle(Weighing(Mode.ORIGINAL), tuned) == settle(Weighing(Mode.ORIGINAL), NOTHING)
+    assert resolve_weighing(Weighing(Mode.NEWEST), tuned) == ResolvedWeighing(Mode.NEWEST, (8.0, 1.0, 1.0), 0.9)
+    assert resolve_weighing(Weighing(Mode.ORIGINAL), tuned) == resolve_weighing(Weighing(Mode.ORIGINAL), NOTHING)
 
 
 numbers = st.none() | st.floats(0, 1_000)
@@ -311,7 +327,7 @@ weighings = st.builds(
 
 
 @given(weighings, weighings)
-def test_settling_again_changes_nothing(asked, agent):
-    settled = settle(asked, agent)
-    again = Weighing(settled.mode, *settled.weights, gains=(1.0, 1.0, 1.0), decay=settled.decay)
-    assert settle(again, agent) == settle(NOTHING, again) == settled
+def test_resolving_again_changes_nothing(asked, agent):
+    resolved = resolve_weighing(asked, agent)
+    again = Weighing(resolved.mode, *resolved.weights, gains=(1.0, 1.0, 1.0), decay=resolved.decay)
+    assert resolve_weighing(again, agent) == resolve_weighing(NOTHING, again) == resolved

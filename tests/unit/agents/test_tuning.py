@@ -62,7 +62,7 @@ def test_a_planted_decay_is_preferred_to_a_wrong_one():
 
 def test_the_sum_of_what_the_factors_can_add_stays_the_same():
     found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), SKEWED)
-    sums = [sum(scoring.settle(Weighing(), weighing).weights) for weighing in (found.before, found.after)]
+    sums = [sum(scoring.resolve_weighing(Weighing(), weighing).weights) for weighing in (found.before, found.after)]
     assert sums[1] == pytest.approx(sums[0], abs=1e-3)
     assert found.after.gains is None
     assert all(value >= 0 for value in (found.after.recency, found.after.relevance, found.after.importance))
@@ -74,7 +74,7 @@ def test_the_same_feedback_in_any_order_teaches_the_same():
 
 
 def test_what_is_right_already_is_left_nearly_alone():
-    usual = scoring.settle(Weighing(), Weighing())
+    usual = scoring.resolve_weighing(Weighing(), Weighing())
     found = tuning.learn(plant(usual.weights, 0.99, recalls=200), Weighing())
     assert found.after.decay == 0.99
     assert found.held_out[1].accuracy == pytest.approx(found.held_out[0].accuracy, abs=0.02)
@@ -184,5 +184,5 @@ def test_a_recall_with_very_many_marks_has_no_more_say_than_another():
 
 def test_a_tie_is_half_right():
     equal = [judged(0, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5])]
-    fit = tuning.measure(equal, scoring.settle(Weighing(), Weighing()))
+    fit = tuning.measure(equal, scoring.resolve_weighing(Weighing(), Weighing()))
     assert (fit.accuracy, fit.reciprocal_rank) == (0.5, pytest.approx(1 / 1.5))

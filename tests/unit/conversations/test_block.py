@@ -1,4 +1,4 @@
-"""The block shows memories as data: one line each, in a fence that nothing they say can close, within its room."""
+"""The block shows memories as data: one line each, between tags that nothing they say can close, within its room."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from recollect.core.conversations.block import (
     write_summary,
 )
 from recollect.core.conversations.budget import ELLIPSIS
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.models.blocks import Level
 from recollect.models.memories import Kind, Memory, Role, Triple
@@ -66,8 +66,8 @@ def memory(content: str = "My cat is called Pascal.", number: int = 1, **more) -
 
 
 def remembered(content: str = "My cat is called Pascal.", number: int = 1, **more) -> BlockMemory:
-    ceiling, quotes = more.pop("ceiling", Level.FULL), more.pop("quotes", {})
-    return BlockMemory(memory(content, number, **more), f"m{number:04x}", quotes=quotes, ceiling=ceiling)
+    ceiling, source_texts = more.pop("ceiling", Level.FULL), more.pop("source_texts", {})
+    return BlockMemory(memory(content, number, **more), f"m{number:04x}", source_texts=source_texts, ceiling=ceiling)
 
 
 def words(text: str) -> int:
@@ -116,15 +116,15 @@ def test_a_block_is_plain_text_grouped_by_kind_and_then_in_the_order_of_time():
     assert list(GROUPS) == [Kind.FACT, Kind.SUMMARY, Kind.THOUGHT, Kind.EVENT, Kind.CHAT, Kind.MESSAGE]
 
 
-def test_code_is_left_as_it_is_unless_it_could_end_the_fence():
+def test_code_is_left_as_it_is_unless_it_could_end_the_tags():
     assert fold("if a < b / c: List<int> <br> x</p>") == "if a < b / c: List<int> <br> x‹/p>"
     assert fold("a\n\n  b\tc\x1b[0m\x00") == "a b c [0m"
 
 
 @given(st.lists(st.tuples(TEXTS | NASTY, NASTY), max_size=5), st.sampled_from(Level))
-def test_nothing_that_is_said_can_close_the_fence_or_begin_a_line(said, level):
-    quotes = {UUID(int=9): Quote(UUID(int=9), said[0][1], said[0][0], NOW)} if said else {}
-    more = {"kind": Kind.SUMMARY, "evidence": (UUID(int=9),), "quotes": quotes}
+def test_nothing_that_is_said_can_close_the_tags_or_begin_a_line(said, level):
+    source_texts = {UUID(int=9): SourceText(UUID(int=9), said[0][1], said[0][0], NOW)} if said else {}
+    more = {"kind": Kind.SUMMARY, "evidence": (UUID(int=9),), "source_texts": source_texts}
     lines = [write_line(remembered(content, speaker=speaker, **more), level) for content, speaker in said]
     block = render(lines)
     assert len(block.splitlines()) == len(said) * (1 if level is Level.ABSTRACT else 2) + 3
@@ -169,8 +169,8 @@ def test_a_text_is_cut_only_where_it_is_too_wide_and_never_longer_than_it_was(te
 
 def test_a_summary_quotes_some_of_what_it_was_made_from():
     sources = tuple(UUID(int=100 + number) for number in range(12))
-    quotes = {each: Quote(each, "Li", f"word {each.int}", NOW) for each in sources}
-    summary = remembered("They spoke.", kind=Kind.SUMMARY, evidence=sources, quotes=quotes)
+    source_texts = {each: SourceText(each, "Li", f"word {each.int}", NOW) for each in sources}
+    summary = remembered("They spoke.", kind=Kind.SUMMARY, evidence=sources, source_texts=source_texts)
     full, compact, abstract = (write_line(summary, level).splitlines() for level in Level)
     assert [line.split()[-1] for line in full[1:]] == [
         *("100", "101", "out)", "104", "105", "106", "107", "out)", "110", "111")

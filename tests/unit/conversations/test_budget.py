@@ -419,7 +419,7 @@ class TestShorten:
         assert cost(cut, IMAGE_COST) == 20
         assert shorten_words((asked,), FRAME + IMAGE_COST, image_tokens=IMAGE_COST) == ()
 
-    def test_a_stale_count_does_not_mislead(self):
+    def test_an_outdated_count_does_not_mislead(self):
         turn = (replace(message(1, U, 1, size=5), tokens=9_999),)
         assert shorten_words(turn, 100)[0].tokens == FRAME + 5
 

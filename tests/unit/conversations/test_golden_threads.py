@@ -10,7 +10,7 @@ import pytest
 from generative_agents import read_golden
 from recollect.core.conversations.budget import fit, fit_upstream, prune_upstream
 from recollect.core.conversations.messages import to_prompt
-from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, settle, walk, walk_upstream
+from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, order_nodes, walk, walk_upstream
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.memories import Role
 
@@ -73,11 +73,11 @@ def test_every_thread_is_walked_as_dify_does(golden):
     assert sum(case["strict"] != case["upstream"] for case in cases) >= 9
 
 
-def test_every_thread_stays_the_same_once_it_is_settled(golden):
+def test_every_thread_stays_the_same_once_it_is_ordered(golden):
     for case in golden["thread_cases"]:
-        settled = [ThreadNode(node.id, parent) for node, parent in settle(nodes_of(case)[::-1])]
-        assert walk(settled[::-1], case["leaf"]) == case["strict"], case["name"]
-        assert {node.id for node in settled} == {node.id for node in nodes_of(case)}
+        ordered = [ThreadNode(node.id, parent) for node, parent in order_nodes(nodes_of(case)[::-1])]
+        assert walk(ordered[::-1], case["leaf"]) == case["strict"], case["name"]
+        assert {node.id for node in ordered} == {node.id for node in nodes_of(case)}
 
 
 @pytest.mark.parametrize("placeholder", [True, False])

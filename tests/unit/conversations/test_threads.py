@@ -1,4 +1,4 @@
-"""The strict walk follows parents and nothing else, and settling changes no thread."""
+"""The strict walk follows parents and nothing else, and ordering nodes changes no thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, settle, walk, walk_upstream
+from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, order_nodes, walk, walk_upstream
 from recollect.errors import InvalidInputError, NotFoundError
 from sizes import Sizes
 
@@ -30,7 +30,7 @@ def conversations(draw) -> list[ThreadNode]:
 
 
 def climb_slowly(nodes_newest_first: list[ThreadNode], leaf: str) -> list[str]:
-    """Walk as the rules say, looking everything up anew: only for nodes without circles."""
+    """Walk as the rules say, looking everything up again: only for nodes without circles."""
     by_id = {node.id: node for node in nodes_newest_first}
     thread, node = [], by_id.get(leaf)
     while node is not None:
@@ -55,14 +55,14 @@ def has_circles(nodes: list[ThreadNode]) -> bool:
     return False
 
 
-def as_nodes(settled) -> list[ThreadNode]:
-    return [ThreadNode(node.id, parent) for node, parent in settled]
+def as_nodes(ordered) -> list[ThreadNode]:
+    return [ThreadNode(node.id, parent) for node, parent in ordered]
 
 
 def test_nothing_has_no_thread():
     assert walk([]) == []
     assert walk_upstream([]) == []
-    assert settle([]) == []
+    assert order_nodes([]) == []
 
 
 def test_any_message_can_be_the_leaf_also_one_that_was_followed():
@@ -81,7 +81,7 @@ def test_an_id_twice_is_refused():
     with pytest.raises(InvalidInputError):
         walk(newest_first(("a", None), ("a", None)))
     with pytest.raises(InvalidInputError):
-        settle(newest_first(("a", None), ("a", None)))
+        order_nodes(newest_first(("a", None), ("a", None)))
 
 
 def test_the_leaf_is_the_newest_that_nobody_follows():
@@ -113,7 +113,7 @@ def test_a_circle_begins_with_its_oldest_member():
     nodes = newest_first(("d", "c"), ("c", "a"), ("b", "c"), ("a", "b"))
     assert walk(nodes) == ["d", "c", "a"]
     assert walk(nodes, "b") == ["b", "c", "a"]
-    assert {node.id: parent for node, parent in settle(nodes[::-1])} == {"a": None, "c": "a", "b": "c", "d": "c"}
+    assert {node.id: parent for node, parent in order_nodes(nodes[::-1])} == {"a": None, "c": "a", "b": "c", "d": "c"}
 
 
 def test_two_circles_are_both_cut():
@@ -129,12 +129,12 @@ def test_one_that_follows_itself_is_a_root():
 
 def test_a_late_parent_moves_up_before_the_first_that_follows_it():
     given_nodes = newest_first(("x", None), ("b", "a"), ("y", None), ("c", "a"), ("a", None))
-    assert [node.id for node, _ in settle(given_nodes)] == ["x", "a", "b", "y", "c"]
+    assert [node.id for node, _ in order_nodes(given_nodes)] == ["x", "a", "b", "y", "c"]
 
 
 def test_what_is_in_order_stays_as_it_is():
     nodes = newest_first(("a", NIL), ("b", None), ("c", "a"), ("d", NIL), ("e", "elsewhere"))
-    assert settle(nodes) == [
+    assert order_nodes(nodes) == [
         (nodes[0], None),
         (nodes[1], None),
         (nodes[2], "a"),
@@ -144,24 +144,24 @@ def test_what_is_in_order_stays_as_it_is():
 
 
 @given(conversations())
-def test_settling_changes_no_thread(nodes):
-    settled = settle(nodes)
+def test_ordering_nodes_changes_no_thread(nodes):
+    ordered = order_nodes(nodes)
     for leaf in (None, *(node.id for node in nodes)):
-        assert walk(as_nodes(settled)[::-1], leaf) == walk(nodes[::-1], leaf)
+        assert walk(as_nodes(ordered)[::-1], leaf) == walk(nodes[::-1], leaf)
 
 
 @given(conversations())
-def test_settled_nodes_stand_behind_their_parents_and_otherwise_as_given(nodes):
-    settled = settle(nodes)
-    assert sorted(node.id for node, _ in settled) == sorted(node.id for node in nodes)
+def test_ordered_nodes_stand_behind_their_parents_and_otherwise_as_given(nodes):
+    ordered = order_nodes(nodes)
+    assert sorted(node.id for node, _ in ordered) == sorted(node.id for node in nodes)
     seen: set[str | None] = {None}
-    for node, parent in settled:
+    for node, parent in ordered:
         assert parent in seen
         seen.add(node.id)
-    followed = {parent for _, parent in settled}
-    leaves = [node for node, _ in settled if node.id not in followed]
+    followed = {parent for _, parent in ordered}
+    leaves = [node for node, _ in ordered if node.id not in followed]
     assert leaves == [node for node in nodes if node in leaves]
-    assert settle(as_nodes(settled)) == [(ThreadNode(node.id, parent), parent) for node, parent in settled]
+    assert order_nodes(as_nodes(ordered)) == [(ThreadNode(node.id, parent), parent) for node, parent in ordered]
 
 
 @given(conversations())
@@ -204,20 +204,20 @@ def test_a_very_long_thread_is_no_trouble(shape):
     if shape == "shuffled":
         random.Random(7).shuffle(nodes)
     begun = process_time()
-    settled = settle(nodes)
-    thread = walk(as_nodes(settled)[::-1])
+    ordered = order_nodes(nodes)
+    thread = walk(as_nodes(ordered)[::-1])
     assert process_time() - begun < 5
     assert thread == [f"m{number}" for number in reversed(range(DEEP.now))]
-    assert thread == [node.id for node, _ in reversed(settled)]
+    assert thread == [node.id for node, _ in reversed(ordered)]
 
 
 @pytest.mark.promise("Circles of parents, however many, are cut once each", DEEP)
 def test_many_circles_at_once_are_no_trouble():
     nodes = [ThreadNode(f"m{number}", f"m{number ^ 1}") for number in range(DEEP.now)]
     begun = process_time()
-    settled = {node.id: parent for node, parent in settle(nodes)}
+    ordered = {node.id: parent for node, parent in order_nodes(nodes)}
     assert process_time() - begun < 5
-    assert all(settled[f"m{number}"] == (f"m{number - 1}" if number % 2 else None) for number in range(DEEP.now))
+    assert all(ordered[f"m{number}"] == (f"m{number - 1}" if number % 2 else None) for number in range(DEEP.now))
 
 
 @pytest.mark.parametrize(("limit", "bound"), [(None, 500), (0, 500), (-1, 500), (1, 1), (499, 499), (501, 500)])

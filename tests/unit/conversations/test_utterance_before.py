@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.conversations.appends import Linked, compare_context, find_before, quote_before, to_memory
+from recollect.core.conversations.appends import Linked, compare_context, find_before, texts_before, to_memory
 from recollect.core.text.terms import BEFORE, embedded_text, utterance_before
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.memories import NewMemory, Role
@@ -63,7 +63,7 @@ def test_within_a_call_each_follows_the_one_before_or_the_one_it_names():
     ]
     before = find_before(call)
     assert before == [None, 0, 0, None, None, None, 5]
-    assert quote_before([to_memory(message) for message in call], before) == ["", "a", "a", "", "", "", "f"]
+    assert texts_before([to_memory(message) for message in call], before) == ["", "a", "a", "", "", "", "f"]
 
 
 def test_what_follows_something_that_was_not_known_is_embedded_once_more():
@@ -75,6 +75,6 @@ def test_what_follows_something_that_was_not_known_is_embedded_once_more():
         for number, (message, identity, parent) in enumerate(zip(messages, ids, parents, strict=True))
     ]
     before = find_before(messages)
-    heard = compare_context(linked, before, quote_before([to_memory(message) for message in messages], before))
-    assert heard.later == {ids[0]}
-    assert heard.in_time == {ids[1], ids[3]}
+    compared = compare_context(linked, before, texts_before([to_memory(message) for message in messages], before))
+    assert compared.again == {ids[0]}
+    assert compared.done == {ids[1], ids[3]}

@@ -15,7 +15,7 @@ from date_phrases import NOW, find, read_phrases, read_span
 from recollect.core.dates.chinese_rules import YEAR_PARTS, read_number
 from recollect.core.dates.english_rules import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SHIFTS, WEEKDAYS
 from recollect.core.dates.find import find_periods
-from recollect.core.dates.holidays import CHINESE_FEASTS, ENGLISH_FEASTS, LUNAR
+from recollect.core.dates.holidays import CHINESE_HOLIDAYS, ENGLISH_HOLIDAYS, LUNAR
 from recollect.core.dates.periods import MOST_PERIODS, choose, rate, rate_moments, to_microseconds
 from recollect.models.recall import Period
 
@@ -182,8 +182,8 @@ ENGLISH = """days weeks months years hours ago week weekend quarter half the of 
 CHINESE = "年月日号天周末初底中旬上下前后个半几第一二三十百零两〇点时分刻早晚夜今明昨去春夏秋冬从到至和之间以来起的"
 LONGER = "星期 礼拜 季度 小时 分钟 最近 过去 未来 最后 期间 假期 年代 上午 下午"
 WORDS = (
-    *(*MONTHS, *WEEKDAYS, *NUMBERS, *DAYS, *HOURS, *SHIFTS, *ENGLISH_FEASTS, *LEAD.strip("(?:)").split("|")),
-    *(*ENGLISH.split(), *CHINESE_FEASTS, *YEAR_PARTS, *CHINESE, *LONGER.split()),
+    *(*MONTHS, *WEEKDAYS, *NUMBERS, *DAYS, *HOURS, *SHIFTS, *ENGLISH_HOLIDAYS, *LEAD.strip("(?:)").split("|")),
+    *(*ENGLISH.split(), *CHINESE_HOLIDAYS, *YEAR_PARTS, *CHINESE, *LONGER.split()),
 )
 MOMENTS = st.datetimes(timezones=st.sampled_from([UTC, NEW_YORK, SHANGHAI, ZoneInfo("Pacific/Apia")]))
 SENTENCES = st.lists(st.sampled_from(WORDS), max_size=14).flatmap(

@@ -151,7 +151,7 @@ def test_memories_of_our_own_get_the_fields_that_the_original_would_give(saved):
     assert (node.poignancy, node.keywords, node.filling) == (6.5, ["bo"], ["node_1"])
 
 
-def test_numbers_are_given_anew_when_something_was_forgotten(saved):
+def test_numbers_are_given_again_when_something_was_forgotten(saved):
     stored = store(to_memories(saved.nodes, {}))
     left = to_nodes([memory for memory in stored if memory.id.int not in {3, 5, 6, 7}])
     assert [node.node_count for node in left] == list(range(1, 7))

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from foreign_exports import (
     BEGINNING,
     ROOT,
+    chatgpt_conversation,
     chatgpt_line,
     chatgpt_node,
-    chatgpt_talk,
+    claude_conversation,
     claude_message,
-    claude_talk,
     moment,
     name,
 )
@@ -24,25 +24,25 @@ from recollect.models.imports import UserField
 from recollect.models.memories import Kind, Role
 
 
-def told(talk):
+def told(conversation):
     """Give what is said, each behind the place of what it follows."""
-    places = {each.key: place for place, each in enumerate(talk.messages)}
-    return [(each.message.content, places.get(each.parent)) for each in talk.messages]
+    places = {each.key: place for place, each in enumerate(conversation.messages)}
+    return [(each.message.content, places.get(each.parent)) for each in conversation.messages]
 
 
-def remarks(harvest):
-    return dict(+harvest.remarks)
+def remarks(data):
+    return dict(+data.remarks)
 
 
 def test_a_plain_conversation():
-    harvest = chatgpt.read(chatgpt_line("t", ["喝什么茶？", "乌龙。", "谢谢"], title="茶"))
-    talk = harvest.talks[0]
-    assert told(talk) == [("喝什么茶？", None), ("乌龙。", 0), ("谢谢", 1)]
-    assert (talk.id, talk.name, talk.created_at) == (name("t"), "茶", BEGINNING)
-    assert [each.message.role for each in talk.messages] == [Role.USER, Role.ASSISTANT, Role.USER]
-    assert [each.key for each in talk.messages] == [each.message.external_id for each in talk.messages]
-    assert talk.metadata == {"chatgpt": {"id": name("t"), "default_model_slug": "gpt-4o", "is_archived": False}}
-    assert (dict(harvest.seen), remarks(harvest)) == ({"conversations": 1, "messages": 4}, {chatgpt.HIDDEN: 1})
+    data = chatgpt.read(chatgpt_line("t", ["喝什么茶？", "乌龙。", "谢谢"], title="茶"))
+    conversation = data.conversations[0]
+    assert told(conversation) == [("喝什么茶？", None), ("乌龙。", 0), ("谢谢", 1)]
+    assert (conversation.id, conversation.name, conversation.created_at) == (name("t"), "茶", BEGINNING)
+    assert [each.message.role for each in conversation.messages] == [Role.USER, Role.ASSISTANT, Role.USER]
+    assert [each.key for each in conversation.messages] == [each.message.external_id for each in conversation.messages]
+    assert conversation.metadata == {"chatgpt": {"id": name("t"), "default_model_slug": "gpt-4o", "is_archived": False}}
+    assert (dict(data.seen), remarks(data)) == ({"conversations": 1, "messages": 4}, {chatgpt.HIDDEN: 1})
 
 
 def test_branches_keep_their_parents_and_the_one_last_seen_ends_last():
@@ -53,9 +53,9 @@ def test_branches_keep_their_parents_and_the_one_last_seen_ends_last():
         chatgpt_node("new", "q", "assistant", "new answer", 2),
         chatgpt_node("more", "old", "user", "more", 3),
     ]
-    harvest = chatgpt.read(chatgpt_talk("t", nodes, current="new"))
-    assert told(harvest.talks[0]) == [("q", None), ("old answer", 0), ("more", 1), ("new answer", 0)]
-    assert remarks(harvest) == {chatgpt.BRANCHED: 1}
+    data = chatgpt.read(chatgpt_conversation("t", nodes, current="new"))
+    assert told(data.conversations[0]) == [("q", None), ("old answer", 0), ("more", 1), ("new answer", 0)]
+    assert remarks(data) == {chatgpt.BRANCHED: 1}
 
 
 def test_tools_are_called_and_answer():
@@ -72,7 +72,7 @@ def test_tools_are_called_and_answer():
         chatgpt_node("quote", "result", "tool", minutes=3, **quote),
         chatgpt_node("a", "quote", "assistant", "one", 4),
     ]
-    messages = [each.message for each in chatgpt.read(chatgpt_talk("t", nodes)).talks[0].messages]
+    messages = [each.message for each in chatgpt.read(chatgpt_conversation("t", nodes)).conversations[0].messages]
     assert messages[1].parts == (Part(PartType.TOOL_CALL, "print(1)", "python", call_id="call"),)
     assert messages[1].metadata == {"chatgpt": {"model": "gpt-4o"}}
     assert messages[2].parts == (Part(PartType.TOOL_RESULT, "1", "python", call_id="call"),)
@@ -89,7 +89,7 @@ def test_files_are_listed_once_and_speech_is_read():
     shown = {"content": {"content_type": "multimodal_text", "parts": [pointer, "where?"]}, "metadata": attached}
     spoken = {"content": {"content_type": "multimodal_text", "parts": [heard, sound, painted]}}
     nodes = [chatgpt_node("a", None, "user", minutes=0, **shown), chatgpt_node("b", "a", "user", minutes=1, **spoken)]
-    first, second = (each.message for each in chatgpt.read(chatgpt_talk("t", nodes)).talks[0].messages)
+    first, second = (each.message for each in chatgpt.read(chatgpt_conversation("t", nodes)).conversations[0].messages)
     assert (first.content, first.attachments) == ("where?", (Attachment("image", upload_id="file-1", name="湖.png"),))
     assert second.content == "你好"
     assert [(each.type, each.upload_id) for each in second.attachments] == [("audio", "file_3"), ("image", "file_2")]
@@ -107,12 +107,12 @@ def test_what_nobody_said_is_left_out_and_its_place_passed_on():
         chatgpt_node("critic", "empty", "critic", "hm", 4),
         chatgpt_node("a", "critic", "assistant", "a", 5),
     ]
-    harvest = chatgpt.read(chatgpt_talk("t", nodes))
-    assert told(harvest.talks[0]) == [("q", None), ("a", 0)]
-    assert remarks(harvest) == {
+    data = chatgpt.read(chatgpt_conversation("t", nodes))
+    assert told(data.conversations[0]) == [("q", None), ("a", 0)]
+    assert remarks(data) == {
         chatgpt.INSTRUCTIONS: 1, chatgpt.REASONING: 1, chatgpt.EMPTY: 1, chatgpt.OTHER: 1,
     }  # fmt: skip
-    assert harvest.seen["messages"] == 6
+    assert data.seen["messages"] == 6
 
 
 def test_times_are_those_of_the_message_or_of_what_it_follows():
@@ -122,32 +122,39 @@ def test_times_are_those_of_the_message_or_of_what_it_follows():
         chatgpt_node("c", "b", "user", "c", None),
         chatgpt_node("d", "c", "assistant", "d", 7, create_time=1e40),
     ]
-    harvest = chatgpt.read(chatgpt_talk("t", nodes))
-    minutes = [(each.message.occurred_at - BEGINNING).seconds / 60 for each in harvest.talks[0].messages]
+    data = chatgpt.read(chatgpt_conversation("t", nodes))
+    minutes = [(each.message.occurred_at - BEGINNING).seconds / 60 for each in data.conversations[0].messages]
     assert minutes == [0, 5, 5, 5]
-    assert harvest.remarks[TIMELESS] == 1
+    assert data.remarks[TIMELESS] == 1
 
 
 def test_what_cannot_be_kept_is_cut_or_cleaned_and_said():
     nodes = [chatgpt_node("a", None, "user", "字" * 200_001, 0), chatgpt_node("b", "a", "assistant", "x\x00y\ud800", 1)]
-    talk = chatgpt_talk("a strange id / 茶", nodes, title="two\nlines")
-    talk |= {"conversation_id": "a strange id / 茶", "gizmo_id": "g" * 20_000}
-    harvest = chatgpt.read(talk)
-    long, cleaned = (each.message.content for each in harvest.talks[0].messages)
+    conversation = chatgpt_conversation("a strange id / 茶", nodes, title="two\nlines")
+    conversation |= {"conversation_id": "a strange id / 茶", "gizmo_id": "g" * 20_000}
+    data = chatgpt.read(conversation)
+    long, cleaned = (each.message.content for each in data.conversations[0].messages)
     assert (len(long), cleaned) == (200_000, "x\ufffdy\ufffd")
-    assert harvest.talks[0].id.startswith("a-strange-id-")
-    assert (harvest.talks[0].name, harvest.talks[0].metadata["chatgpt"]) == ("two lines", {"id": "a strange id / 茶"})
-    assert remarks(harvest) == {LONG: 1, CLEANED: 1, LARGE: 1}
+    assert data.conversations[0].id.startswith("a-strange-id-")
+    assert (data.conversations[0].name, data.conversations[0].metadata["chatgpt"]) == (
+        "two lines",
+        {"id": "a strange id / 茶"},
+    )
+    assert remarks(data) == {LONG: 1, CLEANED: 1, LARGE: 1}
 
 
 def test_entries_that_are_no_conversations_are_counted():
     for entry in (None, 5, "x", [], {}, {"mapping": {}}, {"id": "x", "mapping": []}):
-        harvest = chatgpt.read(entry)
-        assert (harvest.talks, dict(harvest.seen), remarks(harvest)) == ([], {"conversations": 1}, {MALFORMED: 1})
-    empty = chatgpt.read(chatgpt_talk("t", [chatgpt_node("root", None)]))
-    assert (empty.talks, remarks(empty)) == ([], {SILENT: 1})
+        data = chatgpt.read(entry)
+        assert (data.conversations, dict(data.seen), remarks(data)) == (
+            [],
+            {"conversations": 1},
+            {MALFORMED: 1},
+        )
+    empty = chatgpt.read(chatgpt_conversation("t", [chatgpt_node("root", None)]))
+    assert (empty.conversations, remarks(empty)) == ([], {SILENT: 1})
     odd = {"x": None, "y": {"message": 7}, "z": {"message": {"author": [], "content": "?"}, "parent": 5}}
-    assert chatgpt.read({"id": "t", "mapping": odd}).talks == []
+    assert chatgpt.read({"id": "t", "mapping": odd}).conversations == []
 
 
 @st.composite
@@ -162,13 +169,13 @@ def trees(draw):
         minutes = draw(st.none() | st.integers(0, 9))
         nodes.append(chatgpt_node(f"n{number}", above, role, f"says {number}", minutes))
     current = f"n{draw(st.integers(0, size - 1))}"
-    return chatgpt_talk("t", draw(st.permutations(nodes)), current)
+    return chatgpt_conversation("t", draw(st.permutations(nodes)), current)
 
 
 @given(trees())
-def test_every_message_follows_the_nearest_one_above_it_that_is_kept(talk):
-    harvest = chatgpt.read(talk)
-    mapping = talk["mapping"]
+def test_every_message_follows_the_nearest_one_above_it_that_is_kept(conversation):
+    data = chatgpt.read(conversation)
+    mapping = conversation["mapping"]
     kept = {key for key, node in mapping.items() if node["message"] and node["message"]["author"]["role"] != "system"}
 
     def nearest(key):
@@ -177,37 +184,39 @@ def test_every_message_follows_the_nearest_one_above_it_that_is_kept(talk):
             key = mapping[key]["parent"]
         return key if key in mapping else None
 
-    messages = harvest.talks[0].messages if harvest.talks else ()
+    messages = data.conversations[0].messages if data.conversations else ()
     assert {each.key: each.parent for each in messages} == {key: nearest(key) for key in kept}
     seen: set[str] = set()
     for each in messages:
         assert each.parent is None or each.parent in seen
         seen.add(each.key)
-    current = talk["current_node"]
+    current = conversation["current_node"]
     last = current if current in kept else nearest(current)
     if last and not any(nearest(key) == last for key in kept):
         assert messages[-1].key == last
 
 
 @given(trees(), st.data())
-def test_a_circle_of_parents_is_cut_and_nothing_is_lost(talk, data):
-    key = data.draw(st.sampled_from(sorted(talk["mapping"])))
-    talk["mapping"][key]["parent"] = data.draw(st.sampled_from(sorted(talk["mapping"])))
-    harvest = chatgpt.read(talk)
-    messages = harvest.talks[0].messages if harvest.talks else ()
-    assert len(messages) == harvest.seen["messages"] - harvest.remarks[chatgpt.HIDDEN]
+def test_a_circle_of_parents_is_cut_and_nothing_is_lost(conversation, drawn):
+    key = drawn.draw(st.sampled_from(sorted(conversation["mapping"])))
+    conversation["mapping"][key]["parent"] = drawn.draw(st.sampled_from(sorted(conversation["mapping"])))
+    data = chatgpt.read(conversation)
+    messages = data.conversations[0].messages if data.conversations else ()
+    assert len(messages) == data.seen["messages"] - data.remarks[chatgpt.HIDDEN]
     places = {each.key: place for place, each in enumerate(messages)}
     assert all(each.parent is None or places[each.parent] < places[each.key] for each in messages)
 
 
 def test_a_claude_conversation_without_parents_is_a_line():
-    talk = claude_talk("t", [claude_message("喝茶吗？"), claude_message("好。", "assistant", 1)], title="茶")
-    harvest = claude.read(talk)
-    found = harvest.talks[0]
+    conversation = claude_conversation(
+        "t", [claude_message("喝茶吗？"), claude_message("好。", "assistant", 1)], title="茶"
+    )
+    data = claude.read(conversation)
+    found = data.conversations[0]
     assert told(found) == [("喝茶吗？", None), ("好。", 0)]
     assert (found.id, found.name, found.owner) == (name("t"), "茶", {UserField.ACCOUNT: name("account")})
     assert found.messages[1].message.occurred_at.isoformat() == moment(1).replace("Z", "+00:00")
-    assert (dict(harvest.seen), remarks(harvest)) == ({"conversations": 1, "messages": 2}, {})
+    assert (dict(data.seen), remarks(data)) == ({"conversations": 1, "messages": 2}, {})
 
 
 def test_a_claude_conversation_with_parents_is_a_tree():
@@ -217,7 +226,7 @@ def test_a_claude_conversation_with_parents_is_a_tree():
         claude_message("second", "assistant", 2, parent_message_uuid=name("q")),
         claude_message("more", "human", 3, parent_message_uuid=name("first")),
     ]
-    assert told(claude.read(claude_talk("t", messages)).talks[0]) == [
+    assert told(claude.read(claude_conversation("t", messages)).conversations[0]) == [
         ("q", None), ("first", 0), ("second", 0), ("more", 1),
     ]  # fmt: skip
 
@@ -235,14 +244,14 @@ def test_blocks_pasted_texts_and_files():
     asked = claude_message(
         "read", attachments=[pasted], files=[{"file_name": "湖.png", "file_uuid": "f", "file_kind": "image"}]
     )
-    harvest = claude.read(claude_talk("t", [asked, claude_message("a", "assistant", 1, blocks)]))
-    first, second = (each.message for each in harvest.talks[0].messages)
+    data = claude.read(claude_conversation("t", [asked, claude_message("a", "assistant", 1, blocks)]))
+    first, second = (each.message for each in data.conversations[0].messages)
     assert first.content == "read\n\n[笔记.txt]\n龙井"
     assert first.attachments == (
         Attachment("document", name="笔记.txt"), Attachment("image", upload_id="f", name="湖.png"),
     )  # fmt: skip
     assert second.content == "Let me look.\n\nLeaves."
-    assert remarks(harvest) == {claude.THINKING: 1, claude.TOOLS: 2}
+    assert remarks(data) == {claude.THINKING: 1, claude.TOOLS: 2}
 
 
 def test_old_messages_have_their_text_beside_the_blocks_and_odd_ones_are_counted():
@@ -254,21 +263,21 @@ def test_old_messages_have_their_text_beside_the_blocks_and_odd_ones_are_counted
         {"text": "no id"},
         claude_message("last", "human", 3),
     ]
-    harvest = claude.read(claude_talk("t", messages))
-    assert told(harvest.talks[0]) == [("old", None), ("last", 0)]
-    assert remarks(harvest) == {chatgpt.EMPTY: 1, chatgpt.OTHER: 1, MALFORMED: 1, TWICE: 1}
-    assert harvest.seen["messages"] == 6
+    data = claude.read(claude_conversation("t", messages))
+    assert told(data.conversations[0]) == [("old", None), ("last", 0)]
+    assert remarks(data) == {chatgpt.EMPTY: 1, chatgpt.OTHER: 1, MALFORMED: 1, TWICE: 1}
+    assert data.seen["messages"] == 6
     assert remarks(claude.read({"mapping": {}})) == {MALFORMED: 1}
 
 
 def test_what_claude_wrote_down_is_remembered():
-    harvest = claude.read(
+    data = claude.read(
         {"conversations_memory": "Li drinks oolong.", "project_memories": {"p1": "写书"}, "account_uuid": "acc"}
     )
-    assert [(each.key, each.memory.content, each.memory.kind) for each in harvest.memories] == [
+    assert [(each.key, each.memory.content, each.memory.kind) for each in data.memories] == [
         ("memory:acc", "Li drinks oolong.", Kind.THOUGHT), ("memory:p1", "写书", Kind.THOUGHT),
     ]  # fmt: skip
-    assert harvest.memories[1].memory.metadata == {"claude": {"project": "p1"}}
+    assert data.memories[1].memory.metadata == {"claude": {"project": "p1"}}
 
 
 def test_a_message_that_cannot_be_kept_does_not_break_the_thread():
@@ -279,11 +288,11 @@ def test_a_message_that_cannot_be_kept_does_not_break_the_thread():
         ),
         claude_message("z", "human", 2, created_at="0001-01-01T00:00:00Z"),
     ]
-    harvest = claude.read(claude_talk("t", messages))
-    assert told(harvest.talks[0]) == [("q", None), ("a", 0), ("z", 1)]
-    assert len(harvest.talks[0].messages[1].message.attachments) == 64
-    assert remarks(harvest) == {TIMELESS: 1, chatgpt.SURPLUS: 6}
-    assert REFUSED not in harvest.remarks
+    data = claude.read(claude_conversation("t", messages))
+    assert told(data.conversations[0]) == [("q", None), ("a", 0), ("z", 1)]
+    assert len(data.conversations[0].messages[1].message.attachments) == 64
+    assert remarks(data) == {TIMELESS: 1, chatgpt.SURPLUS: 6}
+    assert REFUSED not in data.remarks
 
 
 def test_a_block_of_another_type_gives_its_text_or_is_counted():
@@ -292,9 +301,9 @@ def test_a_block_of_another_type_gives_its_text_or_is_counted():
         {"type": "flag", "flag": "x"},
         {"type": "text", "text": "and written ones"},
     ]
-    harvest = claude.read(claude_talk("t", [claude_message("a", "assistant", 0, blocks)]))
-    assert told(harvest.talks[0]) == [("spoken words\n\nand written ones", None)]
-    assert remarks(harvest) == {claude.FOREIGN: 1}
+    data = claude.read(claude_conversation("t", [claude_message("a", "assistant", 0, blocks)]))
+    assert told(data.conversations[0]) == [("spoken words\n\nand written ones", None)]
+    assert remarks(data) == {claude.FOREIGN: 1}
 
 
 def test_ids_that_cannot_be_stored_still_lead_to_their_parents():
@@ -304,11 +313,13 @@ def test_ids_that_cannot_be_stored_still_lead_to_their_parents():
         chatgpt_node("b\udfff", "a\ud800", "assistant", minutes=1, **call),
         chatgpt_node("c", "b\udfff", "tool", "1", 2),
     ]
-    talk = chatgpt.read(chatgpt_talk("t", nodes) | {"conversation_id": "t\ud800", "current_node": "c"}).talks[0]
-    assert [place for _, place in told(talk)] == [None, 0, 1]
+    conversation = chatgpt.read(
+        chatgpt_conversation("t", nodes) | {"conversation_id": "t\ud800", "current_node": "c"}
+    ).conversations[0]
+    assert [place for _, place in told(conversation)] == [None, 0, 1]
     asked = claude_message("q", uuid="q\ud800", parent_message_uuid=ROOT)
     answered = claude_message("a", "assistant", 1, parent_message_uuid="q\ud800")
-    spoken = claude.read(claude_talk("t", [asked, answered])).talks[0]
+    spoken = claude.read(claude_conversation("t", [asked, answered])).conversations[0]
     assert told(spoken) == [("q", None), ("a", 0)]
-    for each in (*talk.messages, *spoken.messages):
+    for each in (*conversation.messages, *spoken.messages):
         each.message.external_id.encode()

@@ -27,7 +27,7 @@ from foreign_exports import (
 )
 from recollect.core.imports import chatgpt, formats, graphiti, letta, mem0, zep
 from recollect.core.imports.found import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.imports.text import LARGE, TIMELESS, digest, to_identifier, to_moment
+from recollect.core.imports.text import LARGE, TIMELESS, hash_parts, to_identifier, to_moment
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Part, PartType
 from recollect.models.imports import FileImport, Format, UserField
@@ -35,16 +35,16 @@ from recollect.models.knowledge import EntityType
 from recollect.models.memories import Kind, Triple
 
 
-def remarks(harvest):
-    return dict(+harvest.remarks)
+def remarks(data):
+    return dict(+data.remarks)
 
 
-def contents(harvest):
-    return [each.memory.content for each in harvest.memories]
+def contents(data):
+    return [each.memory.content for each in data.memories]
 
 
-def said(harvest):
-    return [(each.message.role.value, each.message.content) for each in harvest.talks[0].messages]
+def said(data):
+    return [(each.message.role.value, each.message.content) for each in data.conversations[0].messages]
 
 
 def test_a_memory_of_mem0_keeps_its_time_its_owners_and_its_categories():
@@ -84,31 +84,31 @@ def test_odd_memories_of_mem0():
         mem0_memory("dated", created_at="yesterday", expiration_date="2020-01-01"),
         mem0_memory("deep", metadata={"x": "y" * 20_000}), mem0_memory("長" * 70_000),
     ]  # fmt: skip
-    harvest = mem0.read({"memories": entries})
-    assert [each.key for each in harvest.memories[:2]] == [name("tea"), "7"]
-    assert harvest.memories[2].memory.expires_at == datetime(2020, 1, 2, tzinfo=UTC)
-    assert "metadata" not in harvest.memories[3].memory.metadata["mem0"]
-    assert [len(text) for text in contents(harvest)[4:]] == [32_000, 32_000, 6_000]
-    assert [each.key for each in harvest.memories[5:]] == [f"{name('長' * 70_000)}#2", f"{name('長' * 70_000)}#3"]
-    assert remarks(harvest) == {TWICE: 1, MALFORMED: 3, TIMELESS: 1, LARGE: 1, DIVIDED: 1}
-    assert harvest.seen["memories"] == len(harvest.memories) + 4
+    data = mem0.read({"memories": entries})
+    assert [each.key for each in data.memories[:2]] == [name("tea"), "7"]
+    assert data.memories[2].memory.expires_at == datetime(2020, 1, 2, tzinfo=UTC)
+    assert "metadata" not in data.memories[3].memory.metadata["mem0"]
+    assert [len(text) for text in contents(data)[4:]] == [32_000, 32_000, 6_000]
+    assert [each.key for each in data.memories[5:]] == [f"{name('長' * 70_000)}#2", f"{name('長' * 70_000)}#3"]
+    assert remarks(data) == {TWICE: 1, MALFORMED: 3, TIMELESS: 1, LARGE: 1, DIVIDED: 1}
+    assert data.seen["memories"] == len(data.memories) + 4
 
 
 def test_a_memory_that_had_expired_when_it_was_made_stays_expired():
     made = {"created_at": "2024-01-02T10:00:00Z"}
     dates = ["2023-01-01", "2024-01-02T10:00:00Z", "2024-01-02"]
-    harvest = mem0.read([mem0_memory(date, expiration_date=date, **made) for date in dates])
+    data = mem0.read([mem0_memory(date, expiration_date=date, **made) for date in dates])
     over = datetime(2024, 1, 2, 10, microsecond=1, tzinfo=UTC)
-    assert [each.memory.expires_at for each in harvest.memories] == [over, over, datetime(2024, 1, 3, tzinfo=UTC)]
-    assert harvest.memories[0].memory.metadata["mem0"]["expiration_date"] == "2023-01-01"
-    assert remarks(harvest) == {mem0.OVER: 2}
+    assert [each.memory.expires_at for each in data.memories] == [over, over, datetime(2024, 1, 3, tzinfo=UTC)]
+    assert data.memories[0].memory.metadata["mem0"]["expiration_date"] == "2023-01-01"
+    assert remarks(data) == {mem0.OVER: 2}
 
 
 def test_the_same_words_of_two_users_are_two_memories():
     entries = [mem0_memory("tea", id=None), mem0_memory("tea", id=None, user_id="mo"), mem0_memory("tea", id=None)]
-    harvest = mem0.read({"results": entries})
-    assert [each.owner[UserField.USER_ID] for each in harvest.memories] == ["li", "mo"]
-    assert remarks(harvest) == {TWICE: 1}
+    data = mem0.read({"results": entries})
+    assert [each.owner[UserField.USER_ID] for each in data.memories] == ["li", "mo"]
+    assert remarks(data) == {TWICE: 1}
 
 
 def test_pages_of_mem0_are_read_one_after_the_other():
@@ -118,9 +118,9 @@ def test_pages_of_mem0_are_read_one_after_the_other():
         {"count": 2, "next": None, "results": [mem0_memory("two"), mem0_memory("one")]},
         {"results": []},
     ]
-    harvest = mem0.read(pages)
-    assert (contents(harvest), len(harvest.facts)) == (["one", "two"], 1)
-    assert (remarks(harvest), harvest.seen["memories"]) == ({TWICE: 1}, 3)
+    data = mem0.read(pages)
+    assert (contents(data), len(data.facts)) == (["one", "two"], 1)
+    assert (remarks(data), data.seen["memories"]) == ({TWICE: 1}, 3)
 
 
 def test_relations_of_mem0_are_facts():
@@ -129,11 +129,11 @@ def test_relations_of_mem0_are_facts():
         {"source": "li", "relationship": "lives_in", "destination": "hangzhou"},
         {"source": "li", "relationship": "", "target": "li"},
     ]
-    harvest = mem0.read({"results": [], "relations": relations})
-    assert [(each.fact.subject, each.fact.predicate, each.fact.object) for each in harvest.facts] == [
+    data = mem0.read({"results": [], "relations": relations})
+    assert [(each.fact.subject, each.fact.predicate, each.fact.object) for each in data.facts] == [
         ("li", "drinks", "oolong"), ("li", "lives_in", "hangzhou"),
     ]  # fmt: skip
-    assert contents(harvest) == ["li  li"]
+    assert contents(data) == ["li  li"]
 
 
 def test_a_letta_agent_is_read_as_it_spoke():
@@ -155,16 +155,16 @@ def test_a_letta_agent_is_read_as_it_spoke():
         letta_message("approval", "may I?", 9),
     ]
     messages[7]["content"].insert(0, {"type": "reasoning", "is_native": True, "reasoning": "hm", "signature": None})
-    harvest = letta.read(letta_file(messages, [letta_block("human", "Li likes tea"), letta_block("persona", " ", 1)]))
-    assert said(harvest) == [
+    data = letta.read(letta_file(messages, [letta_block("human", "Li likes tea"), letta_block("persona", " ", 1)]))
+    assert said(data) == [
         ("user", "我叫李"), ("assistant", "你好，李"), ("assistant", ""), ("tool", ""), ("assistant", "Plain answer"),
     ]  # fmt: skip
-    call, result = (harvest.talks[0].messages[place].message.parts[0] for place in (2, 3))
+    call, result = (data.conversations[0].messages[place].message.parts[0] for place in (2, 3))
     assert call == Part(PartType.TOOL_CALL, '{"query": "tea"}', "archival_memory_search", call_id="call-2")
     assert result == Part(PartType.TOOL_RESULT, "nothing", call_id="call-2")
-    assert (harvest.talks[0].id, contents(harvest)) == ("letta:ada", ["Li likes tea"])
-    assert harvest.memories[0].memory.metadata["letta"]["label"] == "human"
-    assert remarks(harvest) == {
+    assert (data.conversations[0].id, contents(data)) == ("letta:ada", ["Li likes tea"])
+    assert data.memories[0].memory.metadata["letta"]["label"] == "human"
+    assert remarks(data) == {
         letta.PROMPTS: 1, letta.REASONING: 2, letta.RECEIPTS: 1, letta.EVENTS: 1, letta.BLANK: 1,
         chatgpt.EMPTY: 1, chatgpt.OTHER: 1,
     }  # fmt: skip
@@ -172,8 +172,8 @@ def test_a_letta_agent_is_read_as_it_spoke():
 
 def test_letta_messages_are_known_whatever_their_number_in_the_file():
     spoken = [letta_user("one", 1), letta_user("two", 2), letta_user("two", 2)]
-    whole = letta.read(letta_file(spoken, [])).talks[0].messages
-    later = letta.read(letta_file(spoken[1:], [])).talks[0].messages
+    whole = letta.read(letta_file(spoken, [])).conversations[0].messages
+    later = letta.read(letta_file(spoken[1:], [])).conversations[0].messages
     assert [each.key for each in whole[1:]] == [each.key for each in later]
     assert len({each.key for each in whole}) == 3
 
@@ -185,20 +185,20 @@ def test_letta_agents_of_one_name_are_told_apart():
     )
     second["agents"][0]["id"] = "agent-1"
     file = first | {"agents": first["agents"] + second["agents"], "blocks": first["blocks"] + second["blocks"]}
-    harvest = letta.read(file)
-    assert [talk.id for talk in harvest.talks] == ["letta:ada", "letta:ada:agent-1"]
-    assert [each.key for each in harvest.memories] == ["block:ada:human", "block:ada:agent-1:human"]
+    data = letta.read(file)
+    assert [conversation.id for conversation in data.conversations] == ["letta:ada", "letta:ada:agent-1"]
+    assert [each.key for each in data.memories] == ["block:ada:human", "block:ada:agent-1:human"]
     for agent in file["agents"]:
         del agent["id"]
-    assert [talk.id for talk in letta.read(file).talks] == ["letta:ada", "letta:ada:1"]
+    assert [conversation.id for conversation in letta.read(file).conversations] == ["letta:ada", "letta:ada:1"]
 
 
 def test_older_letta_files_and_lists_of_passages():
     block = {"label": "human", "value": "喜欢茶", "created_at": moment(), "updated_at": moment(1), "limit": 5_000}
     old = {"agent_type": "memgpt_agent", "core_memory": [block], "messages": [letta_user("hi")], "name": "阿达"}
-    harvest = letta.read(old | {"version": "0.6.54"})
-    assert (contents(harvest), said(harvest)) == (["喜欢茶"], [("user", "hi")])
-    assert harvest.talks[0].id == to_identifier("letta:阿达")
+    data = letta.read(old | {"version": "0.6.54"})
+    assert (contents(data), said(data)) == (["喜欢茶"], [("user", "hi")])
+    assert data.conversations[0].id == to_identifier("letta:阿达")
     passages = letta.read([letta_passage("Ada keeps bees", "bees", "学校"), {"id": "x"}])
     assert (contents(passages), passages.memories[0].memory.keywords) == (["Ada keeps bees"], ("bees", "学校"))
     assert passages.memories[0].memory.kind is Kind.EVENT
@@ -220,26 +220,26 @@ def test_a_graph_is_read_with_its_times():
         graphiti_node("Hangzhou"),
         graphiti_node("Li", "", "User"),
     ]
-    harvest = graphiti.read({"episodes": [graphiti_episode("Ada: hi", 3)], "nodes": nodes, "edges": edges})
-    lives, knows, met = (each.fact for each in harvest.facts)
+    data = graphiti.read({"episodes": [graphiti_episode("Ada: hi", 3)], "nodes": nodes, "edges": edges})
+    lives, knows, met = (each.fact for each in data.facts)
     assert (lives.subject, lives.predicate, lives.object, lives.text) == (
         "Ada", "LIVES_IN", "Hangzhou", "Ada lives in Hangzhou",
     )  # fmt: skip
     times = (lives.valid_at, lives.invalid_at, lives.occurred_at)
     assert [(value - BEGINNING).total_seconds() / 60 for value in times] == [-60, 60, 5]
     assert (lives.subject_type, lives.object_type, knows.object_type) == (EntityType.PERSON, None, EntityType.PERSON)
-    assert harvest.facts[0].sources == (name("Ada: hi"),)
-    assert harvest.facts[0].spare.metadata["graphiti"]["expired_at"] == moment(90)
+    assert data.facts[0].sources == (name("Ada: hi"),)
+    assert data.facts[0].spare.metadata["graphiti"]["expired_at"] == moment(90)
     assert ((knows.invalid_at - BEGINNING).seconds / 60, knows.valid_at) == (30, None)
     assert ((met.invalid_at - BEGINNING).seconds / 60, met.valid_at) == (9, None)
-    told, summary = harvest.memories
+    told, summary = data.memories
     assert (told.memory.content, told.memory.kind, told.key) == ("Ada: hi", Kind.EVENT, name("Ada: hi"))
     assert (told.memory.occurred_at - BEGINNING).seconds / 60 == 3
     assert (summary.memory.content, summary.memory.kind, summary.memory.keywords) == (
         "Ada: Teaches bees.", Kind.THOUGHT, ("Ada",),
     )  # fmt: skip
-    assert remarks(harvest) == {graphiti.BACKWARDS: 1, graphiti.UNSUMMED: 2}
-    assert harvest.facts[0].owner == {UserField.GROUP_ID: "li"}
+    assert remarks(data) == {graphiti.BACKWARDS: 1, graphiti.UNSUMMED: 2}
+    assert data.facts[0].owner == {UserField.GROUP_ID: "li"}
 
 
 def test_facts_without_two_ends_are_memories_that_end_with_them():
@@ -253,12 +253,12 @@ def test_facts_without_two_ends_are_memories_that_end_with_them():
         graphiti_edge("Ada", "IS", "Ada", "Ada is herself"),
     ]
     nodes = [graphiti_node("Ada"), {"uuid": ""}]
-    harvest = graphiti.read({"entity_nodes": nodes, "entity_edges": edges, "communities": [{}]})
-    assert (harvest.facts, contents(harvest)) == ([], ["Ada is herself", "Ada saw somebody", "Ada"])
-    ended = harvest.memories[1].memory
+    data = graphiti.read({"entity_nodes": nodes, "entity_edges": edges, "communities": [{}]})
+    assert (data.facts, contents(data)) == ([], ["Ada is herself", "Ada saw somebody", "Ada"])
+    ended = data.memories[1].memory
     assert (ended.triple, ended.occurred_at) == (Triple("Ada", "SAW", ""), BEGINNING)
     assert (ended.expires_at - BEGINNING).seconds / 60 == 5
-    assert remarks(harvest) == {MALFORMED: 2, TWICE: 1, graphiti.COMMUNITIES: 1, graphiti.UNSUMMED: 1}
+    assert remarks(data) == {MALFORMED: 2, TWICE: 1, graphiti.COMMUNITIES: 1, graphiti.UNSUMMED: 1}
 
 
 def test_threads_of_zep_with_a_graph_and_its_episodes():
@@ -275,45 +275,45 @@ def test_threads_of_zep_with_a_graph_and_its_episodes():
         "users": [{"uuid": "u-1", "user_id": "li"}], "threads": [zep_thread("晚上", messages[::-1])],
         "episodes": episodes, "edges": [edge], "nodes": [],
     }  # fmt: skip
-    harvest = zep.read(document)
-    talk = harvest.talks[0]
-    assert said(harvest) == [("user", "hi"), ("assistant", "你好")]
-    assert (talk.messages[0].message.name, talk.owner) == ("Li", {UserField.USER_ID: "li"})
-    assert (talk.id, talk.metadata) == (to_identifier("晚上"), {"zep": {"id": "晚上"}})
-    assert (contents(harvest), harvest.memories[0].memory.speaker) == (["a document"], "Li")
-    fact = harvest.facts[0]
+    data = zep.read(document)
+    conversation = data.conversations[0]
+    assert said(data) == [("user", "hi"), ("assistant", "你好")]
+    assert (conversation.messages[0].message.name, conversation.owner) == ("Li", {UserField.USER_ID: "li"})
+    assert (conversation.id, conversation.metadata) == (to_identifier("晚上"), {"zep": {"id": "晚上"}})
+    assert (contents(data), data.memories[0].memory.speaker) == (["a document"], "Li")
+    fact = data.facts[0]
     assert (fact.fact.subject, fact.fact.object, fact.fact.object_type) == ("Li", "tea", EntityType.THING)
     assert (fact.sources, fact.owner) == (("e2",), {UserField.USER_ID: "li"})
-    assert remarks(harvest) == {chatgpt.EMPTY: 1, zep.SAID_TWICE: 1}
+    assert remarks(data) == {chatgpt.EMPTY: 1, zep.SAID_TWICE: 1}
 
 
 def test_a_thread_of_zep_in_several_entries_is_one():
     one, two, three = (zep_message(text, "user", "Li", minutes) for minutes, text in enumerate(("one", "two", "three")))
     pages = [zep_thread("t", [three]), zep_thread("t", [one, two]), zep_thread("t", [two, three]), zep_thread("u", [])]
     pages.append(zep_thread("t", [one], user="mo"))
-    harvest = zep.read({"threads": pages})
-    assert [(each.message.content, each.parent) for each in harvest.talks[0].messages] == [
+    data = zep.read({"threads": pages})
+    assert [(each.message.content, each.parent) for each in data.conversations[0].messages] == [
         ("one", None), ("two", name("one")), ("three", name("two")),
     ]  # fmt: skip
-    assert [talk.owner[UserField.USER_ID] for talk in harvest.talks] == ["li", "mo"]
-    assert (harvest.seen["messages"], remarks(harvest)) == (6, {TWICE: 2, SILENT: 1})
+    assert [conversation.owner[UserField.USER_ID] for conversation in data.conversations] == ["li", "mo"]
+    assert (data.seen["messages"], remarks(data)) == (6, {TWICE: 2, SILENT: 1})
 
 
 def test_what_is_said_again_on_the_next_page_without_a_time_is_kept():
     pages = [{"session_id": "s", "messages": [{"role": "user", "content": text} for text in texts]}
              for texts in (("ok", "and?"), ("ok", "and?"), ("ok",))]  # fmt: skip
-    harvest = zep.read({"sessions": pages[1:]})
-    assert said(harvest) == [("user", "ok"), ("user", "and?"), ("user", "ok")]
+    data = zep.read({"sessions": pages[1:]})
+    assert said(data) == [("user", "ok"), ("user", "and?"), ("user", "ok")]
     again = zep.read({"sessions": pages[:2]})
     assert (said(again), remarks(again)) == ([("user", "ok"), ("user", "and?")], {TWICE: 2})
 
 
 def test_facts_of_zep_without_an_id_are_named_by_what_they_say():
     facts = ["A is b", {"fact": "C is d"}, {"fact": "E is f"}]
-    harvest = zep.read({"sessions": [{"session_id": "s", "messages": [], "facts": facts}], "facts": facts})
+    data = zep.read({"sessions": [{"session_id": "s", "messages": [], "facts": facts}], "facts": facts})
     texts = ("A is b", "C is d", "E is f")
-    assert [each.key for each in harvest.memories] == [
-        f"{place}:{digest(text)}" for place in ("s", "facts") for text in texts
+    assert [each.key for each in data.memories] == [
+        f"{place}:{hash_parts(text)}" for place in ("s", "facts") for text in texts
     ]
 
 
@@ -325,13 +325,13 @@ def test_sessions_of_older_zep_have_facts_as_sentences():
         {"session_id": "s2", "user_id": "mo", "messages": []},
         {"messages": [message]},
     ]
-    harvest = zep.read({"sessions": sessions, "facts": [{"fact": ""}]})
-    assert (said(harvest), harvest.talks[0].messages[0].message.name) == ([("user", "hi")], "Li")
-    assert [(each.key, each.memory.content) for each in harvest.memories] == [
-        (f"s1:{digest('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
+    data = zep.read({"sessions": sessions, "facts": [{"fact": ""}]})
+    assert (said(data), data.conversations[0].messages[0].message.name) == ([("user", "hi")], "Li")
+    assert [(each.key, each.memory.content) for each in data.memories] == [
+        (f"s1:{hash_parts('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
     ]  # fmt: skip
-    assert harvest.memories[1].memory.metadata == {"zep": {"rating": 0.5}}
-    assert remarks(harvest) == {MALFORMED: 2, SILENT: 1}
+    assert data.memories[1].memory.metadata == {"zep": {"rating": 0.5}}
+    assert remarks(data) == {MALFORMED: 2, SILENT: 1}
 
 
 @pytest.mark.parametrize(("read", "expected"), [
@@ -374,7 +374,7 @@ def test_names_that_do_not_fit_become_others_that_do():
 
 
 def test_a_fact_that_is_too_long_to_be_named_is_kept_as_a_memory():
-    harvest = graphiti.read(
+    data = graphiti.read(
         {"edges": [graphiti_edge("a", "p", "b", "x") | {"source_node_name": "\u200b", "target_node_name": "b"}]}
     )
-    assert (harvest.facts, contents(harvest), remarks(harvest).get(REFUSED)) == ([], ["x"], None)
+    assert (data.facts, contents(data), remarks(data).get(REFUSED)) == ([], ["x"], None)

@@ -1,4 +1,4 @@
-"""Facts as a graph: nearness, leaders, paths and the names in a cue, reckoned on values alone."""
+"""Facts as a graph: nearness, leaders, paths and the names in a cue, computed on values alone."""
 
 from __future__ import annotations
 

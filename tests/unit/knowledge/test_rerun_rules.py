@@ -1,4 +1,4 @@
-"""What reading history anew costs, and what a run keeps in mind of its own words."""
+"""What reading history again costs, and what a run keeps in mind of its own words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from recollect.core.knowledge.rerun import (
     name_statement,
     tell,
 )
-from recollect.models.knowledge import Cost, Fact, Mention, ParsedDigest, Span, Statement
+from recollect.models.knowledge import Cost, Fact, Mention, ParsedExtraction, Span, Statement
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)
 
 
-def salvaged(*statements, mentions=("Ann", "Oslo", "Rome")):
-    return ParsedDigest(mentions=tuple(Mention(name) for name in mentions), statements=statements)
+def parsed(*statements, mentions=("Ann", "Oslo", "Rome")):
+    return ParsedExtraction(mentions=tuple(Mention(name) for name in mentions), statements=statements)
 
 
 def lives(place, *replaces):
@@ -35,46 +35,46 @@ def test_an_estimate_goes_by_the_ledger_or_by_a_typical_answer():
     assert expect(past, [100, 300]) == Cost(2, 410, 200)
 
 
-def test_a_statement_has_the_same_name_whenever_its_digest_is_read():
+def test_a_statement_has_the_same_name_whenever_its_extraction_is_read():
     assert name_statement(ONE, 0) == name_statement(ONE, 0)
     assert len({name_statement(segment, place) for segment in (ONE, TWO) for place in range(3)}) == 6
 
 
 def test_what_is_told_begins_when_it_was_said_unless_a_date_is_given():
     dated = Statement("Ann", "likes", "Rome", "Ann likes Rome.", Span(NOON - timedelta(days=3)))
-    first, second = tell(ONE, salvaged(lives("Oslo"), dated), (), NOON)
+    first, second = tell(ONE, parsed(lives("Oslo"), dated), (), NOON)
     assert (first.fact.span, second.fact.span) == (Span(NOON), dated.span)
     assert first.fact.id == name_statement(ONE, 0)
 
 
 def test_what_was_told_is_found_by_any_name_of_its_subject_and_the_newest_first():
-    telling = StatedSoFar()
-    told = ParsedDigest(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
-    telling.add(tell(ONE, told, (), NOON))
-    telling.add(tell(TWO, salvaged(lives("Rome")), (), NOON))
-    assert [fact.text for fact in telling.about(["annie"])] == ["Ann lives in Oslo."]
-    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome.", "Ann lives in Oslo."]
-    assert telling.about(["oslo"]) == []
+    stated = StatedSoFar()
+    told = ParsedExtraction(mentions=(Mention("Ann", aliases=("Annie",)), Mention("Oslo")), statements=(lives("Oslo"),))
+    stated.add(tell(ONE, told, (), NOON))
+    stated.add(tell(TWO, parsed(lives("Rome")), (), NOON))
+    assert [fact.text for fact in stated.about(["annie"])] == ["Ann lives in Oslo."]
+    assert [fact.text for fact in stated.about(["ann"])] == ["Ann lives in Rome.", "Ann lives in Oslo."]
+    assert stated.about(["oslo"]) == []
 
 
 def test_what_was_replaced_is_shown_no_more_but_can_be_found():
-    telling = StatedSoFar()
-    [oslo] = tell(ONE, salvaged(lives("Oslo")), (), NOON)
-    telling.add([oslo])
-    telling.add(tell(TWO, salvaged(lives("Rome", 1)), (oslo.fact,), NOON))
-    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Rome."]
-    assert telling.find(oslo.fact.id) == oslo.fact
-    assert telling.find(THREE) is None
+    stated = StatedSoFar()
+    [oslo] = tell(ONE, parsed(lives("Oslo")), (), NOON)
+    stated.add([oslo])
+    stated.add(tell(TWO, parsed(lives("Rome", 1)), (oslo.fact,), NOON))
+    assert [fact.text for fact in stated.about(["ann"])] == ["Ann lives in Rome."]
+    assert stated.find(oslo.fact.id) == oslo.fact
+    assert stated.find(THREE) is None
     # Said again after it was replaced, it lasts again.
-    telling.add(tell(THREE, salvaged(lives("Oslo")), (), NOON))
-    assert [fact.text for fact in telling.about(["ann"])] == ["Ann lives in Oslo.", "Ann lives in Rome."]
+    stated.add(tell(THREE, parsed(lives("Oslo")), (), NOON))
+    assert [fact.text for fact in stated.about(["ann"])] == ["Ann lives in Oslo.", "Ann lives in Rome."]
 
 
 def test_what_is_told_twice_is_shown_once_and_numbers_beyond_the_list_replace_nothing():
-    telling = StatedSoFar()
-    telling.add(tell(ONE, salvaged(lives("Oslo")), (), NOON))
-    telling.add(tell(TWO, salvaged(lives("Oslo", 7)), (), NOON))
-    assert [fact.id for fact in telling.about(["ann"])] == [name_statement(ONE, 0)]
+    stated = StatedSoFar()
+    stated.add(tell(ONE, parsed(lives("Oslo")), (), NOON))
+    stated.add(tell(TWO, parsed(lives("Oslo", 7)), (), NOON))
+    assert [fact.id for fact in stated.about(["ann"])] == [name_statement(ONE, 0)]
 
 
 def fact(identity, place="Acme"):

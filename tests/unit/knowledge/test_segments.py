@@ -143,7 +143,7 @@ def test_turns_without_vectors_are_compared_by_what_they_speak_of():
     assert cut([turn(number, text=text) for number, text in enumerate(texts)]) == [[0, 1, 2], [3, 4]]
 
 
-def test_what_says_nothing_neither_raises_a_doubt_nor_settles_one():
+def test_what_says_nothing_neither_raises_a_doubt_nor_ends_one():
     silent = turn(9, text="!!!")
     said = [*turns(NEAR, NEAR, FAR), silent, turn(4, FAR)]
     assert cut([*said[:3], silent]) == [[0, 1, 2, 9]]

@@ -1,4 +1,4 @@
-"""Transcripts: talk and facts as lines that fit a prompt and cannot break out of it."""
+"""Transcripts: messages and facts as lines that fit a prompt and cannot break out of it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_transcript_keeps_within_its_room_and_its_tags(texts, characters):
     assert len(lines.splitlines()) <= len(texts) + 1
 
 
-def test_a_long_talk_keeps_its_beginning_and_its_end():
+def test_a_long_conversation_keeps_its_beginning_and_its_end():
     lines = write_transcript([message(f"number {number} " + "x" * 500) for number in range(100)], NAMES, 2_000)
     assert "number 0 " in lines and "number 99 " in lines and "[…]" in lines
 

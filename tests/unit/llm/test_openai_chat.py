@@ -227,7 +227,7 @@ async def test_a_passing_fault_is_tried_again(fault):
     assert endpoint.shapes() == ["json_schema"] * 2
 
 
-async def test_an_endpoint_that_is_away_is_told_from_one_that_talks_nonsense():
+async def test_an_unavailable_endpoint_is_told_from_one_that_answers_nonsense():
     error = await fails(Endpoint(httpx.ConnectError("gone"), attempts=2))
     assert (error.lasting, error.answered, error.unavailable) == (False, False, True)
 
@@ -269,7 +269,7 @@ async def test_the_fake_answers_by_its_script_and_counts():
     assert (fake.calls, fake.prompts) == (2, ["first", "second"])
 
 
-async def test_the_fake_can_talk_nonsense_and_be_away():
+async def test_the_fake_can_answer_nonsense_and_be_unavailable():
     fake = FakeChatModel({Colour: RED})
     fake.garble(2)
     for _ in range(2):

@@ -21,14 +21,14 @@ def numbered(purged, evidence):
         {number(each) for each in purged},
         {number(memory): {number(source) for source in sources} for memory, sources in evidence.items()},
     )
-    return tuple({each.int for each in part} for part in (found.gone, found.stale, found.lost))
+    return tuple({each.int for each in part} for part in (found.gone, found.to_rederive, found.lost))
 
 
 def test_what_rests_on_the_purged_alone_goes():
     assert numbered({1, 2}, {10: {1, 2}, 11: {2}}) == ({10, 11}, set(), set())
 
 
-def test_what_rests_on_more_is_stale_and_loses_that_evidence():
+def test_what_rests_on_more_is_derived_again_and_loses_that_evidence():
     assert numbered({1}, {10: {1, 5}}) == (set(), {10}, {1})
 
 
@@ -36,7 +36,7 @@ def test_what_rests_on_what_goes_goes_at_any_depth():
     assert numbered({1}, {10: {1}, 11: {10}, 12: {11, 10}}) == ({10, 11, 12}, set(), set())
 
 
-def test_what_rests_on_the_stale_is_stale_and_keeps_that_evidence():
+def test_what_rests_on_one_to_rederive_is_one_too_and_keeps_that_evidence():
     assert numbered({1}, {10: {1, 5}, 11: {10}, 12: {11, 6}}) == (set(), {10, 11, 12}, {1})
 
 
@@ -62,16 +62,16 @@ GRAPHS = st.lists(SOURCES, max_size=30).map(
 
 @given(GRAPHS, st.sets(st.integers(0, 9)))
 def test_every_memory_is_sorted_by_what_is_left_of_it(evidence, purged):
-    gone, stale, lost = numbered(purged, evidence)
+    gone, to_rederive, lost = numbered(purged, evidence)
     out, doubtful = set(purged), set()
     for memory in sorted(evidence):  # in the order of writing, an independent and simpler way
         if evidence[memory] <= out:
             out.add(memory)
         elif evidence[memory] & (out | doubtful):
             doubtful.add(memory)
-    assert (gone, stale) == (out - purged, doubtful)
-    assert lost == {source for memory in stale for source in evidence[memory] if source in out}
-    assert all(evidence[memory] - lost for memory in stale), "something is left of every stale one"
+    assert (gone, to_rederive) == (out - purged, doubtful)
+    assert lost == {source for memory in to_rederive for source in evidence[memory] if source in out}
+    assert all(evidence[memory] - lost for memory in to_rederive), "something is left of every one of them"
 
 
 def test_a_restatement_becomes_a_memory_of_the_same_kind():

@@ -56,9 +56,9 @@ def test_days_are_those_of_who_asks():
     assert (day.start, day.end) == (datetime(2026, 11, 16, 16, tzinfo=UTC), datetime(2026, 11, 17, 16, tzinfo=UTC))
 
 
-def test_of_a_piece_of_talk_only_the_last_line_names_a_time():
-    talk = 'Ada: "When did we meet?"\nAssistant: "Yesterday."\nAda: "So what shall we do?"'
-    reading = read(Cue(talk), None, now=NOW)
+def test_of_a_piece_of_a_conversation_only_the_last_line_names_a_time():
+    conversation = 'Ada: "When did we meet?"\nAssistant: "Yesterday."\nAda: "So what shall we do?"'
+    reading = read(Cue(conversation), None, now=NOW)
     assert (reading.facets.periods, reading.facets.asks) == ((), frozenset())
     assert "meet" in reading.terms
 

@@ -20,20 +20,20 @@ from recollect.models.recall import Asks, Candidate, Facets, Features, Period, S
 DAY = datetime(2024, 5, 7, tzinfo=UTC)
 
 
-def trait(place=1, **given):
-    said = {"kind": Kind.MESSAGE, "session": "talk a", "place": float(place), "length": 20, "occurred_at": DAY}
+def feature(place=1, **given):
+    said = {"kind": Kind.MESSAGE, "session": "conversation a", "place": float(place), "length": 20, "occurred_at": DAY}
     return Features(**{**said, **given})
 
 
-def lineup(*traits, facets=None, rarities=(1.0, 3.0), weights=None, text=None, limit=50):
-    ids = [UUID(int=number) for number in range(1, len(traits) + 1)]
-    scores = text or [1.0] * len(traits)
+def inputs(*features, facets=None, rarities=(1.0, 3.0), weights=None, text=None, limit=50):
+    ids = [UUID(int=number) for number in range(1, len(features) + 1)]
+    scores = text or [1.0] * len(features)
     return RankingInput(
         {
             "text": to_candidates([*map(Candidate, ids, scores)]),
             "recent": to_candidates([Candidate(each, 1.0) for each in ids]),
         },
-        to_table(dict(zip(ids, traits, strict=True)), len(rarities)),
+        to_table(dict(zip(ids, features, strict=True)), len(rarities)),
         facets or Facets(),
         usual_weights(Script.WORDS) if weights is None else {"text": 1.0, **weights},
         limit,
@@ -41,15 +41,15 @@ def lineup(*traits, facets=None, rarities=(1.0, 3.0), weights=None, text=None, l
     )
 
 
-def preferred(name, *traits, **given):
-    rated = rate(lineup(*traits, **given))
+def preferred(name, *features, **given):
+    rated = rate(inputs(*features, **given))
     values = rated.preferences.get(name)
     found = {identity.int: float(value) for identity, value in zip(to_uuids(rated.ids), values, strict=True)}
     return [round(found[number], 6) for number in sorted(found)]
 
 
 def test_coverage_is_the_part_of_the_cue_that_is_there():
-    assert preferred("coverage", trait(terms=(0,)), trait(terms=(1,)), trait(terms=(0, 1)), trait()) == [
+    assert preferred("coverage", feature(terms=(0,)), feature(terms=(1,)), feature(terms=(0, 1)), feature()) == [
         0.25,
         0.75,
         1.0,
@@ -58,59 +58,68 @@ def test_coverage_is_the_part_of_the_cue_that_is_there():
 
 
 def test_neighbours_up_to_two_places_away_share_what_they_have():
-    talk = [trait(1, terms=(0,)), trait(2), trait(3), trait(4), trait(5, terms=(1,))]
-    assert preferred("surroundings", *talk) == [0.25, 0.25, 1.0, 0.75, 0.75]
+    conversation = [feature(1, terms=(0,)), feature(2), feature(3), feature(4), feature(5, terms=(1,))]
+    assert preferred("surroundings", *conversation) == [0.25, 0.25, 1.0, 0.75, 0.75]
 
 
 def test_nobody_is_a_neighbour_across_sessions():
-    assert preferred("surroundings", trait(1, terms=(1,)), trait(2, session="talk b")) == [1.0, 0.0]
+    assert preferred("surroundings", feature(1, terms=(1,)), feature(2, session="conversation b")) == [1.0, 0.0]
 
 
 def test_events_of_one_hour_stand_side_by_side():
     places = [minutes / 30 for minutes in (0, 50, 70, 300)]
-    events = [trait(place, kind=Kind.EVENT, session="2024-05-07") for place in places]
+    events = [feature(place, kind=Kind.EVENT, session="2024-05-07") for place in places]
     events[2] = replace(events[2], terms=(1,))
     assert preferred("surroundings", *events) == [0.0, 1.0, 1.0, 0.0]
 
 
 def test_a_session_counts_for_all_that_its_members_have_together():
-    talk = [trait(1, terms=(0,)), trait(50, terms=(1,)), trait(1, session="talk b", terms=(1,))]
-    assert preferred("session", *talk) == [1.0, 1.0, 0.75]
-    assert preferred("session_best", *talk, text=[4.0, 1.0, 2.0]) == [1.0, 1.0, 0.0]
+    conversation = [feature(1, terms=(0,)), feature(50, terms=(1,)), feature(1, session="conversation b", terms=(1,))]
+    assert preferred("session", *conversation) == [1.0, 1.0, 0.75]
+    assert preferred("session_best", *conversation, text=[4.0, 1.0, 2.0]) == [1.0, 1.0, 0.0]
 
 
 def test_one_session_alone_tells_nothing():
-    rated = rate(lineup(trait(1, terms=(0,)), trait(2)))
+    rated = rate(inputs(feature(1, terms=(0,)), feature(2)))
     assert not {"session", "session_best", "session_meaning"} & rated.preferences.keys()
 
 
 def test_who_is_named_is_preferred():
-    assert preferred("speaker", trait(speaker="caroline", named=True), trait(speaker="melanie"), trait()) == [1, 0, 0]
+    assert preferred("speaker", feature(speaker="caroline", named=True), feature(speaker="melanie"), feature()) == [
+        1,
+        0,
+        0,
+    ]
 
 
 def test_an_answer_is_worth_what_its_question_shares():
-    talk = [trait(1, asks=True), trait(2), trait(3)]
-    assert preferred("answer", *talk, text=[4.0, 1.0, 1.0]) == [0.0, 1.0, 0.0]
-    assert preferred("answer", trait(1, asks=True), trait(2, assistant=True), text=[4.0, 1.0]) == [0.0, 0.0]
-    assert preferred("answer", trait(1, asks=True), trait(3), text=[4.0, 1.0]) == [0.0, 0.0]
+    conversation = [feature(1, asks=True), feature(2), feature(3)]
+    assert preferred("answer", *conversation, text=[4.0, 1.0, 1.0]) == [0.0, 1.0, 0.0]
+    assert preferred("answer", feature(1, asks=True), feature(2, assistant=True), text=[4.0, 1.0]) == [0.0, 0.0]
+    assert preferred("answer", feature(1, asks=True), feature(3), text=[4.0, 1.0]) == [0.0, 0.0]
 
 
 def test_form_counts_only_where_it_is_asked_for():
-    times = (trait(tells_time=True), trait())
+    times = (feature(tells_time=True), feature())
     assert preferred("tells_time", *times, facets=Facets(asks=frozenset({Asks.TIME}))) == [1, 0]
-    assert "tells_time" not in rate(lineup(*times)).preferences
-    numbers = (trait(tells_number=True), trait())
+    assert "tells_time" not in rate(inputs(*times)).preferences
+    numbers = (feature(tells_number=True), feature())
     assert preferred("tells_number", *numbers, facets=Facets(asks=frozenset({Asks.NUMBER}))) == [1, 0]
 
 
 def test_what_rambles_is_marked():
     chinese = Facets(script=Script.CJK)
-    assert preferred("long", trait(length=120), trait(length=3000), facets=chinese) == [0, 1]
-    assert preferred("long", trait(length=7), trait(length=40), trait(length=1000), trait(length=5000)) == [0, 0, 1, 1]
+    assert preferred("long", feature(length=120), feature(length=3000), facets=chinese) == [0, 1]
+    assert preferred("long", feature(length=7), feature(length=40), feature(length=1000), feature(length=5000)) == [
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_age_counts_only_where_the_newest_is_asked_for():
-    both = (trait(occurred_at=DAY), trait(occurred_at=DAY + timedelta(days=1)))
+    both = (feature(occurred_at=DAY), feature(occurred_at=DAY + timedelta(days=1)))
     assert preferred("latest", *both, facets=Facets(asks=frozenset({Asks.LATEST}))) == [0, 1]
     assert preferred("latest", *both) == [0, 0]
 
@@ -118,26 +127,26 @@ def test_age_counts_only_where_the_newest_is_asked_for():
 def test_the_days_around_a_day_are_near_it():
     day = Period(DAY, DAY + timedelta(days=1))
     month = Period(DAY, DAY + timedelta(days=30))
-    around = [trait(occurred_at=DAY + timedelta(hours=hours)) for hours in (-25, -23, 1, 47, 49)]
+    around = [feature(occurred_at=DAY + timedelta(hours=hours)) for hours in (-25, -23, 1, 47, 49)]
     assert preferred("near_date", *around, facets=Facets(periods=(day,))) == [0, 1, 1, 1, 0]
     assert preferred("near_date", *around, facets=Facets(periods=(month,))) == [0, 0, 0, 0, 0]
 
 
 def test_the_overall_picture_is_taken_from_many_sessions():
-    talk = [trait(place, session=f"talk {'a' if place < 4 else 'b'}") for place in range(1, 6)]
+    conversation = [feature(place, session=f"conversation {'a' if place < 4 else 'b'}") for place in range(1, 6)]
     texts = [9.0, 8.9, 8.8, 8.7, 8.0]
     asked = Facets(asks=frozenset({Asks.OVERVIEW}))
-    plain = fuse(lineup(*talk, text=texts, weights={"diversity": 0.5}))
-    spread = fuse(lineup(*talk, text=texts, weights={"diversity": 0.5}, facets=asked))
+    plain = fuse(inputs(*conversation, text=texts, weights={"diversity": 0.5}))
+    spread = fuse(inputs(*conversation, text=texts, weights={"diversity": 0.5}, facets=asked))
     assert [hit.id.int for hit in plain] == [1, 2, 3, 4, 5]
     assert [hit.id.int for hit in spread] == [1, 4, 2, 5, 3]
     assert spread[2].preferences["diversity"] == pytest.approx(-0.5)
 
 
-traits = st.builds(
-    trait,
+features = st.builds(
+    feature,
     st.integers(1, 6),
-    session=st.sampled_from(["talk a", "talk b", "2024-05-07"]),
+    session=st.sampled_from(["conversation a", "conversation b", "2024-05-07"]),
     named=st.booleans(),
     terms=st.sampled_from([(), (0,), (1,), (0, 1)]),
     length=st.integers(0, 2000),
@@ -154,19 +163,19 @@ facets = st.builds(
 )
 
 
-@given(st.lists(traits, min_size=1, max_size=20), facets)
+@given(st.lists(features, min_size=1, max_size=20), facets)
 def test_every_preference_is_known_and_between_nought_and_one(some, read):
-    rated = rate(lineup(*some, facets=read))
+    rated = rate(inputs(*some, facets=read))
     assert rated.preferences.keys() <= NAMES
     for values in rated.preferences.values():
         assert ((values >= 0) & (values <= 1)).all()
 
 
-@given(st.lists(traits, min_size=1, max_size=20), facets, st.integers(0, 25))
+@given(st.lists(features, min_size=1, max_size=20), facets, st.integers(0, 25))
 def test_a_score_is_the_sum_of_what_is_shown(some, read, limit):
-    hits = fuse(lineup(*some, facets=read, limit=limit))
+    hits = fuse(inputs(*some, facets=read, limit=limit))
     assert len(hits) == min(limit, len(some))
     for hit in hits:
         parts = (*(part.share for part in hit.channels.values()), *hit.preferences.values())
         assert hit.score == pytest.approx(min(math.fsum(parts), 1.0))
-    assert [hit.id for hit in hits] == [hit.id for hit in fuse(lineup(*some, facets=read, limit=limit))]
+    assert [hit.id for hit in hits] == [hit.id for hit in fuse(inputs(*some, facets=read, limit=limit))]

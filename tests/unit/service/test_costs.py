@@ -1,4 +1,4 @@
-"""Prices are read as configured, calls are reckoned by them, and a tenant's own limit goes before the usual one."""
+"""Prices are read as configured, calls are computed by them, and a tenant's own limit goes before the usual one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_price_that_is_none_is_refused_with_an_example(text):
         read_prices(text)
 
 
-def test_a_call_is_reckoned_by_the_million():
+def test_a_call_is_priced_by_the_million():
     prices = {"small": Price(0.5, 2)}
     assert price_of(prices, "small", 1_000_000, 500_000) == pytest.approx(1.5)
     assert price_of(prices, "small", 0, 0) == 0

@@ -1,4 +1,4 @@
-"""Names of any script are compared in one form, and their likeness is reckoned as the database does."""
+"""Names of any script are compared in one form, and their likeness is computed as the database does."""
 
 from __future__ import annotations
 

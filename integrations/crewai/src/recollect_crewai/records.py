@@ -26,7 +26,7 @@ def to_put(record: MemoryRecord, root: Path) -> PutItem:
     written = UNSTORABLE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", json.dumps(fields, ensure_ascii=False))
     value: dict[str, JSON] = {"record": written, "created": moment.timestamp()}
     value |= {f"category:{clean(each)}": True for each in record.categories}
-    value |= {f"metadata:{clean(name)}": scrub(each) for name, each in fields["metadata"].items()}
+    value |= {f"metadata:{clean(name)}": clean_json(each) for name, each in fields["metadata"].items()}
     text = said if (said := clean(record.content)[:LONGEST_TEXT]).strip() else ""
     vector = record.embedding if any(record.embedding or ()) else None
     return PutItem(to_path(root, record.scope), record.id, value, text, vector, 1 + 9 * record.importance, moment)
@@ -52,7 +52,7 @@ def to_path(root: Path, scope: str | None) -> Path:
 
 def to_conditions(metadata: Mapping[str, Any], older_than: datetime | None) -> dict[str, JSON]:
     """Say which fields an item must have to meet the filters; categories are told apart elsewhere."""
-    where: dict[str, JSON] = {f"metadata:{clean(name)}": {"$eq": scrub(each)} for name, each in metadata.items()}
+    where: dict[str, JSON] = {f"metadata:{clean(name)}": {"$eq": clean_json(each)} for name, each in metadata.items()}
     return where | ({} if older_than is None else {"created": {"$lt": to_moment(older_than).timestamp()}})
 
 
@@ -72,10 +72,10 @@ def clean(text: str) -> str:
     return UNSTORABLE.sub("\ufffd", text)
 
 
-def scrub(value: JSON) -> JSON:
+def clean_json(value: JSON) -> JSON:
     """Clean every text of a value."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [scrub(each) for each in value]
-    return {clean(name): scrub(each) for name, each in value.items()} if isinstance(value, dict) else value
+        return [clean_json(each) for each in value]
+    return {clean(name): clean_json(each) for name, each in value.items()} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""One scope on a Recollect server, and talks with it that are written once, for event loops and for threads."""
+"""One scope on a Recollect server, and calls to it that are written once, for event loops and for threads."""
 
 from __future__ import annotations
 

@@ -37,13 +37,13 @@ class RecollectRetriever(BaseRetriever):
 
 
 def to_document(hit: Hit) -> Document:
-    """Turn a hit into a document; `why` is what each channel and each preference added to the score."""
+    """Turn a hit into a document; `shares` is what each channel and each preference added to the score."""
     memory = hit.memory
-    why = {name: channel.share for name, channel in hit.channels.items()} | dict(hit.preferences)
+    shares = {name: channel.share for name, channel in hit.channels.items()} | dict(hit.preferences)
     metadata = {
         "score": hit.score,
         "kind": memory.kind.value,
-        "why": why,
+        "shares": shares,
         "speaker": memory.speaker,
         "conversation": memory.conversation,
         "occurred_at": memory.occurred_at.isoformat(),

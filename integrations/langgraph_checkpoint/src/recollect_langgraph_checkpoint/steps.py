@@ -124,7 +124,7 @@ def put(self: Saver, config: Config, checkpoint: Any, metadata: Any, new_version
 
 
 def put_writes(self: Saver, config: Config, writes: Writes, task_id: str, task_path: str = "") -> Steps[None]:
-    """Put a task's writes: what it said first stands, but an error, an interrupt or a resumption may be said anew."""
+    """Put a task's writes: what it said first stands, but an error, an interrupt or a resumption may be said again."""
     path = place(WRITES, config, config["configurable"]["checkpoint_id"], task_id)
     puts: list[PutItem] = []
     for number, (channel, value) in enumerate(writes):

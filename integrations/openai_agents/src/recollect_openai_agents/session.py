@@ -80,7 +80,7 @@ class RecollectSession(SessionABC):
 
 
 def name_conversation(session_id: str) -> str:
-    """Name the conversation like the session, or where that is no name of a conversation, by its digest."""
+    """Name the conversation like the session, or where that is no name of a conversation, by its hash."""
     if NAME.fullmatch(session_id) and session_id.strip("."):
         return session_id
     digest = hashlib.sha256(session_id.encode(errors="surrogatepass"))

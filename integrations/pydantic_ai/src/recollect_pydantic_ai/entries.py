@@ -81,7 +81,7 @@ def to_link(item: Item) -> Link:
 
 
 def to_key(name: str) -> str:
-    """Name an item like what it holds, or where that is no name of an item, by its digest."""
+    """Name an item like what it holds, or where that is no name of an item, by its hash."""
     if 0 < len(name) <= LONGEST_KEY and name.isascii() and name.isprintable():
         return name
     return f"sha256:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()}"

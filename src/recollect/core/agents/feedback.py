@@ -1,4 +1,4 @@
-"""Turn a caller's verdict on the hits of a recall into marks that carry what the hits were ranked by."""
+"""Turn a caller's verdict on the hits of a recall into marks with the factors that the hits were ranked by."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def judge(recollection: Recollection, useful: Sequence[UUID], useless: Sequence[
 
 
 def factors_of(ranked: Mapping[UUID, Factors], memory_id: UUID) -> Factors:
-    """Look up what a hit was ranked by; what the stream did not rank can teach nothing about its weights."""
+    """Look up the factors of a hit; what the stream did not rank teaches nothing about its weights."""
     if memory_id not in ranked:
         raise InvalidInputError("useful and useless must name hits that the channel `stream` ranked")
     return ranked[memory_id]
 
 
 def check_feedback(feedback: Feedback) -> None:
-    """Refuse marks that no recall can have led to."""
+    """Refuse marks that cannot come from a recall."""
     if not 1 <= len(feedback.marks) <= MOST_HITS:
         raise InvalidInputError(f"marks must hold 1 to {MOST_HITS} items")
     if len({mark.memory_id for mark in feedback.marks}) < len(feedback.marks):

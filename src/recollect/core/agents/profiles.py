@@ -21,18 +21,18 @@ MOST_NAMES = 20
 
 
 def to_profile(kept: JSON) -> Profile:
-    """Read a profile; what is absent is as by default, and what a newer version added is left alone."""
+    """Read a profile; absent fields have their defaults, and fields of a newer version are ignored."""
     return PROFILE.validate_python(kept or {})
 
 
 def from_profile(profile: Profile) -> dict[str, JSON]:
-    """Write only what the profile says, so that a default can change for all who never chose."""
+    """Write only fields that are set, so that a default can change for all who did not set it."""
     written: dict[str, JSON] = PROFILE.dump_python(profile, mode="json", exclude_defaults=True, exclude_none=True)
     return written
 
 
 def check_names(names: Collection[str]) -> None:
-    """Check what those are called whose memory it is."""
+    """Check the names of those whose memory it is."""
     if len(names) > MOST_NAMES:
         raise InvalidInputError(f"names must hold at most {MOST_NAMES} items")
     for name in names:
@@ -40,7 +40,7 @@ def check_names(names: Collection[str]) -> None:
 
 
 def check_profile(profile: Profile) -> None:
-    """Check what an agent is to go by."""
+    """Check the settings of an agent."""
     check_weighing(profile.weighing)
     if len(set(profile.kinds)) != len(profile.kinds):
         raise InvalidInputError("kinds must not name a kind twice")

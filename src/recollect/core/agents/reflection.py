@@ -1,4 +1,4 @@
-"""When an agent reflects, on which notes, and what thoughts come of it; and what a triple reminds it of."""
+"""When an agent reflects, on which notes, and which thoughts follow; and what a triple is associated with."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def read_triple(triple: Triple) -> tuple[str, ...]:
 
 
 def read_as_original(triple: Triple) -> tuple[str, ...]:
-    """Ask only for what the original finds: it looks names with capitals or places up as written, and finds nothing."""
+    """Ask only for what the original finds: it looks up names with capitals or places as written, and finds nothing."""
     named = (triple.subject, triple.predicate, triple.object)
     return file_under(tuple(name for name in named if name == name.lower() and ":" not in fold_width(name)))
 
 
 def fold_width(text: str) -> str:
-    """Write a text in the width that keywords have, so that its colons can be seen."""
+    """Fold a text to the width of keywords, so that its colons are recognised."""
     return unicodedata.normalize("NFKC", text)
 
 
@@ -49,7 +49,7 @@ class Unreflected:
 
 
 def gather(importance: float, events: int, added: Sequence[float], threshold: float | None = None) -> Unreflected:
-    """Add the importance of one step's new events; once a reflection is due, counting begins anew."""
+    """Add the importance of new events; once a reflection is due, counting starts again."""
     limit = DEFAULT_THRESHOLD if threshold is None else threshold
     importance, events = importance + sum(added), events + len(added)
     if events > 0 and 0 < limit <= importance:
@@ -81,7 +81,7 @@ class Insights(AnswerSchema):
 
 
 def bound_count(events: int) -> int:
-    """Keep the number of memories that a reflection begins with within what it can look at."""
+    """Limit the number of memories that a reflection starts with."""
     return max(FEWEST_NOTES, min(MOST_NOTES, events))
 
 
@@ -103,7 +103,7 @@ def number_notes(memories: Sequence[Memory]) -> str:
 
 
 def write_note(number: int, memory: Memory) -> str:
-    """Write one memory as one line that cannot be taken for two, nor for the end of the notes."""
+    """Write one memory as one line that cannot be read as two, nor as the end of the notes."""
     said = f"{memory.speaker}: {memory.content}" if memory.speaker else memory.content
     return f"{number}. {tidy(said, LONGEST_NOTE).translate(BRACKETS)}"
 
@@ -117,7 +117,7 @@ def choose_questions(answer: Questions) -> list[str]:
 def to_thoughts(
     question: str, answer: Insights, shown: Sequence[Memory], occurred_at: datetime | None
 ) -> list[NewMemory]:
-    """Turn insights into thoughts; what is drawn from no note that was shown is left out."""
+    """Turn insights into thoughts; an insight that names no note of the prompt is left out."""
     thoughts = []
     for insight in answer.insights:
         text = tidy(insight.text, LONGEST_INSIGHT)

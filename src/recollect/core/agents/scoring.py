@@ -1,4 +1,4 @@
-"""Score the memory stream by recency, relevance and importance, in plain floats that the SQL is held against."""
+"""Score the memory stream by recency, relevance and importance, in plain floats; the tests compare the SQL with it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from recollect.models.recall import Candidate, Factors, Mode, Tally, Weighing
 USUAL = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
 USUAL_OF_PAPER = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
 NEGLIGIBLE = 1e-6
-"""What recency adds to a score from the horizon on is less than this."""
+"""From the horizon on, recency adds less than this to a score."""
 FARTHEST = 1_000_000
 SMALLEST_EXPONENT = -700.0
-"""PostgreSQL refuses a power too small for a double, so both twins stop short of it."""
+"""PostgreSQL refuses a power too small for a double, so both implementations stop before it."""
 HOUR = timedelta(hours=1)
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """How one recall weighs the stream, with nothing left open."""
+class ResolvedWeighing:
+    """How one recall weighs the stream, with every value decided."""
 
     mode: Mode
     weights: tuple[float, float, float]
@@ -45,7 +45,7 @@ class Considered:
     """The cosine with the cue; None where the memory has no vector."""
 
 
-def settle(asked: Weighing, agent: Weighing) -> Settled:
+def resolve_weighing(asked: Weighing, agent: Weighing) -> ResolvedWeighing:
     """Decide every value: as asked, else as the agent has it for that mode, else as usual."""
     mode = asked.mode or agent.mode or Mode.NEWEST
     usual = USUAL_OF_PAPER if mode is Mode.PAPER else USUAL
@@ -56,45 +56,45 @@ def settle(asked: Weighing, agent: Weighing) -> Settled:
         _first(asked.relevance, own.relevance, usual.relevance) * gains[1],
         _first(asked.importance, own.importance, usual.importance) * gains[2],
     )
-    return Settled(mode, weights, _first(asked.decay, own.decay, usual.decay))
+    return ResolvedWeighing(mode, weights, _first(asked.decay, own.decay, usual.decay))
 
 
-def horizon(settled: Settled) -> int:
+def horizon(resolved: ResolvedWeighing) -> int:
     """Give the rank from which on recency adds nothing worth computing."""
-    # Also where recency counts for little, or nothing: its rank is told, and may be learned from.
-    weight, decay = max(settled.weights[0], 1.0), settled.decay
+    # Also where recency counts for little, or nothing: its rank is returned, and may be learned from.
+    weight, decay = max(resolved.weights[0], 1.0), resolved.decay
     # By the hour, any number of memories can be as recent as the first.
-    if settled.mode is Mode.PAPER or decay == 1:
+    if resolved.mode is Mode.PAPER or decay == 1:
         return FARTHEST
     return min(math.floor(math.log(NEGLIGIBLE / weight) / math.log(decay)) + 2, FARTHEST)
 
 
-def score(considered: Sequence[Considered], settled: Settled) -> tuple[list[Candidate], Tally]:
+def score(considered: Sequence[Considered], resolved: ResolvedWeighing) -> tuple[list[Candidate], Tally]:
     """Rank all of them by the weighted sum of their scaled factors; equals stay in the order of recency."""
-    ordered = sort_by_recency(considered, settled.mode)
+    ordered = sort_by_recency(considered, resolved.mode)
     if not ordered:
         return [], Tally(0, None, None)
-    recency = scale(_decayed(ordered, settled))
+    recency = scale(_decayed(ordered, resolved))
     relevance = scale(_relevances(ordered))
     importance = scale([memory.importance for memory in ordered])
     found = map(Factors, recency, relevance, importance, range(1, len(ordered) + 1))
     scored = [
-        Candidate(memory.id, weigh(factors, settled), factors) for memory, factors in zip(ordered, found, strict=True)
+        Candidate(memory.id, weigh(factors, resolved), factors) for memory, factors in zip(ordered, found, strict=True)
     ]
     scored.sort(key=lambda candidate: candidate.score, reverse=True)
     return scored, Tally(len(scored), scored[-1].score, scored[0].score)
 
 
 def sort_by_recency(considered: Sequence[Considered], mode: Mode) -> list[Considered]:
-    """Bring what recency favours to the front; of equals thoughts come last, and the newer written before the older."""
+    """Sort by what recency favours; of equals thoughts come last, and the newer before the older."""
     ordered = sorted(considered, key=lambda memory: (memory.kind is Kind.THOUGHT, -memory.id.int))
     ordered.sort(key=lambda memory: memory.last_accessed_at, reverse=mode is not Mode.ORIGINAL)
     return ordered
 
 
-def weigh(factors: Factors, settled: Settled) -> float:
+def weigh(factors: Factors, resolved: ResolvedWeighing) -> float:
     """Add up the weighted factors."""
-    recency, relevance, importance = settled.weights
+    recency, relevance, importance = resolved.weights
     return recency * factors.recency + relevance * factors.relevance + importance * factors.importance
 
 
@@ -106,20 +106,20 @@ def scale(values: Sequence[float]) -> list[float]:
     return [(value - least) / (greatest - least) for value in values]
 
 
-def _decayed(ordered: Sequence[Considered], settled: Settled) -> list[float]:
+def _decayed(ordered: Sequence[Considered], resolved: ResolvedWeighing) -> list[float]:
     """Let recency fade by rank, or by the hours since the last access."""
-    if settled.mode is Mode.PAPER:
+    if resolved.mode is Mode.PAPER:
         # Counted from the latest access and not from now: scaling takes the difference out again.
         latest = ordered[0].last_accessed_at
         steps = [(latest - memory.last_accessed_at) / HOUR for memory in ordered]
     else:
         steps = [float(rank) for rank in range(len(ordered))]
-    fade = math.log(settled.decay)
+    fade = math.log(resolved.decay)
     return [math.exp(max(fade * step, SMALLEST_EXPONENT)) for step in steps]
 
 
 def _relevances(ordered: Sequence[Considered]) -> list[float]:
-    """Take a memory without a vector for as little relevant as the least of the others."""
+    """Treat a memory without a vector as no more relevant than the least relevant of the others."""
     least = min((memory.relevance for memory in ordered if memory.relevance is not None), default=0.0)
     return [least if memory.relevance is None else memory.relevance for memory in ordered]
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.agents.scoring import USUAL, Settled, settle
+from recollect.core.agents.scoring import USUAL, ResolvedWeighing, resolve_weighing
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Fit, Tuning
 from recollect.models.recall import Mode, Weighing
@@ -19,13 +19,13 @@ from recollect.models.recall import Mode, Weighing
 Numbers = NDArray[np.float64]
 
 FEWEST_RECALLS = 10
-"""With fewer there is nothing to learn from and nothing to check it against."""
+"""With fewer there is too little to learn from and to check against."""
 HELD_OUT = 0.3
 DECAYS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 MOST_PAIRS = 100
 """Taken from one recall: two hundred marked hits make ten thousand pairs, which say little more than a hundred."""
 STEADINESS = 0.05
-"""How much the present weights hold: about as much as one recall."""
+"""How strongly the present weights are kept: about as much as one recall counts."""
 STANDARD_ERRORS = 2.0
 MOST_STEPS = 50
 PLACES = 4
@@ -47,25 +47,25 @@ class MarkedRecall:
 def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     """Fit weights and decay to one part of the feedback, and compare before and after on both.
 
-    Only ranks can be weighed anew, so the decay of mode `paper`, which goes by the hour, cannot be learned.
+    Only ranks can be weighed again, so the decay of mode `paper`, which goes by the hour, cannot be learned.
     """
     if present.mode is Mode.PAPER:
         raise InvalidInputError("only decay by rank can be tuned: the agent's mode is `paper`")
-    telling = [recall for recall in judged if recall.useful.any() and not recall.useful.all()]
-    if len(telling) < FEWEST_RECALLS:
+    usable = [recall for recall in judged if recall.useful.any() and not recall.useful.all()]
+    if len(usable) < FEWEST_RECALLS:
         raise InvalidInputError(
-            f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(telling)}"
+            f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(usable)}"
         )
-    held_out, training = split(telling)
-    before = settle(Weighing(), present)
+    held_out, training = split(usable)
+    before = resolve_weighing(Weighing(), present)
     after = round_off(fit_all(training, before, gains_of(present)), present)
-    settled = settle(Weighing(), after)
-    held = measure(held_out, before), measure(held_out, settled)
-    margin = chance_alone(order(held_out, settled)[0] - order(held_out, before)[0])
+    resolved = resolve_weighing(Weighing(), after)
+    held = measure(held_out, before), measure(held_out, resolved)
+    margin = chance_alone(order(held_out, resolved)[0] - order(held_out, before)[0])
     return Tuning(
         before=describe(before, present),
         after=after,
-        training=(measure(training, before), measure(training, settled)),
+        training=(measure(training, before), measure(training, resolved)),
         held_out=held,
         recalls=(len(training), len(held_out)),
         margin=margin,
@@ -74,14 +74,14 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
 
 
 def split(judged: Sequence[MarkedRecall]) -> tuple[list[MarkedRecall], list[MarkedRecall]]:
-    """Hold a part back, chosen by a hash of the recall's id: at random, and the same every time."""
+    """Hold a part back, chosen by a hash of the recall's id: random, but always the same."""
     shuffled = sorted(judged, key=lambda recall: sha256(recall.recall_id.bytes).digest())
     held = round(len(shuffled) * HELD_OUT)
     return shuffled[:held], shuffled[held:]
 
 
 def chance_alone(changes: Numbers) -> float:
-    """Say how far from zero the mean of these changes can be by chance alone."""
+    """Say how far from zero the mean of these changes can be by chance."""
     return float(STANDARD_ERRORS * changes.std(ddof=1) / np.sqrt(len(changes)))
 
 
@@ -95,10 +95,10 @@ def gains_of(present: Weighing) -> Sequence[float]:
     return present.gains or USUAL.gains or ()
 
 
-def fit_all(training: Sequence[MarkedRecall], before: Settled, gains: Sequence[float]) -> Settled:
+def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: Sequence[float]) -> ResolvedWeighing:
     """Fit the weights for each decay and keep the best; the present decay wins where none is better."""
     prior = np.array(before.weights)
-    # A factor without gain can not be weighed: it counts for nothing here as well.
+    # A factor with gain 0 cannot be weighed: it counts for nothing here as well.
     counted = np.array([gain > 0 for gain in gains])
     best, least = before, np.inf
     for decay in dict.fromkeys((before.decay, *DECAYS)):
@@ -110,7 +110,7 @@ def fit_all(training: Sequence[MarkedRecall], before: Settled, gains: Sequence[f
 
 
 def keep_sum(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
-    """Bring weights to the sum they had: only their proportions rank."""
+    """Scale weights to the sum they had: only their proportions rank."""
     total = prior.sum() or 1.0
     kept = weights * (total / weights.sum()) if weights.sum() > 0 else prior
     return float(kept[0]), float(kept[1]), float(kept[2])
@@ -123,16 +123,16 @@ def factors_at(recall: MarkedRecall, decay: float) -> Numbers:
 
 
 def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
-    """Compute recency anew from ranks; what lies beyond the horizon has none."""
+    """Compute recency again from ranks; what lies beyond the horizon has none."""
     least = decay**candidates
     if decay - least <= 0:
         return np.full(len(ranks), 0.5)
-    # A power of an array may differ from that of a number in the last place, and so fall below the least.
+    # A power of an array may differ from that of a number in the last digit, and so fall below the least.
     return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
 
 
 def pair_up(judged: Iterable[MarkedRecall], decay: float) -> tuple[Numbers, Numbers]:
-    """Subtract the factors of useless hits from those of useful ones; every recall has the same say in all."""
+    """Subtract the factors of useless hits from those of useful ones; every recall counts the same."""
     differences: list[Numbers] = []
     shares: list[Numbers] = []
     for recall in judged:
@@ -189,17 +189,17 @@ def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
     return best
 
 
-def measure(judged: Sequence[MarkedRecall], settled: Settled) -> Fit:
+def measure(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> Fit:
     """Say how well a weighing orders marked hits, on average over recalls."""
-    accuracies, reciprocals = order(judged, settled)
+    accuracies, reciprocals = order(judged, resolved)
     return Fit(float(accuracies.mean()), float(reciprocals.mean()))
 
 
-def order(judged: Sequence[MarkedRecall], settled: Settled) -> tuple[Numbers, Numbers]:
+def order(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> tuple[Numbers, Numbers]:
     """Give for each recall the share of pairs in order, a tie being half right, and the reciprocal rank."""
     accuracies, reciprocals = np.zeros(len(judged)), np.zeros(len(judged))
     for position, recall in enumerate(judged):
-        scores = factors_at(recall, settled.decay) @ np.array(settled.weights)
+        scores = factors_at(recall, resolved.decay) @ np.array(resolved.weights)
         useful, useless = scores[recall.useful], scores[~recall.useful]
         margins = useful[:, None] - useless[None, :]
         accuracies[position] = (margins > 0).mean() + (margins == 0).mean() / 2
@@ -208,19 +208,19 @@ def order(judged: Sequence[MarkedRecall], settled: Settled) -> tuple[Numbers, Nu
     return accuracies, reciprocals
 
 
-def describe(settled: Settled, present: Weighing) -> Weighing:
-    """Write a weighing out in full, the gains apart; a factor without gain keeps its weight."""
+def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
+    """Write a weighing in full, the gains apart; a factor without gain keeps its weight."""
     own = (present.recency, present.relevance, present.importance)
     shown = [
         weight / gain if gain > 0 else (1.0 if kept is None else kept)
-        for weight, gain, kept in zip(settled.weights, gains_of(present), own, strict=True)
+        for weight, gain, kept in zip(resolved.weights, gains_of(present), own, strict=True)
     ]
-    return replace(present, recency=shown[0], relevance=shown[1], importance=shown[2], decay=settled.decay)
+    return replace(present, recency=shown[0], relevance=shown[1], importance=shown[2], decay=resolved.decay)
 
 
-def round_off(settled: Settled, present: Weighing) -> Weighing:
-    """Write a weighing with as many places as a person would."""
-    full = describe(settled, present)
+def round_off(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
+    """Round a weighing to as many digits as a person would write."""
+    full = describe(resolved, present)
     recency, relevance, importance = full.recency or 0.0, full.relevance or 0.0, full.importance or 0.0
     return replace(
         full, recency=round(recency, PLACES), relevance=round(relevance, PLACES), importance=round(importance, PLACES)

@@ -1,4 +1,4 @@
-"""Check messages that are to be appended, and give each its parent, its turn and its place."""
+"""Check messages that are to be appended, and give each its parent, its turn and its number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.models.memories import Kind, NewMemory, Role
 
 LONGEST_MESSAGE = 200_000
 MOST_WITH_PARTS = 1_000_000
-"""Beside a content the texts of parts are kept, but neither analysed nor embedded."""
+"""If there is a content, texts of parts are stored, but neither analysed nor embedded."""
 MOST_PARTS = 64
 LONGEST_URL = 8_000
 ANYTHING = "-"
@@ -52,15 +52,15 @@ class OpenConversation:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedWithContext:
-    """Which messages' vectors were made with the utterance before, and which could not be before it was read."""
+    """Which messages' vectors were made with the utterance before, and which must be made again with it."""
 
-    in_time: frozenset[UUID] = frozenset()
-    later: frozenset[UUID] = frozenset()
+    done: frozenset[UUID] = frozenset()
+    again: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A message with its place among the others."""
+    """A message with its position among the others."""
 
     message: NewMessage
     id: UUID
@@ -94,12 +94,12 @@ def check_messages(messages: Sequence[NewMessage]) -> None:
 
 
 def count_characters(message: NewMessage) -> int:
-    """Count all that is said in a message, in its parts too."""
+    """Count all characters of a message, its parts included."""
     return len(message.content) + sum(len(part.text) for part in message.parts)
 
 
 def check_message(message: NewMessage, name: str = "message") -> None:
-    """Check one message; only an assistant or a tool may have nothing to say."""
+    """Check one message; only messages of an assistant or a tool may be empty."""
     text = said(message)
     check_text("content", message.content, LONGEST_MESSAGE)
     check_text("parts", text, LONGEST_MESSAGE)
@@ -122,7 +122,7 @@ def check_message(message: NewMessage, name: str = "message") -> None:
 
 
 def check_lines(place: str, lines: Mapping[str, str], url: str) -> None:
-    """Check the short texts of a part or an attachment, and its address."""
+    """Check the short texts of a part or an attachment, and its URL."""
     for field, value in lines.items():
         check_line(f"{place}.{field}", value)
     if len(url) > LONGEST_URL or UNSTORABLE.search(url):
@@ -132,7 +132,7 @@ def check_lines(place: str, lines: Mapping[str, str], url: str) -> None:
 
 
 def to_memory(message: NewMessage) -> NewMemory:
-    """Say how a message is remembered."""
+    """Turn a message into the memory it is stored as."""
     return NewMemory(
         content=said(message),
         kind=Kind.MESSAGE,
@@ -145,7 +145,7 @@ def to_memory(message: NewMessage) -> NewMemory:
 
 
 def find_before(messages: Sequence[NewMessage]) -> list[int | None]:
-    """Tell which message of the same call each one follows; None for a root, and where the conversation must say."""
+    """Tell which message of the same call each one follows; None for a root, and where the conversation decides."""
     before: list[int | None] = []
     for position, message in enumerate(messages):
         if isinstance(message.parent, int):
@@ -156,22 +156,20 @@ def find_before(messages: Sequence[NewMessage]) -> list[int | None]:
     return before
 
 
-def quote_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) -> list[str]:
-    """Quote for every message what is said before it in the same call."""
+def texts_before(remembered: Sequence[NewMemory], before: Sequence[int | None]) -> list[str]:
+    """Give for every message what is said before it in the same call."""
     earlier = [None if position is None else remembered[position] for position in before]
     return ["" if each is None else utterance_before(each.speaker, each.content) for each in earlier]
 
 
-def compare_context(
-    linked: Sequence[Linked], before: Sequence[int | None], quoted: Sequence[str]
-) -> EmbeddedWithContext:
-    """Tell from what messages follow in truth which of them were embedded with it, and which are to be once more."""
+def compare_context(linked: Sequence[Linked], before: Sequence[int | None], said: Sequence[str]) -> EmbeddedWithContext:
+    """Tell which messages were embedded with the message they follow, and which must be embedded again."""
     follows = [
         (each, each.parent == (None if position is None else linked[position].id))
         for each, position in zip(linked, before, strict=True)
     ]
     return EmbeddedWithContext(
-        frozenset(each.id for (each, known), text in zip(follows, quoted, strict=True) if known and text),
+        frozenset(each.id for (each, known), text in zip(follows, said, strict=True) if known and text),
         frozenset(each.id for each, known in follows if not known),
     )
 
@@ -190,7 +188,7 @@ def link(messages: Sequence[NewMessage], ids: Sequence[UUID], opened: OpenConver
             parent = find_parent(message, newest, opened.named)
         follows = parent is not None and message.role not in {Role.USER, Role.SYSTEM}
         turn = parent.turn if parent is not None and follows else identity
-        # What answers a message from before there were branches is itself from before there were any.
+        # An answer to a message from before there were branches is itself from before there were branches.
         legacy = message.parent == LEGACY or (follows and parent == unbranched)
         stated = LEGACY if legacy else message.stated_parent
         number = opened.last_number + position + 1
@@ -202,13 +200,13 @@ def link(messages: Sequence[NewMessage], ids: Sequence[UUID], opened: OpenConver
 
 
 def check_open(state: ConversationState) -> None:
-    """Refuse to go on with a conversation that is on its way out."""
+    """Refuse to append to a conversation that is being deleted."""
     if state in CLOSED:
         raise ConflictError(f"This conversation is {state}. {CLOSED[state]}")
 
 
 def find_parent(message: NewMessage, newest: Anchor | None, named: Mapping[UUID, Anchor]) -> Anchor | None:
-    """Look up what a message follows: whom it names, the newest one, or nobody."""
+    """Look up what a message follows: the one it names, the newest one, or none."""
     if message.root:
         return None
     if not isinstance(message.parent, UUID):
@@ -228,7 +226,7 @@ def fingerprint_messages(conversation: str, messages: Sequence[NewMessage]) -> b
 
 
 def plain(value: object) -> object:
-    """Write what JSON has no word for."""
+    """Convert values that JSON cannot hold."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     return str(value) if isinstance(value, UUID) else [float(number) for number in value]  # type: ignore[attr-defined]

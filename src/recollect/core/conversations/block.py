@@ -1,4 +1,4 @@
-"""Show what is remembered as one fenced text for a prompt: a line for each memory, shorter where the room is short."""
+"""Write memories as one text between tags for a prompt: a line for each, shorter where there is little room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from uuid import UUID
 
 from recollect.core.conversations.budget import ELLIPSIS
-from recollect.core.text.similar import Quote, excerpt
+from recollect.core.text.similar import SourceText, excerpt
 from recollect.models.blocks import Level, Line
 from recollect.models.memories import Kind, Memory
 
@@ -25,24 +25,24 @@ GROUPS = {
     Kind.CHAT: "Chats:\n",
     Kind.MESSAGE: "Messages:\n",
 }
-"""What stands above the lines of each kind, in this order: what is settled first, what was only said last."""
+"""What stands above the lines of each kind, in this order: what is certain first, what was only said last."""
 PINNED_PART = 10
-"""What is pinned takes at most one part in so many of a budget."""
+"""Pinned memories take at most one part in so many of a budget."""
 PINNED = "Pinned:\n"
-"""What stands above lines that are there whatever the cue, before all others."""
+"""The heading of pinned memories, which come before all others."""
 SHARES = {Level.FULL: 0.75, Level.COMPACT: 0.9, Level.ABSTRACT: 1.0}
-"""Up to which part of the room lines are shown at a level, where not all of them fit in full."""
+"""Which part of the room is for lines up to a level, where not all of them fit in full."""
 WIDTHS = {Level.COMPACT: 240, Level.ABSTRACT: 100}
-"""How wide a text is at most; a Chinese character is as wide as two letters, and says as much."""
-LONGEST_QUOTE = 160
+"""The widest a text can be; a Chinese character is as wide as two letters, and says as much."""
+LONGEST_SOURCE = 160
 FEWEST_CHARACTERS = 4
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 TAG = re.compile(r"[<＜﹤](?=[^\w<＜﹤>]*/|[^\w<＜﹤]*memories)", re.IGNORECASE)
-"""What could be read as the end of the fence, or as another one; no look reaches across the next bracket."""
+"""What could be read as one of the tags around the block; the search stops at the next bracket."""
 MOST_CHARACTERS_PER_TOKEN = 16
-"""No tokenizer packs running text as densely, so a line that is longer for its room need not be counted."""
+"""No tokenizer packs running text as densely, so a longer line need not be counted."""
 MOST_MISSES = 8
-"""After so many lines that did not fit no other is tried: a bound on what is counted without use."""
+"""After so many lines that did not fit no other is tried, to limit the counting."""
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|[。！？；…]")
 
 
@@ -53,17 +53,17 @@ class BlockMemory:
     memory: Memory
     short_id: str
     score: float = 0.0
-    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
-    """What its sources say, as far as they may be quoted."""
+    source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
+    """Texts of its sources, as far as they may be shown."""
     ceiling: Level = Level.FULL
-    """The most that may be shown of it."""
+    """The fullest level that it may be shown at."""
     again: bool = False
     pinned: bool = False
-    """Whether it stands among the pinned."""
+    """Whether it is one of the pinned."""
 
     @property
     def heading(self) -> str:
-        """Say what stands above its line."""
+        """Return the heading above its line."""
         return PINNED if self.pinned else GROUPS[self.memory.kind]
 
 
@@ -78,16 +78,16 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class FittedLines:
-    """The lines of the memories that found room, best first, and what they cost with what stands above them."""
+    """The lines of the memories that fit, best first, and what they cost with their headings."""
 
     lines: Mapping[UUID, Line]
     tokens: int
     exhausted: bool
-    """Whether all that may be shown is shown as well as it may be: more room would be of no use."""
+    """Whether everything is shown at its best level: more room would not help."""
 
 
 def fold(text: str) -> str:
-    """Bring a text onto one line, in which nothing can pass for the fence."""
+    """Bring a text onto one line, in which nothing looks like one of the tags."""
     line = " ".join(text.split())
     if not line.isprintable():
         line = " ".join(CONTROLS.sub(" ", line).split())
@@ -95,7 +95,7 @@ def fold(text: str) -> str:
 
 
 def shorten_ids(ids: Iterable[UUID], known: Mapping[UUID, str] | None = None) -> dict[UUID, str]:
-    """Name each memory by the shortest end of its id that ends no other; what is known by a name keeps it."""
+    """Name each memory by the shortest suffix of its id that is unique; a memory that has a name keeps it."""
     given = dict(known or {})
     every = sorted({*ids, *given})
     taken = set(given.values())
@@ -120,7 +120,7 @@ def write_line(remembered: BlockMemory, level: Level = Level.FULL, zone: tzinfo 
         said = _excerpt_lines(memory.content)
     else:
         said = shorten(fold(memory.content), WIDTHS[level])
-    return f"{opening}{said}\n{''.join(_quote(remembered, level))}"
+    return f"{opening}{said}\n{''.join(_write_sources(remembered, level))}"
 
 
 def write_summary(memory: Memory) -> str:
@@ -129,7 +129,7 @@ def write_summary(memory: Memory) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text that is wider, behind a sentence or a word if there is one in its second half, and mark the cut."""
+    """Cut a text that is wider, after a sentence or a word if there is one in its second half, and mark the cut."""
     end = wide = 0
     for end, character in enumerate(text):  # noqa: B007 - read behind the loop
         wide += 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -173,7 +173,7 @@ def order(lines: Iterable[Line]) -> list[Line]:
 
 
 def lay_out(lines: Iterable[Line], summary: str = "") -> str:
-    """Put lines under what their kinds are called, between heading and fence; nothing where there are none."""
+    """Group lines under the names of their kinds, in heading and tags; nothing where there are none."""
     texts = [summary] if summary else []
     above = ""
     for line in order(lines):
@@ -186,12 +186,12 @@ def lay_out(lines: Iterable[Line], summary: str = "") -> str:
 
 
 def render(texts: Iterable[str]) -> str:
-    """Put texts between heading and fence."""
+    """Put texts between heading and closing tag."""
     return f"{HEADING}\n{OPENING}\n{''.join(texts)}{CLOSING}"
 
 
 def cut_line(line: str, room: int, gauge: Gauge) -> str:
-    """Shorten a line from its end until it fits, and mark the cut; nothing if no word of what is said would be left."""
+    """Shorten a line from its end until it fits, and mark the cut; nothing if no word of the content would be left."""
     if room > 0 and len(line) <= room * MOST_CHARACTERS_PER_TOKEN and gauge.count(line) <= room:
         return line
     said = line.index(": ") + 2
@@ -217,7 +217,7 @@ def leave_least(lines: Sequence[Line], fits: Callable[[Sequence[Line]], bool]) -
 def _place(
     candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int, shares: Mapping[Level, float]
 ) -> tuple[dict[UUID, Line], int]:
-    """Take memories from the front, each at the best level whose part of the room is not spent yet."""
+    """Take memories from the front, each at the best level whose part of the room is not used up."""
     lines: dict[UUID, Line] = {}
     headings: set[str] = set()
     spent = misses = 0
@@ -238,7 +238,7 @@ def _place(
 
 
 def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int, spent: int, gauge: Gauge) -> int:
-    """Show lines at a better level, the best first, as far as there is room; return what is spent then."""
+    """Show lines at a better level, the best first, as far as there is room; return what is used then."""
     for each in candidates:
         shown = lines.get(each.memory.id)
         if shown is None:
@@ -255,7 +255,7 @@ def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int
 
 def _cut_first(first: BlockMemory, room: int, gauge: Gauge) -> FittedLines:
     above = gauge.count(first.heading)
-    text = cut_line(write_line(replace(first, quotes={}), Level.ABSTRACT, gauge.zone), room - above, gauge)
+    text = cut_line(write_line(replace(first, source_texts={}), Level.ABSTRACT, gauge.zone), room - above, gauge)
     if not text:
         return FittedLines({}, 0, exhausted=False)
     line = _line(first, Level.ABSTRACT, text, gauge.count(text))
@@ -269,7 +269,7 @@ def _levels(remembered: BlockMemory) -> list[Level]:
 
 
 def _is_all(lines: Mapping[UUID, Line], candidates: Sequence[BlockMemory], most: int) -> bool:
-    """Tell whether as many as may be are shown, and each as well as it may be."""
+    """Tell whether as many as possible are shown, each at its best level."""
     shown = [(each.ceiling, lines[each.memory.id].level) for each in candidates if each.memory.id in lines]
     whole = all(level in (ceiling, Level.FULL) for ceiling, level in shown)
     return whole and len(lines) == min(len(candidates), most)
@@ -304,22 +304,22 @@ def _line(remembered: BlockMemory, level: Level, text: str, tokens: int) -> Line
     )
 
 
-def _quote(remembered: BlockMemory, level: Level) -> Iterable[str]:
-    """Quote some of the sources of a summary, one a line."""
-    if level is Level.ABSTRACT or not any(each in remembered.quotes for each in remembered.memory.evidence):
+def _write_sources(remembered: BlockMemory, level: Level) -> Iterable[str]:
+    """Write some of the sources of a summary, one a line."""
+    if level is Level.ABSTRACT or not any(each in remembered.source_texts for each in remembered.memory.evidence):
         return
     for source in excerpt(remembered.memory.evidence, compact=level is Level.COMPACT):
         if isinstance(source, int):
             yield f"  ({source} left out)\n"
-        elif quote := remembered.quotes.get(source):
-            yield f"  > {fold(quote.speaker) or 'said'}: {shorten(fold(quote.content), LONGEST_QUOTE)}\n"
+        elif text := remembered.source_texts.get(source):
+            yield f"  > {fold(text.speaker) or 'said'}: {shorten(fold(text.content), LONGEST_SOURCE)}\n"
 
 
 def _excerpt_lines(content: str) -> str:
-    """Show a talk of many lines by its beginning, middle and end."""
+    """Show a content of many lines by its beginning, middle and end."""
     spoken = [folded for line in content.splitlines() if (folded := fold(line))]
     return " ".join(
-        f"({each} left out)" if isinstance(each, int) else shorten(each, LONGEST_QUOTE) for each in excerpt(spoken)
+        f"({each} left out)" if isinstance(each, int) else shorten(each, LONGEST_SOURCE) for each in excerpt(spoken)
     )
 
 

@@ -82,7 +82,7 @@ def shorten(
     without its texts stays: frame and name (`framing`, as `count_tokens` takes them), images, attachments, tool calls.
     """
     lengths = {text: count(text) for message in turn for text in _texts(message)}
-    # Cutting is as dear as the text is long, and the search below cuts again and again.
+    # Cutting takes time with the length of the text, and the search below cuts many times.
     heads = {text: cut(text, max_tokens) if length > max_tokens >= 0 else text for text, length in lengths.items()}
     mark = count(ELLIPSIS)
 
@@ -113,7 +113,7 @@ def shorten(
 
 
 def prune_upstream(prompts: Sequence[T], tokens: Callable[[T], int], limit: int) -> list[T]:
-    """Leave out the first message while all together cost more than the limit, as Dify does; the last one stays."""
+    """Drop the first message while all together cost more than the limit, as Dify does; the last one stays."""
     total, first = sum(map(tokens, prompts)), 0
     while total > limit and len(prompts) - first > 1:
         total -= tokens(prompts[first])
@@ -134,7 +134,7 @@ def fit_upstream(path: Sequence[Message], max_tokens: int, image_tokens: int = 0
 
 
 def check_shares(shares: Shares) -> None:
-    """Refuse shares that do not divide a whole."""
+    """Refuse shares that are more than a whole."""
     parts = (shares.history, shares.memories, shares.summary)
     if not all(part >= 0 for part in parts) or not abs(math.fsum(parts) - 1) <= ROUNDING:
         raise InvalidInputError("shares must be 0 or more for history, memories and summary, and add up to 1")
@@ -148,7 +148,7 @@ def allot(budget: int, shares: Shares, wants: Portions) -> Portions:
     check_shares(shares)
     parts = (shares.history, shares.memories, shares.summary)
     wanted = [max(want, 0) for want in (wants.history, wants.memories, wants.summary)]
-    # Divided by their sum, so that shares a rounding above one never spend more than there is.
+    # Divided by their sum, so that shares just above one by rounding never spend more than there is.
     whole = math.fsum(parts)
     owed = [math.floor(max(budget, 0) * (part / whole) + ROUNDING) for part in parts]
     given = [min(want, share) for want, share in zip(wanted, owed, strict=True)]
@@ -158,17 +158,17 @@ def allot(budget: int, shares: Shares, wants: Portions) -> Portions:
 
 
 def _answered(turn: Sequence[Message]) -> bool:
-    """Tell whether the last assistant message that is done ends the turn; nobody has to answer system messages."""
+    """Tell whether the last assistant message that is done ends the turn; system messages need no answer."""
     done = (each for each in turn if each.role is Role.ASSISTANT and each.status is MessageStatus.DONE)
     answer = next(done, None)
     if answer is None:
         return all(message.role is Role.SYSTEM for message in turn)
-    # What calls a tool waits for its result: a prompt that goes on behind it would be refused.
+    # A tool call waits for its result: a prompt that goes on after it would be refused.
     return not any(part.type is PartType.TOOL_CALL for part in answer.parts)
 
 
 def _texts(message: Message) -> list[str]:
-    """List what can be shortened of a message: its own content, or the texts of its parts."""
+    """List the texts of a message that can be shortened: its own content, or the texts of its parts."""
     if is_own(message):
         return [message.content]
     return [part.text for part in message.parts if part.type in CUTTABLE]
@@ -184,11 +184,11 @@ def _lower(message: Message, shortened: Callable[[str], str]) -> Message:
     content = shortened(message.content)
     if content == message.content:
         return message
-    # The content says what they say: left as they are they would show again what is cut.
+    # The content repeats them: left as they are they would show again what is cut.
     bare = tuple(replace(part, text="") if part.type in CUTTABLE else part for part in message.parts)
     return replace(message, parts=bare, content=content)
 
 
 def _cut(text: str, room: int, cut: Callable[[str, int], str]) -> str:
-    """Keep the beginning of a text and mark the cut; where not even the mark has room, nothing stays."""
+    """Keep the beginning of a text and mark the cut; where not even the mark fits, nothing stays."""
     return cut(text, room).rstrip() + ELLIPSIS if room >= 0 else ""

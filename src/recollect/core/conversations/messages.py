@@ -67,12 +67,12 @@ def to_prompt(message: Message, *, images: bool) -> PromptMessage:
     if message.role is Role.TOOL:
         prompt["tool_call_id"] = next((part.call_id for part in message.parts if part.call_id), "")
     elif message.role is Role.ASSISTANT and (calls := _calls(message)):
-        prompt["content"] = _text_beside(message, PartType.TOOL_CALL) or None
+        prompt["content"] = _other_text(message, PartType.TOOL_CALL) or None
         prompt["tool_calls"] = calls
     elif images and message.role is Role.USER and (urls := _images(message)):
         prompt["content"] = [
             *map(_hand_on, urls),
-            *map(_text_part, filter(None, [_text_beside(message, PartType.IMAGE)])),
+            *map(_text_part, filter(None, [_other_text(message, PartType.IMAGE)])),
         ]
     return prompt
 
@@ -86,7 +86,7 @@ def to_text(messages: Sequence[Message], prefixes: tuple[str, str]) -> str:
 
 
 def is_own(message: NewMessage | Message) -> bool:
-    """Tell whether the content was given by whoever sent the message, and not made from its parts."""
+    """Tell whether the content was given by the sender, and not made from its parts."""
     return bool(message.content) and message.content != _join(map(_show_part, message.parts))
 
 
@@ -95,12 +95,12 @@ def _show(message: NewMessage | Message, without: PartType | None = None) -> lis
     parts = [part for part in message.parts if part.type is not without]
     if not is_own(message):
         return [_show_part(part) for part in parts]
-    # A content beside parts says what their texts say; what is no text costs and is shown all the same.
+    # A content repeats the texts of parts; parts that are no text cost and are shown all the same.
     files = [_show_part(part) for part in parts if part.type in {PartType.IMAGE, PartType.FILE}]
     return [*files, message.content, *(_show_part(part) for part in parts if part.type is PartType.TOOL_CALL)]
 
 
-def _text_beside(message: Message, handed_on: PartType) -> str:
+def _other_text(message: Message, handed_on: PartType) -> str:
     """Give what is left as text where the parts of one type are handed on as they are."""
     attachments = [
         _show_attachment(each) for each in message.attachments if handed_on is not PartType.IMAGE or not _is_image(each)

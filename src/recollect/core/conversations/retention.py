@@ -1,4 +1,4 @@
-"""Say which states a conversation can come into, and when it is due to move on by itself."""
+"""Say which states a conversation can change to, and when it is due to change by itself."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ MEND = {DELETED: "Restore it first.", PURGING: "It cannot be called back."}
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """After how many days a conversation moves on; 0 means never."""
+    """After how many days a conversation changes its state; 0 means never."""
 
     archive_after_days: float = 0.0
     delete_after_days: float = 0.0
     purge_after_days: float = 30.0
     recall_days: float = 30.0
-    """After how many days a kept recall goes."""
+    """After how many days a kept recall is deleted."""
     ledger_days: float = 400.0
-    """After how many days the sums of the ledger go."""
+    """After how many days the sums of the ledger are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationAge:
-    """What retention looks at: the state, since when it is in it, and since when nobody used the conversation."""
+    """What retention looks at: the state, since when it holds, and since when nobody used the conversation."""
 
     state: ConversationState
     idle_since: datetime
@@ -48,7 +48,7 @@ class ConversationAge:
 
 
 def move(state: ConversationState, wanted: ConversationState) -> bool:
-    """Tell whether a conversation must change to be in a state; refuse where it cannot come there."""
+    """Tell whether a conversation must change to be in a state; refuse where it cannot."""
     if state is wanted:
         return False
     if state not in REACHED_FROM[wanted]:
@@ -57,18 +57,18 @@ def move(state: ConversationState, wanted: ConversationState) -> bool:
 
 
 def usual_rules(settings: Settings) -> RetentionRules:
-    """Take the rules that hold for every agent whose profile says nothing else."""
+    """Return the rules for every agent whose profile sets no others."""
     days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
     return RetentionRules(*days, recall_days=settings.recall_days, ledger_days=settings.ledger_days)
 
 
 def share_kept(settings: Settings) -> float:
-    """Say how many of the recalls are kept whose cues leave it to the service: from 0 for none to 1 for all."""
+    """Say which share of the recalls is kept whose cues do not decide it: from 0 for none to 1 for all."""
     return {"off": 0.0, "sampled": settings.keep_share, "on": 1.0}[settings.keep_recalls]
 
 
 def rules_for(profile: Profile, usual: RetentionRules) -> RetentionRules:
-    """Let an agent's profile speak before the settings."""
+    """Let an agent's profile override the settings."""
     return RetentionRules(
         usual.archive_after_days if profile.archive_after_days is None else profile.archive_after_days,
         usual.delete_after_days if profile.delete_after_days is None else profile.delete_after_days,
@@ -77,7 +77,7 @@ def rules_for(profile: Profile, usual: RetentionRules) -> RetentionRules:
 
 
 def find_due(standing: ConversationAge, rules: RetentionRules, now: datetime) -> ConversationState | None:
-    """Say which state a conversation is due to come into, the farthest if several are; None if it stays."""
+    """Say which state a conversation is due to change to, the last if several are; None if it stays."""
     if standing.state is DELETED and is_over(standing.changed_at, rules.purge_after_days, now):
         return PURGING
     if standing.state in {ACTIVE, ARCHIVED} and is_over(standing.idle_since, rules.delete_after_days, now):
@@ -88,5 +88,5 @@ def find_due(standing: ConversationAge, rules: RetentionRules, now: datetime) ->
 
 
 def is_over(since: datetime, days: float, now: datetime) -> bool:
-    """Tell whether so many days have passed; none ever have if they are 0."""
+    """Tell whether so many days have passed; never if they are 0."""
     return days > 0 and now - since >= timedelta(days=days)

@@ -1,4 +1,4 @@
-"""How what a conversation was shown fades: a score that time and newer blocks lower, and being reminded of raises."""
+"""How memories that a conversation was shown fade: time and newer blocks lower their score, a fitting cue raises it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from recollect.models.blocks import Level
 FRESH = 100.0
 FADE_PER_MINUTE = 8.0
 DISPLACED = 18.0
-"""What a newer block takes from all that was shown before it."""
+"""What a newer block takes from the score of all that was shown before it."""
 REMINDED = 16.0
-"""What it gives back to those that its cue reminds of again."""
+"""What it gives back to memories that its cue finds again."""
 REMINDED_WHEN_LESS = 0.6
-"""So much of that for what is not shown in full any more."""
+"""The share of it for memories that are no longer shown in full."""
 FULL_FROM, COMPACT_FROM = 70.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
-    """That a conversation was shown a memory: under which short id, and how present it was at a moment."""
+class ShownMemory:
+    """A memory that a conversation was shown: its short id, and its score as computed at a moment."""
 
     memory_id: UUID
     short_id: str
     score: float
-    reckoned_at: datetime
+    computed_at: datetime
 
 
-def fade(showing: Showing, now: datetime) -> Showing:
-    """Compute how present a memory is by now; a clock that goes back makes nothing more present."""
-    minutes = max(0.0, (now - showing.reckoned_at).total_seconds() / 60)
-    return replace(showing, score=showing.score - FADE_PER_MINUTE * minutes, reckoned_at=max(now, showing.reckoned_at))
+def fade(shown: ShownMemory, now: datetime) -> ShownMemory:
+    """Compute the score by now; a clock that goes back raises none."""
+    minutes = max(0.0, (now - shown.computed_at).total_seconds() / 60)
+    return replace(shown, score=shown.score - FADE_PER_MINUTE * minutes, computed_at=max(now, shown.computed_at))
 
 
 def level_of(score: float) -> Level | None:
@@ -43,9 +43,9 @@ def level_of(score: float) -> Level | None:
     return Level.FULL if score >= FULL_FROM else Level.COMPACT if score >= COMPACT_FROM else Level.ABSTRACT
 
 
-def displace(showing: Showing, now: datetime, *, reminded: bool) -> Showing:
-    """Compute how present a memory is when the next block comes, whose cue may remind of it again."""
-    faded = fade(showing, now)
+def displace(shown: ShownMemory, now: datetime, *, reminded: bool) -> ShownMemory:
+    """Compute the score when the next block comes, whose cue may find the memory again."""
+    faded = fade(shown, now)
     level = level_of(faded.score)
     if level is None:
         return faded
@@ -53,13 +53,17 @@ def displace(showing: Showing, now: datetime, *, reminded: bool) -> Showing:
     return replace(faded, score=min(FRESH, faded.score - DISPLACED + gain))
 
 
-def compute_present(showings: Iterable[Showing], now: datetime, reminded: Collection[UUID]) -> dict[UUID, Showing]:
-    """Compute what is still present when the next block comes; what is gone may be shown anew."""
-    reckoned = (displace(each, now, reminded=each.memory_id in reminded) for each in showings)
-    return {each.memory_id: each for each in reckoned if each.score > 0}
+def compute_present(
+    memories: Iterable[ShownMemory], now: datetime, reminded: Collection[UUID]
+) -> dict[UUID, ShownMemory]:
+    """Compute what is still present when the next block comes; what is gone may be shown again."""
+    computed = (displace(each, now, reminded=each.memory_id in reminded) for each in memories)
+    return {each.memory_id: each for each in computed if each.score > 0}
 
 
-def register(present: Mapping[UUID, Showing], shown: Iterable[tuple[UUID, str]], now: datetime) -> list[Showing]:
-    """Say what is on record once a block is shown: what is new begins afresh, all else is as it was computed."""
-    fresh = {each: Showing(each, short_id, FRESH, now) for each, short_id in shown if each not in present}
+def register(
+    present: Mapping[UUID, ShownMemory], shown: Iterable[tuple[UUID, str]], now: datetime
+) -> list[ShownMemory]:
+    """List what to store once a block is shown: what is new starts with the full score, the rest is as computed."""
+    fresh = {each: ShownMemory(each, short_id, FRESH, now) for each, short_id in shown if each not in present}
     return sorted((fresh | dict(present)).values(), key=lambda each: each.memory_id)

@@ -15,7 +15,7 @@ MOST_FETCHED = 500
 
 @dataclass(frozen=True, slots=True)
 class ThreadNode:
-    """A message as its place in a tree: what it is called, and what it follows."""
+    """A message as a node of a tree: its id, and what it follows."""
 
     id: str
     parent: str | None
@@ -50,11 +50,11 @@ def walk_upstream(nodes_newest_first: Sequence[ThreadNode]) -> list[str]:
 
 
 def bound_fetch(message_limit: int | None) -> int:
-    """Give the number of turns that Dify reads for a limit; none at all means the most."""
+    """Return the number of turns that Dify reads for a limit; without one, the most."""
     return min(message_limit, MOST_FETCHED) if message_limit and message_limit > 0 else MOST_FETCHED
 
 
-def settle(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, str | None]]:
+def order_nodes(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, str | None]]:
     """Give every node its parent as `walk` sees it, and an order in which no node stands before its parent.
 
     Nodes stay as they are given; a parent that comes late moves up before the first that follows it, so that the
@@ -62,19 +62,19 @@ def settle(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, s
     """
     parents = _resolve(nodes_oldest_first)
     by_id = {node.id: node for node in nodes_oldest_first}
-    settled: dict[str, str | None] = {}
+    ordered: dict[str, str | None] = {}
     for node in nodes_oldest_first:
         missing: list[str] = []
         each: str | None = node.id
-        while each is not None and each not in settled:
+        while each is not None and each not in ordered:
             missing.append(each)
             each = parents[each]
-        settled.update((each, parents[each]) for each in reversed(missing))
-    return [(by_id[each], parent) for each, parent in settled.items()]
+        ordered.update((each, parents[each]) for each in reversed(missing))
+    return [(by_id[each], parent) for each, parent in ordered.items()]
 
 
 def _resolve(nodes_oldest_first: Sequence[ThreadNode]) -> dict[str, str | None]:
-    """Give every node a parent that is there, or none; what comes out is a forest."""
+    """Give every node a parent that exists, or none, so that the result is a forest."""
     known = {node.id for node in nodes_oldest_first}
     if len(known) < len(nodes_oldest_first):
         raise InvalidInputError("message ids must be unique within a conversation")
@@ -89,7 +89,7 @@ def _resolve(nodes_oldest_first: Sequence[ThreadNode]) -> dict[str, str | None]:
 
 
 def _cut_circles(parents: dict[str, str | None]) -> dict[str, str | None]:
-    """Take the parent from the oldest member of every circle; the keys stand oldest first."""
+    """Remove the parent of the oldest member of every circle; the keys are sorted oldest first."""
     places = {each: place for place, each in enumerate(parents)}
     seen: dict[str, str] = {}
     for start in parents:
@@ -97,7 +97,7 @@ def _cut_circles(parents: dict[str, str | None]) -> dict[str, str | None]:
         while each is not None and each not in seen:
             seen[each] = start
             each = parents[each]
-        # Only a way that runs into itself is new: another circle that it meets was cut before.
+        # Only a path that runs into itself is new: another circle that it meets was cut before.
         if each is not None and seen[each] == start:
             circle = [each]
             while (parent := parents[circle[-1]]) is not None and parent != each:

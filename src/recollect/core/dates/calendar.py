@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 Span: TypeAlias = tuple[datetime, datetime]
 Yearly: TypeAlias = Callable[[int], Span]
-"""What comes once in a year: a month, a season, a feast."""
+"""What comes once in a year: a month, a season, a holiday."""
 
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
@@ -180,7 +180,7 @@ def open_at(span: Span, side: str, now: datetime) -> Span:
 
 
 def _spans(yearly: Yearly, years: Iterable[int]) -> Iterator[Span]:
-    """Try the years in turn: not every one has a 29th of February, or is known to the table of feasts."""
+    """Try the years in turn: not every one has a 29th of February, or is known to the table of holidays."""
     for year in years:
         with suppress(ValueError, OverflowError):
             yield yearly(year)

@@ -1,4 +1,4 @@
-"""How Chinese says when: the dates themselves, and what stands before, after and between them."""
+"""How Chinese says when: dates, and the words before, after and between them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _part(match: re.Match[str]) -> Change:
     return lambda span: (max(calendar.step(span[1], unit, -count), span[0]), span[1])
 
 
-def _beside(match: re.Match[str]) -> Change:
+def _neighbour(match: re.Match[str]) -> Change:
     count, unit = read_number(match["count"]), UNITS[match["unit"]]
     if match["side"] == "后":
         return lambda span: (span[1], calendar.step(span[1], unit, count))
@@ -70,7 +70,7 @@ def _week_of(match: re.Match[str]) -> Change:
 
 
 def after(pattern: str, make: Callable[[re.Match[str]], Change]) -> Modifier:
-    """Join words that stand right after a date with what they make of it."""
+    """Pair words directly after a date with the change that they make."""
     return re.compile(pattern), make
 
 
@@ -93,7 +93,7 @@ CHINESE = Grammar(
         after(f"的?(?P<place>第[一二三四五]|最后一)个?{WEEK}(?P<end>末)?(?![一二三四五六日天])", _week),
         after("的?(?P<half>上|下|前|后)半(?:个?月|年|段|叶)", _half),
         after(f"的(?P<side>前|最后|后)(?P<count>{NUMBER})个?(?P<unit>天|周|星期|月)", _part),
-        after(f"的?(?P<side>前|后)(?P<count>{NUMBER})个?(?P<unit>天|周|星期|月|年)", _beside),
+        after(f"的?(?P<side>前|后)(?P<count>{NUMBER})个?(?P<unit>天|周|星期|月|年)", _neighbour),
         after(f"的?(?:第(?P<place>{NUMBER})天|次日|隔天)", _nth_day),
         after(f"(?:的)?那(?:一)?个?{WEEK}(?P<end>末)?", _week_of),
     ),

@@ -1,4 +1,4 @@
-"""Dates as Chinese writes them: which words make which mark."""
+"""Dates as Chinese writes them: which words make which date expression."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, date_of, day_of, unit_of, week_of, weekend_of
-from recollect.core.dates.holidays import CHINESE_FEASTS, CHINESE_SEASONS, months
+from recollect.core.dates.holidays import CHINESE_HOLIDAYS, CHINESE_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
-from recollect.core.dates.parts import DateMark, Make, Rule, Seen, ago
+from recollect.core.dates.parts import DateExpression, Make, Rule, Seen, ago
 
 DIGITS: Mapping[str, int] = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 UNITS: Mapping[str, str] = {"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week"} | {
@@ -45,8 +45,8 @@ YEAR_PARTS: Mapping[str, tuple[int, int]] = {
     "年终": (11, 2),
 } | {"上半年": (1, 6), "下半年": (7, 6)}
 """From which month, and how many."""
-LONG_FEASTS = frozenset(("端午", "中秋", "清明", "元旦"))
-"""Feasts of one day that are given two more to make a holiday."""
+LONG_HOLIDAYS = frozenset(("端午", "中秋", "清明", "元旦"))
+"""Festivals of one day that two more days make a holiday."""
 
 NUMBER = "(?:[0-9]{1,3}|[零〇一二两三四五六七八九十百]{1,5})"
 MONTH = "(?:1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
@@ -73,24 +73,24 @@ def _digits(words: str, empty: int) -> int:
     return value if words else empty
 
 
-def _year(seen: Seen) -> DateMark:
+def _year(seen: Seen) -> DateExpression:
     year = read_number(seen["year"]) if seen["year"].isdigit() else _digits(seen["year"], 0)
-    return DateMark(year=year + 2000 if year < 100 else year)
+    return DateExpression(year=year + 2000 if year < 100 else year)
 
 
-def _named_year(seen: Seen) -> DateMark:
-    return DateMark(year=seen.now.year + YEARS[seen.match[0]])
+def _named_year(seen: Seen) -> DateExpression:
+    return DateExpression(year=seen.now.year + YEARS[seen.match[0]])
 
 
-def _month(seen: Seen) -> DateMark:
-    return DateMark(month=read_number(seen["month"]))
+def _month(seen: Seen) -> DateExpression:
+    return DateExpression(month=read_number(seen["month"]))
 
 
-def _date(seen: Seen) -> DateMark:
-    return DateMark(month=read_number(seen["month"]), day=read_number(seen["day"]))
+def _date(seen: Seen) -> DateExpression:
+    return DateExpression(month=read_number(seen["month"]), day=read_number(seen["day"]))
 
 
-def _days(seen: Seen) -> DateMark:
+def _days(seen: Seen) -> DateExpression:
     month, first, last = read_number(seen["month"]), read_number(seen["first"]), read_number(seen["last"])
     if last < first:
         raise ValueError(last)
@@ -98,98 +98,98 @@ def _days(seen: Seen) -> DateMark:
     def find(year: int) -> Span:
         return date_of(year, month, first)[0], date_of(year, month, last)[1]
 
-    return DateMark(yearly=find)
+    return DateExpression(yearly=find)
 
 
-def _months(seen: Seen) -> DateMark:
+def _months(seen: Seen) -> DateExpression:
     first, last = read_number(seen["first"]), read_number(seen["last"])
-    return DateMark(yearly=months(first, (last - first) % 12 + 1))
+    return DateExpression(yearly=months(first, (last - first) % 12 + 1))
 
 
-def _day(seen: Seen) -> DateMark:
-    return DateMark(day=read_number(seen["day"]))
+def _day(seen: Seen) -> DateExpression:
+    return DateExpression(day=read_number(seen["day"]))
 
 
-def _shifted_month(seen: Seen) -> DateMark:
+def _shifted_month(seen: Seen) -> DateExpression:
     return ago(seen.now, "month", -SHIFTS[seen["shift"]])
 
 
-def _week(seen: Seen) -> DateMark:
-    return DateMark(span=week_of(seen.now, SHIFTS[seen["shift"]]))
+def _week(seen: Seen) -> DateExpression:
+    return DateExpression(span=week_of(seen.now, SHIFTS[seen["shift"]]))
 
 
-def _weekend(seen: Seen) -> DateMark:
+def _weekend(seen: Seen) -> DateExpression:
     if seen["shift"]:
-        return DateMark(span=weekend_of(seen.now, SHIFTS[seen["shift"]]))
+        return DateExpression(span=weekend_of(seen.now, SHIFTS[seen["shift"]]))
     span = weekend_of(seen.now)
-    return DateMark(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
+    return DateExpression(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
 
 
-def _weekday(seen: Seen) -> DateMark:
+def _weekday(seen: Seen) -> DateExpression:
     weekday = WEEKDAYS[seen["weekday"]]
     if not seen["shift"]:
-        return DateMark(weekday=weekday, loose=True)
-    return DateMark(span=day_of(week_of(seen.now, SHIFTS[seen["shift"]])[0] + weekday * DAY))
+        return DateExpression(weekday=weekday, loose=True)
+    return DateExpression(span=day_of(week_of(seen.now, SHIFTS[seen["shift"]])[0] + weekday * DAY))
 
 
-def _named_day(seen: Seen) -> DateMark:
-    return DateMark(span=day_of(seen.now + DAYS[seen.match[0]] * DAY))
+def _named_day(seen: Seen) -> DateExpression:
+    return DateExpression(span=day_of(seen.now + DAYS[seen.match[0]] * DAY))
 
 
-def _season(seen: Seen) -> DateMark:
+def _season(seen: Seen) -> DateExpression:
     yearly = CHINESE_SEASONS[seen["season"]]
     if seen["part"]:
         place = 0 if seen["part"] in "初早" else 2
-        return DateMark(yearly=lambda year: calendar.third_of(yearly(year), place))
-    return DateMark(yearly=yearly, loose="季" in seen.match[0])
+        return DateExpression(yearly=lambda year: calendar.third_of(yearly(year), place))
+    return DateExpression(yearly=yearly, loose="季" in seen.match[0])
 
 
-def _feast(seen: Seen) -> DateMark:
-    yearly = CHINESE_FEASTS[seen["name"]]
-    if seen["long"] and seen["name"] in LONG_FEASTS:
-        return DateMark(yearly=lambda year: (yearly(year)[0] - DAY, yearly(year)[1] + DAY))
-    return DateMark(yearly=yearly)
+def _feast(seen: Seen) -> DateExpression:
+    yearly = CHINESE_HOLIDAYS[seen["name"]]
+    if seen["long"] and seen["name"] in LONG_HOLIDAYS:
+        return DateExpression(yearly=lambda year: (yearly(year)[0] - DAY, yearly(year)[1] + DAY))
+    return DateExpression(yearly=yearly)
 
 
-def _year_part(seen: Seen) -> DateMark:
-    return DateMark(yearly=months(*YEAR_PARTS[seen.match[0]]))
+def _year_part(seen: Seen) -> DateExpression:
+    return DateExpression(yearly=months(*YEAR_PARTS[seen.match[0]]))
 
 
-def _quarter(seen: Seen) -> DateMark:
-    return DateMark(yearly=months(3 * read_number(seen["place"]) - 2, 3))
+def _quarter(seen: Seen) -> DateExpression:
+    return DateExpression(yearly=months(3 * read_number(seen["place"]) - 2, 3))
 
 
-def _month_part(seen: Seen) -> DateMark:
+def _month_part(seen: Seen) -> DateExpression:
     place = {"初": 0, "中": 1, "底": 2, "末": 2}[seen["part"]]
     spans = [calendar.third_of(calendar.month_of(seen.now.year, seen.now.month - back), place) for back in (0, 1)]
-    return DateMark(span=spans[0] if spans[0][0] <= seen.now else spans[1], loose=True)
+    return DateExpression(span=spans[0] if spans[0][0] <= seen.now else spans[1], loose=True)
 
 
-def _ago(seen: Seen) -> DateMark:
+def _ago(seen: Seen) -> DateExpression:
     unit = UNITS[seen["unit"]]
     if seen["count"] == "几":
-        return DateMark(span=calendar.few_ago(seen.now, unit))
+        return DateExpression(span=calendar.few_ago(seen.now, unit))
     if seen["count"] != "半" and not seen["half"]:
         return ago(seen.now, unit, read_number(seen["count"]))
     whole = calendar.step(seen.now, unit, -(0 if seen["count"] == "半" else read_number(seen["count"])))
     if unit == "year":
-        return DateMark(span=unit_of(calendar.add_months(whole, -6), "month"))
-    return DateMark(span=unit_of(whole - (15 if unit == "month" else 3) * DAY, "week"))
+        return DateExpression(span=unit_of(calendar.add_months(whole, -6), "month"))
+    return DateExpression(span=unit_of(whole - (15 if unit == "month" else 3) * DAY, "week"))
 
 
-def _hours_ago(seen: Seen) -> DateMark:
+def _hours_ago(seen: Seen) -> DateExpression:
     hours = seen["unit"] != "分钟"
     count = 0.5 if seen["count"] == "半" else float(read_number(seen["count"]))
     back = seen.now - (timedelta(hours=count) if hours else timedelta(minutes=count))
     slack = timedelta(minutes=30 if hours and count >= 1 else 10)
-    return DateMark(span=(back - slack, back + slack), exact=True)
+    return DateExpression(span=(back - slack, back + slack), exact=True)
 
 
-def _later(seen: Seen) -> DateMark:
+def _later(seen: Seen) -> DateExpression:
     return ago(seen.now, UNITS[seen["unit"]], -read_number(seen["count"]))
 
 
-def _rolling(seen: Seen) -> DateMark:
+def _rolling(seen: Seen) -> DateExpression:
     sign = 1 if seen["which"] in ("未来", "今后") else -1
     unit, count = UNITS[seen["unit"]], seen["count"]
     if count == "半":
@@ -198,34 +198,34 @@ def _rolling(seen: Seen) -> DateMark:
             if unit == "year"
             else calendar.rolling(seen.now, "day", sign * 15)
         )
-        return DateMark(span=span)
+        return DateExpression(span=span)
     number = calendar.FEW if count == "几" else read_number(count)
     if unit == "quarter":
         unit, number = "month", 3 * number
     span = calendar.rolling(seen.now, unit, sign * number)
     if seen["which"] == "前":
         span = span[0], day_of(seen.now)[0]
-    return DateMark(span=span)
+    return DateExpression(span=span)
 
 
-def _rolling_hours(seen: Seen) -> DateMark:
+def _rolling_hours(seen: Seen) -> DateExpression:
     count = read_number(seen["count"])
     back = timedelta(minutes=count) if seen["unit"] == "分钟" else timedelta(hours=count)
-    return DateMark(span=(seen.now - back, seen.now), exact=True)
+    return DateExpression(span=(seen.now - back, seen.now), exact=True)
 
 
-def _just_now(seen: Seen) -> DateMark:
-    return DateMark(span=(seen.now - timedelta(hours=1), seen.now), exact=True)
+def _just_now(seen: Seen) -> DateExpression:
+    return DateExpression(span=(seen.now - timedelta(hours=1), seen.now), exact=True)
 
 
-def _decade(seen: Seen) -> DateMark:
+def _decade(seen: Seen) -> DateExpression:
     words = seen["decade"]
     decade = int(words) if words.isdigit() else read_number(words)
     century = 0 if decade > 100 else 1900 if decade > 20 else 2000
-    return DateMark(span=calendar.year_of(century + decade, 10))
+    return DateExpression(span=calendar.year_of(century + decade, 10))
 
 
-def _clock(seen: Seen) -> DateMark:
+def _clock(seen: Seen) -> DateExpression:
     hour, part = read_number(seen["hour"]), seen["part"]
     minute = 30 if seen["half"] else 15 * read_number(seen["quarter"]) if seen["quarter"] else 0
     minute = read_number(seen["minute"]) if seen["minute"] else minute
@@ -233,11 +233,11 @@ def _clock(seen: Seen) -> DateMark:
         raise ValueError(hour)
     if part and hour < 12 and HOURS[part][0] >= 11 and not (part in ("中午", "正午") and hour == 11):
         hour += 12
-    return DateMark(hours=(hour + minute / 60, hour + minute / 60 + 1))
+    return DateExpression(hours=(hour + minute / 60, hour + minute / 60 + 1))
 
 
-def _part(seen: Seen) -> DateMark:
-    return DateMark(hours=HOURS[seen.match[0]])
+def _part(seen: Seen) -> DateExpression:
+    return DateExpression(hours=HOURS[seen.match[0]])
 
 
 def either(words: Mapping[str, object]) -> str:
@@ -246,11 +246,11 @@ def either(words: Mapping[str, object]) -> str:
 
 
 def rule(pattern: str, make: Make) -> Rule:
-    """Join a pattern with what it makes."""
+    """Pair a pattern with what it makes."""
     return re.compile(pattern), make
 
 
-BARE_FEASTS = {name: feast for name, feast in CHINESE_FEASTS.items() if name != "十一"}
+BARE_HOLIDAYS = {name: holiday for name, holiday in CHINESE_HOLIDAYS.items() if name != "十一"}
 """Those that are named by themselves; the other may be the number eleven."""
 FULL_HOURS = {word: hours for word, hours in HOURS.items() if len(word) > 1}
 TO = " ?(?:-|~|至|到) ?"
@@ -283,7 +283,7 @@ RULES = (
     rule("(?P<part>[初早深晚])(?P<season>[春夏秋冬])", _season),
     rule("(?<=年)(?P<season>[春夏秋冬])(?!节)", _season),
     rule(
-        f"(?<!通)(?P<name>{either(BARE_FEASTS)})(?!广场|路|大道|商圈|上河|度)(?:节)?(?P<long>期间|假期|小长假|长假|黄金周|放假)?",
+        f"(?<!通)(?P<name>{either(BARE_HOLIDAYS)})(?!广场|路|大道|商圈|上河|度)(?:节)?(?P<long>期间|假期|小长假|长假|黄金周|放假)?",
         _feast,
     ),
     rule("(?P<name>十一)(?P<long>假期|长假|黄金周|期间|放假)", _feast),

@@ -1,4 +1,4 @@
-"""How English says when: the dates themselves, and what stands before, after and between them."""
+"""How English says when: dates, and the words before, after and between them."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def _part(match: re.Match[str]) -> Change:
 
 
 def _shift(match: re.Match[str]) -> Change:
-    """Go so many units before or after a day; a bare "the week before" is the seven days up to it."""
+    """Go so many units before or after a day; a bare "the week before" is the seven days before it."""
     unit, later = match["unit"], match["side"] in ("after", "following")
     if not match["count"]:
-        return _beside(unit, later=later)
+        return _neighbour(unit, later=later)
     count = number(match["count"]) if later else -number(match["count"])
     return lambda span: calendar.day_of(calendar.step(span[0], unit, count))
 
 
-def _beside(unit: str, *, later: bool) -> Change:
+def _neighbour(unit: str, *, later: bool) -> Change:
     if unit == "weekend":
         return lambda span: calendar.weekend_of(span[0], 1 if later and span[0].weekday() > 4 else 0 if later else -1)
     if later:
@@ -72,12 +72,12 @@ def _within(match: re.Match[str]) -> Change:
 
 
 def before(pattern: str, make: Callable[[re.Match[str]], Change]) -> Modifier:
-    """Join words that stand right before a date with what they make of it."""
+    """Pair words directly before a date with the change that they make."""
     return stands(pattern, "")[0], make
 
 
 def stands(pattern: str, side: str) -> End:
-    """Join words that stand right before a date with the side that they leave open."""
+    """Pair words directly before a date with the side that they leave open."""
     return re.compile(rf"(?<!\w)(?:{pattern})(?: the)?[ -]$"), side
 
 

@@ -1,4 +1,4 @@
-"""Dates as English writes them: which words make which mark."""
+"""Dates as English writes them: which words make which date expression."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, Yearly, date_of, day_of, month_of, unit_of, weekend_of
-from recollect.core.dates.holidays import ENGLISH_FEASTS, ENGLISH_SEASONS, months
+from recollect.core.dates.holidays import ENGLISH_HOLIDAYS, ENGLISH_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
-from recollect.core.dates.parts import DateMark, Make, Rule, Seen, ago
+from recollect.core.dates.parts import DateExpression, Make, Rule, Seen, ago
 
 UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TEENS = (
@@ -95,12 +95,12 @@ def maybe_year(words: str | None) -> int | None:
     return int(words) if words else None
 
 
-def _date(seen: Seen) -> DateMark:
+def _date(seen: Seen) -> DateExpression:
     day, month, year = seen["day"], seen["month"], seen["year"]
-    return DateMark(day=ordinal(day), month=MONTHS[month], year=maybe_year(year))
+    return DateExpression(day=ordinal(day), month=MONTHS[month], year=maybe_year(year))
 
 
-def _days(seen: Seen) -> DateMark:
+def _days(seen: Seen) -> DateExpression:
     month, first, last = MONTHS[seen["month"]], ordinal(seen["first"]), ordinal(seen["last"])
     if last < first:
         raise ValueError(last)
@@ -108,28 +108,28 @@ def _days(seen: Seen) -> DateMark:
     def find(year: int) -> Span:
         return date_of(year, month, first)[0], date_of(year, month, last)[1]
 
-    return DateMark(yearly=find, year=maybe_year(seen["year"]))
+    return DateExpression(yearly=find, year=maybe_year(seen["year"]))
 
 
-def _two_days(seen: Seen) -> list[DateMark]:
+def _two_days(seen: Seen) -> list[DateExpression]:
     month, year = MONTHS[seen["month"]], maybe_year(seen["year"])
     return [
-        DateMark(seen.match.start(part), seen.match.end(end), day=ordinal(seen[part]), month=month, year=year)
+        DateExpression(seen.match.start(part), seen.match.end(end), day=ordinal(seen[part]), month=month, year=year)
         for part, end in (("first", "first"), ("last", 0))
     ]
 
 
-def _month(seen: Seen) -> DateMark:
-    return DateMark(month=MONTHS[seen["month"]], year=maybe_year(seen["year"]))
+def _month(seen: Seen) -> DateExpression:
+    return DateExpression(month=MONTHS[seen["month"]], year=maybe_year(seen["year"]))
 
 
-def _shifted_month(seen: Seen) -> DateMark:
+def _shifted_month(seen: Seen) -> DateExpression:
     span = _choose(seen["shift"], months(MONTHS[seen["month"]], 1), seen.now)
-    return DateMark(month=MONTHS[seen["month"]], year=span[0].year)
+    return DateExpression(month=MONTHS[seen["month"]], year=span[0].year)
 
 
 def _choose(word: str, yearly: Yearly, now: datetime) -> Span:
-    """Choose among the years: the last that is over, the present or the next to come."""
+    """Choose among the years: the last that is over, the present or the next one."""
     shift = SHIFTS[word]
     if shift < 0:
         return calendar.latest(yearly, now, over=True)
@@ -137,11 +137,11 @@ def _choose(word: str, yearly: Yearly, now: datetime) -> Span:
 
 
 def _yearly(words: Mapping[str, Yearly]) -> Make:
-    def make(seen: Seen) -> DateMark:
+    def make(seen: Seen) -> DateExpression:
         yearly = words[seen["name"].replace("-", " ")]
         if seen["shift"]:
-            return DateMark(span=_choose(seen["shift"], yearly, seen.now))
-        return DateMark(yearly=yearly, year=maybe_year(seen["year"]))
+            return DateExpression(span=_choose(seen["shift"], yearly, seen.now))
+        return DateExpression(yearly=yearly, year=maybe_year(seen["year"]))
 
     return make
 
@@ -154,126 +154,126 @@ RELATIVE_DAYS: Mapping[str, tuple[int, tuple[float, float] | None]] = (
 )
 
 
-def _relative_day(seen: Seen) -> DateMark:
+def _relative_day(seen: Seen) -> DateExpression:
     shift, hours = RELATIVE_DAYS[seen.match[0].replace("-", " ")]
-    return DateMark(span=day_of(seen.now + shift * DAY), hours=hours)
+    return DateExpression(span=day_of(seen.now + shift * DAY), hours=hours)
 
 
-def _ago(seen: Seen) -> DateMark:
+def _ago(seen: Seen) -> DateExpression:
     return ago(seen.now, seen["unit"], number(seen["count"]))
 
 
-def _few_ago(seen: Seen) -> DateMark:
-    return DateMark(span=calendar.few_ago(seen.now, seen["unit"]))
+def _few_ago(seen: Seen) -> DateExpression:
+    return DateExpression(span=calendar.few_ago(seen.now, seen["unit"]))
 
 
-def _half_ago(seen: Seen) -> DateMark:
+def _half_ago(seen: Seen) -> DateExpression:
     count = number(seen["count"]) if seen["count"] else 0
     back = calendar.step(seen.now, seen["unit"], -count)
     if seen["unit"] == "year":
-        return DateMark(span=unit_of(calendar.add_months(back, -6), "month"))
-    return DateMark(span=unit_of(back - 15 * DAY, "week"))
+        return DateExpression(span=unit_of(calendar.add_months(back, -6), "month"))
+    return DateExpression(span=unit_of(back - 15 * DAY, "week"))
 
 
-def _hours_ago(seen: Seen) -> DateMark:
+def _hours_ago(seen: Seen) -> DateExpression:
     unit = seen["unit"]
     back = seen.now - (timedelta(minutes=30) if seen["half"] else timedelta(**{unit + "s": number(seen["count"])}))
     slack = timedelta(minutes=30 if unit == "hour" and not seen["half"] else 10)
-    return DateMark(span=(back - slack, back + slack), exact=True)
+    return DateExpression(span=(back - slack, back + slack), exact=True)
 
 
-def _in_some(seen: Seen) -> DateMark:
+def _in_some(seen: Seen) -> DateExpression:
     return ago(seen.now, seen["unit"], -number(seen["count"]))
 
 
-def _rolling(seen: Seen) -> DateMark:
+def _rolling(seen: Seen) -> DateExpression:
     count = calendar.FEW if seen["few"] else number(seen["count"] or "1")
     ahead = seen["which"] in ("next", "coming")
-    return DateMark(span=calendar.rolling(seen.now, seen["unit"], count if ahead else -count))
+    return DateExpression(span=calendar.rolling(seen.now, seen["unit"], count if ahead else -count))
 
 
-def _rolling_hours(seen: Seen) -> DateMark:
+def _rolling_hours(seen: Seen) -> DateExpression:
     back = timedelta(**{seen["unit"] + "s": number(seen["count"] or "1")})
-    return DateMark(span=(seen.now - back, seen.now), exact=True)
+    return DateExpression(span=(seen.now - back, seen.now), exact=True)
 
 
-def _unit(seen: Seen) -> DateMark:
+def _unit(seen: Seen) -> DateExpression:
     shift = SHIFTS[seen["shift"]]
     if seen["unit"] == "weekend":
-        return DateMark(span=weekend_of(seen.now, shift))
+        return DateExpression(span=weekend_of(seen.now, shift))
     if seen["unit"] == "quarter":
-        return DateMark(span=month_of(seen.now.year, (seen.now.month - 1) // 3 * 3 + 1 + 3 * shift, 3))
+        return DateExpression(span=month_of(seen.now.year, (seen.now.month - 1) // 3 * 3 + 1 + 3 * shift, 3))
     return ago(seen.now, seen["unit"], -shift)
 
 
-def _before_last(seen: Seen) -> DateMark:
+def _before_last(seen: Seen) -> DateExpression:
     if seen["unit"] == "weekend":
-        return DateMark(span=weekend_of(seen.now, -2))
+        return DateExpression(span=weekend_of(seen.now, -2))
     return ago(seen.now, seen["unit"], 2)
 
 
-def _earlier(seen: Seen) -> DateMark:
+def _earlier(seen: Seen) -> DateExpression:
     start, end = unit_of(seen.now, seen["unit"])
     today = day_of(seen.now)
-    return DateMark(span=(start, today[1]) if seen["when"] == "earlier" else (today[0], end))
+    return DateExpression(span=(start, today[1]) if seen["when"] == "earlier" else (today[0], end))
 
 
-def _other_day(seen: Seen) -> DateMark:
+def _other_day(seen: Seen) -> DateExpression:
     today = day_of(seen.now)[0]
-    return DateMark(span=(today - 7 * DAY, today))
+    return DateExpression(span=(today - 7 * DAY, today))
 
 
-def _weekend(seen: Seen) -> DateMark:
+def _weekend(seen: Seen) -> DateExpression:
     span = weekend_of(seen.now)
-    return DateMark(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
+    return DateExpression(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
 
 
-def _weekday(seen: Seen) -> DateMark:
+def _weekday(seen: Seen) -> DateExpression:
     weekday, shift = WEEKDAYS[seen["weekday"]], seen["shift"]
     if not shift:
-        return DateMark(weekday=weekday, loose=True)
+        return DateExpression(weekday=weekday, loose=True)
     ahead = (weekday - seen.now.weekday() - 1) % 7 + 1
     if shift == "coming":
-        return DateMark(span=day_of(seen.now + ahead * DAY))
+        return DateExpression(span=day_of(seen.now + ahead * DAY))
     if shift in ("this", "next", "current"):
-        return DateMark(span=day_of(calendar.week_of(seen.now, SHIFTS[shift])[0] + weekday * DAY))
-    return DateMark(span=day_of(seen.now + (ahead - 7 if ahead < 7 else -7) * DAY))
+        return DateExpression(span=day_of(calendar.week_of(seen.now, SHIFTS[shift])[0] + weekday * DAY))
+    return DateExpression(span=day_of(seen.now + (ahead - 7 if ahead < 7 else -7) * DAY))
 
 
-def _year(seen: Seen) -> DateMark:
-    return DateMark(year=int(seen["year"]))
+def _year(seen: Seen) -> DateExpression:
+    return DateExpression(year=int(seen["year"]))
 
 
-def _decade(seen: Seen) -> DateMark:
+def _decade(seen: Seen) -> DateExpression:
     decade = int(seen["decade"])
     century = 0 if decade > 100 else 1900 if decade > 20 else 2000
-    return DateMark(span=calendar.year_of(century + decade, 10))
+    return DateExpression(span=calendar.year_of(century + decade, 10))
 
 
-def _quarter(seen: Seen) -> DateMark:
+def _quarter(seen: Seen) -> DateExpression:
     place = int(seen["digit"]) if seen["digit"] else ORDINALS[seen["word"]]
-    return DateMark(yearly=months(3 * (place if place > 0 else 4) - 2, 3), year=maybe_year(seen["year"]))
+    return DateExpression(yearly=months(3 * (place if place > 0 else 4) - 2, 3), year=maybe_year(seen["year"]))
 
 
-def _month_day(seen: Seen) -> DateMark:
-    return DateMark(day=ordinal(seen["day"]))
+def _month_day(seen: Seen) -> DateExpression:
+    return DateExpression(day=ordinal(seen["day"]))
 
 
-def _clock(seen: Seen) -> DateMark:
+def _clock(seen: Seen) -> DateExpression:
     hour, minute = int(seen["hour"]), int(seen["minute"] or 0)
     half = seen["half"]
     if hour > (12 if half else 24) or minute > 59:
         raise ValueError(hour)
     hour = hour % 12 + (12 if half.startswith("p") else 0) if half else hour
-    return DateMark(hours=(hour + minute / 60, hour + minute / 60 + 1))
+    return DateExpression(hours=(hour + minute / 60, hour + minute / 60 + 1))
 
 
-def _part(seen: Seen) -> DateMark:
-    return DateMark(hours=HOURS[seen["part"]])
+def _part(seen: Seen) -> DateExpression:
+    return DateExpression(hours=HOURS[seen["part"]])
 
 
 def rule(pattern: str, make: Make) -> Rule:
-    """Join a pattern of whole words with what it makes."""
+    """Pair a pattern of whole words with what it makes."""
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), make
 
 
@@ -305,7 +305,7 @@ RULES = (
     rule(rf"(?P<shift>{SHIFT}) (?P<month>{MONTH})", _shifted_month),
     rule(rf"(?:(?P<shift>{SHIFT}) |{LEAD} (?:the )?(?P<at>)){SEASON}", _yearly(ENGLISH_SEASONS)),
     rule(rf"{SEASON}(?: of|,)? (?P<year>{YEAR})", _yearly(ENGLISH_SEASONS)),
-    rule(rf"(?:(?P<shift>{SHIFT}) )?(?P<name>{either(ENGLISH_FEASTS)}){OF_YEAR}", _yearly(ENGLISH_FEASTS)),
+    rule(rf"(?:(?P<shift>{SHIFT}) )?(?P<name>{either(ENGLISH_HOLIDAYS)}){OF_YEAR}", _yearly(ENGLISH_HOLIDAYS)),
     rule(either(RELATIVE_DAYS), _relative_day),
     rule(rf"(?P<count>{NUMBER}) (?P<unit>{UNIT})s? (?:ago|back)", _ago),
     rule(rf"(?:a few|few|several|some) (?P<unit>{UNIT})s (?:ago|back)", _few_ago),

@@ -14,7 +14,7 @@ from recollect.core.dates.chinese import CHINESE
 from recollect.core.dates.english import ENGLISH
 from recollect.core.dates.parts import (
     Change,
-    DateMark,
+    DateExpression,
     Grammar,
     Rule,
     Seen,
@@ -43,7 +43,7 @@ PLAIN = str.maketrans(
         )
     )
 )
-"""One character for one, so that places in the text stay what they are."""
+"""Replaces character by character, so that positions in the text stay the same."""
 HAN = re.compile("[\u4e00-\u9fff]")
 LATIN = re.compile("[a-z]{3}")
 
@@ -56,44 +56,44 @@ def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
         return []
     # The wall clock is treated as if it ran in UTC, where every day has 24 hours.
     wall = here.replace(tzinfo=UTC)
-    marks = list[DateMark]()
+    dates = list[DateExpression]()
     if HAN.search(plain):
-        marks = _read(plain, CHINESE, wall)
-        plain = _blank(plain, marks)
-    if not marks or LATIN.search(plain):
-        marks += _read(plain, ENGLISH, wall)
+        dates = _read(plain, CHINESE, wall)
+        plain = _blank(plain, dates)
+    if not dates or LATIN.search(plain):
+        dates += _read(plain, ENGLISH, wall)
     found = dict[Span, Period]()
-    for mark in sorted(marks, key=lambda mark: mark.first):
-        span = _try(partial(_settle, mark, now, wall, zone))
+    for date in sorted(dates, key=lambda date: date.first):
+        span = _try(partial(_to_moments, date, now, wall, zone))
         if span:
-            found.setdefault(span, Period(*span, text[mark.first : mark.last].strip()))
+            found.setdefault(span, Period(*span, text[date.first : date.last].strip()))
     return list(found.values())
 
 
-def _read(plain: str, grammar: Grammar, now: datetime) -> list[DateMark]:
-    """Find the marks of one language: pieces, then whole dates, then what the words around them make of them."""
+def _read(plain: str, grammar: Grammar, now: datetime) -> list[DateExpression]:
+    """Find the dates of one language: pieces, then whole dates, then what the words around change of them."""
     if not grammar.hint.search(plain):
         return []
-    whole = [mark for mark in _join(plain, _spot(plain, grammar, now), grammar) if not mark.bare]
-    marks = _uncovered([_extend(plain, mark, grammar, now) for mark in whole])
-    ended = [_open(plain, mark, grammar, now) for mark in _link(plain, marks, grammar, now)]
-    return [mark for mark in ended if not mark.loose] or ended
+    whole = [date for date in _join(plain, _spot(plain, grammar, now), grammar) if not date.bare]
+    dates = _uncovered([_extend(plain, date, grammar, now) for date in whole])
+    ended = [_open(plain, date, grammar, now) for date in _link(plain, dates, grammar, now)]
+    return [date for date in ended if not date.loose] or ended
 
 
-def _spot(plain: str, grammar: Grammar, now: datetime) -> list[DateMark]:
+def _spot(plain: str, grammar: Grammar, now: datetime) -> list[DateExpression]:
     """Find all pieces; where two overlap, the one that begins first counts, and of these the longest."""
-    found = [mark for rule in grammar.rules for mark in _apply(plain, rule, now)]
-    found.sort(key=lambda mark: (mark.first, -mark.last))
-    kept = list[DateMark]()
-    for mark in found:
-        if not kept or mark.first >= kept[-1].last:
-            kept.append(mark)
+    found = [date for rule in grammar.rules for date in _apply(plain, rule, now)]
+    found.sort(key=lambda date: (date.first, -date.last))
+    kept = list[DateExpression]()
+    for date in found:
+        if not kept or date.first >= kept[-1].last:
+            kept.append(date)
     return kept
 
 
-def _apply(plain: str, rule: Rule, now: datetime) -> list[DateMark]:
+def _apply(plain: str, rule: Rule, now: datetime) -> list[DateExpression]:
     pattern, make = rule
-    found = list[DateMark]()
+    found = list[DateExpression]()
     for match in pattern.finditer(plain):
         made = _try(partial(make, Seen(match, now)))
         if isinstance(made, list):
@@ -104,10 +104,10 @@ def _apply(plain: str, rule: Rule, now: datetime) -> list[DateMark]:
     return found
 
 
-def _join(plain: str, marks: list[DateMark], grammar: Grammar) -> list[DateMark]:
+def _join(plain: str, dates: list[DateExpression], grammar: Grammar) -> list[DateExpression]:
     """Put the pieces of one date together."""
-    joined = list[DateMark]()
-    for piece in marks:
+    joined = list[DateExpression]()
+    for piece in dates:
         joined.append(piece)
         while len(joined) > 1 and grammar.joins.fullmatch(plain, joined[-2].last, joined[-1].first):
             whole = merge(joined[-2], joined[-1])
@@ -117,69 +117,71 @@ def _join(plain: str, marks: list[DateMark], grammar: Grammar) -> list[DateMark]
     return joined
 
 
-def _extend(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
+def _extend(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
     """Let the words before and after a date change it, as long as there are any."""
     for _ in range(ROUNDS):
-        changed = _extend_after(plain, mark, grammar, now)
+        changed = _extend_after(plain, date, grammar, now)
         changed = _extend_before(plain, changed, grammar, now)
-        if changed is mark:
+        if changed is date:
             break
-        mark = changed
-    return mark
+        date = changed
+    return date
 
 
-def _extend_after(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
+def _extend_after(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
     for pattern, make in grammar.after:
-        match = pattern.match(plain, mark.last)
+        match = pattern.match(plain, date.last)
         if match:
-            return _changed(replace(mark, last=match.end()), make(match), now) or mark
-    return mark
+            return _changed(replace(date, last=match.end()), make(match), now) or date
+    return date
 
 
-def _extend_before(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
+def _extend_before(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
     for pattern, make in grammar.before:
-        match = pattern.search(plain, max(0, mark.first - REACH), mark.first)
+        match = pattern.search(plain, max(0, date.first - REACH), date.first)
         if match:
-            return _changed(replace(mark, first=match.start()), make(match), now) or mark
-    return mark
+            return _changed(replace(date, first=match.start()), make(match), now) or date
+    return date
 
 
-def _changed(mark: DateMark, change: Change, now: datetime) -> DateMark | None:
-    changed = _try(partial(modify, mark, change, now))
+def _changed(date: DateExpression, change: Change, now: datetime) -> DateExpression | None:
+    changed = _try(partial(modify, date, change, now))
     return changed if changed and _try(partial(resolve, changed, now)) else None
 
 
-def _uncovered(marks: list[DateMark]) -> list[DateMark]:
+def _uncovered(dates: list[DateExpression]) -> list[DateExpression]:
     """Drop what became a part of its neighbour: "the last week of May" is not last week."""
-    kept = list[DateMark]()
-    for mark in marks:
-        while kept and mark.first <= kept[-1].first and kept[-1].last <= mark.last:
+    kept = list[DateExpression]()
+    for date in dates:
+        while kept and date.first <= kept[-1].first and kept[-1].last <= date.last:
             kept.pop()
-        if not kept or kept[-1].last < mark.last:
-            kept.append(mark)
+        if not kept or kept[-1].last < date.last:
+            kept.append(date)
     return kept
 
 
-def _link(plain: str, marks: list[DateMark], grammar: Grammar, now: datetime) -> list[DateMark]:
+def _link(plain: str, dates: list[DateExpression], grammar: Grammar, now: datetime) -> list[DateExpression]:
     """Make ranges of dates that are joined to one, and complete those that are listed together."""
-    linked = list[DateMark]()
-    for mark in marks:
+    linked = list[DateExpression]()
+    for date in dates:
         if not linked:
-            linked.append(mark)
+            linked.append(date)
             continue
         left = linked.pop()
-        together = grammar.ranges.fullmatch(plain, left.last, mark.first)
-        whole = _try(partial(_range, plain, left, mark, grammar, now)) if together else None
+        together = grammar.ranges.fullmatch(plain, left.last, date.first)
+        whole = _try(partial(_range, plain, left, date, grammar, now)) if together else None
         if whole:
             linked.append(whole)
-        elif grammar.lists.fullmatch(plain, left.last, mark.first):
-            linked += [lend(mark, left), lend(left, mark)]
+        elif grammar.lists.fullmatch(plain, left.last, date.first):
+            linked += [lend(date, left), lend(left, date)]
         else:
-            linked += [left, mark]
+            linked += [left, date]
     return linked
 
 
-def _range(plain: str, left: DateMark, right: DateMark, grammar: Grammar, now: datetime) -> DateMark | None:
+def _range(
+    plain: str, left: DateExpression, right: DateExpression, grammar: Grammar, now: datetime
+) -> DateExpression | None:
     """Join the beginning and the end of a range; None if the words in between only list the two."""
     if grammar.lists.fullmatch(plain, left.last, right.first) and not _is_pair(plain, left, right, grammar):
         return None
@@ -191,53 +193,53 @@ def _range(plain: str, left: DateMark, right: DateMark, grammar: Grammar, now: d
     if end[1] <= start[0]:
         return None
     opening = grammar.opening.search(plain, max(0, left.first - REACH), left.first)
-    return DateMark(opening.start() if opening else left.first, right.last, span=(start[0], end[1]))
+    return DateExpression(opening.start() if opening else left.first, right.last, span=(start[0], end[1]))
 
 
-def _is_pair(plain: str, left: DateMark, right: DateMark, grammar: Grammar) -> bool:
+def _is_pair(plain: str, left: DateExpression, right: DateExpression, grammar: Grammar) -> bool:
     before, after = grammar.pairing
     return bool(before.search(plain, max(0, left.first - REACH), left.first) or after.match(plain, right.last))
 
 
-def _open(plain: str, mark: DateMark, grammar: Grammar, now: datetime) -> DateMark:
-    """Let a date be the beginning or the end of what has no other."""
+def _open(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
+    """Let a date be the beginning or the end of a period without another."""
     for pattern, side in grammar.ends_after:
-        match = pattern.match(plain, mark.last)
+        match = pattern.match(plain, date.last)
         if match:
-            return _opened(replace(mark, last=match.end()), side, now) or mark
+            return _opened(replace(date, last=match.end()), side, now) or date
     for pattern, side in grammar.ends_before:
-        match = pattern.search(plain, max(0, mark.first - REACH), mark.first)
+        match = pattern.search(plain, max(0, date.first - REACH), date.first)
         if match:
-            return _opened(replace(mark, first=match.start()), side, now) or mark
-    return mark
+            return _opened(replace(date, first=match.start()), side, now) or date
+    return date
 
 
-def _opened(mark: DateMark, side: str, now: datetime) -> DateMark | None:
-    span = _try(lambda: open_at(resolve(mark, now), side, now))
-    return DateMark(mark.first, mark.last, span=span, exact=mark.exact) if span else None
+def _opened(date: DateExpression, side: str, now: datetime) -> DateExpression | None:
+    span = _try(lambda: open_at(resolve(date, now), side, now))
+    return DateExpression(date.first, date.last, span=span, exact=date.exact) if span else None
 
 
-def _settle(mark: DateMark, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
-    """Give a mark the moments it begins and ends at."""
-    start, end = resolve(mark, wall)
-    if mark.exact:
+def _to_moments(date: DateExpression, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
+    """Give the moments at which a date begins and ends."""
+    start, end = resolve(date, wall)
+    if date.exact:
         moments = now.astimezone(UTC) + (start - wall), now.astimezone(UTC) + (end - wall)
     else:
         moments = start.replace(tzinfo=zone).astimezone(UTC), end.replace(tzinfo=zone).astimezone(UTC)
     return moments if moments[0] < moments[1] else None
 
 
-def _blank(plain: str, marks: list[DateMark]) -> str:
-    """Take out what was understood, so that another language does not read it again."""
+def _blank(plain: str, dates: list[DateExpression]) -> str:
+    """Remove what was understood, so that another language does not read it again."""
     pieces, end = list[str](), 0
-    for mark in marks:
-        pieces += [plain[end : mark.first], "\0" * (mark.last - max(mark.first, end))]
-        end = max(end, mark.last)
+    for date in dates:
+        pieces += [plain[end : date.first], "\0" * (date.last - max(date.first, end))]
+        end = max(end, date.last)
     return "".join(pieces) + plain[end:]
 
 
 def _try(work: Callable[[], T]) -> T | None:
-    """Take what cannot be a date, such as the 31st of June or a day after the last of all years, for none."""
+    """Return None for what cannot be a date, such as the 31st of June or a day after the last year."""
     try:
         return work()
     except (ValueError, OverflowError):

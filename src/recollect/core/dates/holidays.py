@@ -1,4 +1,4 @@
-"""Feasts and seasons: when they are in a given year."""
+"""Holidays and seasons: when they are in a given year."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def season(first_month: int, year: int) -> Span:
 
 
 def months(first: int, count: int) -> Yearly:
-    """Make a time of so many months that comes every year."""
+    """Make a period of so many months that comes every year."""
     return lambda year: month_of(year, first, count)
 
 
 def fixed(month: int, day: int, count: int = 1) -> Yearly:
-    """Make a feast that is on the same date every year."""
+    """Make a holiday that is on the same date every year."""
     return lambda year: date_of(year, month, day, count)
 
 
 def lunar(which: int, shift: int = 0, count: int = 1) -> Yearly:
-    """Make a feast so many days after one of the table; unknown in years beyond it."""
+    """Make a holiday so many days after one of the table; unknown in years beyond it."""
 
     def find(year: int) -> Span:
         if year not in LUNAR:
@@ -63,7 +63,7 @@ def lunar(which: int, shift: int = 0, count: int = 1) -> Yearly:
 
 
 def shifted(yearly: Yearly, days: int) -> Yearly:
-    """Make a feast that is so many days after another."""
+    """Make a holiday that is so many days after another."""
 
     def find(year: int) -> Span:
         start, end = yearly(year)
@@ -73,17 +73,17 @@ def shifted(yearly: Yearly, days: int) -> Yearly:
 
 
 def on_weekday(month: int, weekday: int, place: int) -> Yearly:
-    """Make a feast on the first, second, ... weekday of a month."""
+    """Make a holiday on the first, second, ... weekday of a month."""
     return lambda year: weekday_in(year, month, weekday, place)
 
 
 def _qingming(year: int) -> Span:
-    """Compute the day when the sun stands at 15 degrees; right from 2000 to 2099."""
+    """Compute the day on which the sun's longitude is 15 degrees; right from 2000 to 2099."""
     return date_of(year, 4, int(year % 100 * 0.2422 + 4.81) - year % 100 // 4)
 
 
 THANKSGIVING = on_weekday(11, 3, 4)
-ENGLISH_FEASTS: Mapping[str, Yearly] = {
+ENGLISH_HOLIDAYS: Mapping[str, Yearly] = {
     "christmas eve": fixed(12, 24),
     "christmas": fixed(12, 25),
     "xmas": fixed(12, 25),
@@ -121,7 +121,7 @@ ENGLISH_FEASTS: Mapping[str, Yearly] = {
     "dragon boat festival": lunar(1),
     "mid autumn festival": lunar(3),
 }
-CHINESE_FEASTS: Mapping[str, Yearly] = {
+CHINESE_HOLIDAYS: Mapping[str, Yearly] = {
     "元旦": fixed(1, 1),
     "情人节": fixed(2, 14),
     "妇女节": fixed(3, 8),

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 
-from recollect.core.dates.parts import DateMark, Rule, Seen
+from recollect.core.dates.parts import DateExpression, Rule, Seen
 
 
-def _year_first(seen: Seen) -> DateMark:
+def _year_first(seen: Seen) -> DateExpression:
     hour, minute = seen["hour"], seen["minute"]
     hours = None
     if hour:
         start = int(hour) + int(minute) / 60
         hours = (start, start + 1)
     year, month, day = int(seen["year"]), int(seen["month"]), int(seen["day"])
-    return DateMark(year=year, month=_month(month), day=day, hours=hours)
+    return DateExpression(year=year, month=_month(month), day=day, hours=hours)
 
 
-def _year_last(seen: Seen) -> DateMark:
+def _year_last(seen: Seen) -> DateExpression:
     first, second, year = int(seen["first"]), int(seen["second"]), int(seen["year"])
-    # With slashes the month comes first, as in America; with dots the day, as where dots are written.
+    # With slashes the month comes first, as in America; with dots the day, as in Europe.
     month, day = (first, second) if seen["sign"] == "/" else (second, first)
     if month > 12:
         month, day = day, month
-    return DateMark(year=year, month=_month(month), day=day)
+    return DateExpression(year=year, month=_month(month), day=day)
 
 
-def _year_month(seen: Seen) -> DateMark:
-    return DateMark(year=int(seen["year"]), month=_month(int(seen["month"])))
+def _year_month(seen: Seen) -> DateExpression:
+    return DateExpression(year=int(seen["year"]), month=_month(int(seen["month"])))
 
 
 def _month(month: int) -> int:

@@ -1,4 +1,4 @@
-"""The parts that dates are written with, in any language: numbers, units, marks."""
+"""The parts that dates are written with, in any language: numbers, units, date expressions."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from recollect.core.dates.calendar import (
 )
 
 Change: TypeAlias = Callable[[Span], Span]
-"""What a word beside a date makes of it."""
+"""How a word next to a date changes it."""
 NEVER = re.compile("(?!)")
 Modifier: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], Change]]
 End: TypeAlias = tuple[re.Pattern[str], str]
-"""What leaves a time open at one side, and at which."""
+"""A pattern that leaves one side of a period open, and which side."""
 
 
 @dataclass(frozen=True, slots=True)
-class DateMark:
-    """A date in a text, as far as its words tell: whole, or with pieces to be filled in."""
+class DateExpression:
+    """A date in a text, as far as its words tell: complete, or with parts to be filled in."""
 
     first: int = 0
     last: int = 0
     """Where its words begin and end in the text."""
     span: Span | None = None
-    """What it means, if that needs nothing else."""
+    """Its meaning, if it does not depend on other parts."""
     year: int | None = None
     month: int | None = None
     day: int | None = None
     weekday: int | None = None
     yearly: Yearly | None = None
-    """What comes once in a year, such as a season."""
+    """A period that comes once in a year, such as a season."""
     hours: tuple[float, float] | None = None
     loose: bool = False
-    """Whether it counts only where no other time is named: a weekday beside a date says nothing new."""
+    """Whether it counts only where no other time is named: a weekday next to a date says nothing new."""
     exact: bool = False
-    """Whether it is so far from now on a stopwatch, whatever the clocks on the wall did meanwhile."""
+    """Whether it is an exact duration from now, even if local clocks were changed meanwhile."""
 
     @property
     def bare(self) -> bool:
@@ -60,55 +60,55 @@ class DateMark:
 
     @property
     def yearless(self) -> bool:
-        """Tell whether a year would say more exactly what is meant."""
+        """Tell whether a year would make it more exact."""
         return self.year is None and self.span is None and bool(self.month or self.yearly)
 
 
-def modify(mark: DateMark, change: Change, now: datetime) -> DateMark:
-    """Change what a mark means, and keep open which year it is of."""
-    if mark.span or not (mark.month or mark.yearly):
-        return replace(mark, span=change(resolve(mark, now)), hours=None)
+def modify(date: DateExpression, change: Change, now: datetime) -> DateExpression:
+    """Change what a date means, and leave its year open."""
+    if date.span or not (date.month or date.yearly):
+        return replace(date, span=change(resolve(date, now)), hours=None)
 
     def find(year: int) -> Span:
-        return change(resolve(replace(mark, year=year), now))
+        return change(resolve(replace(date, year=year), now))
 
-    return replace(mark, yearly=find, month=None, day=None, hours=None)
+    return replace(date, yearly=find, month=None, day=None, hours=None)
 
 
-def ago(now: datetime, unit: str, count: int) -> DateMark:
-    """Mark the whole day, week, month or year that lies so many of them back, open to be completed by smaller ones."""
+def ago(now: datetime, unit: str, count: int) -> DateExpression:
+    """Return the whole day, week, month or year so many units ago, to be completed by smaller ones."""
     then = step(now, unit, -count)
     if unit == "year":
-        return DateMark(year=then.year)
+        return DateExpression(year=then.year)
     if unit == "month":
-        return DateMark(year=then.year, month=then.month)
-    return DateMark(span=unit_of(then, unit))
+        return DateExpression(year=then.year, month=then.month)
+    return DateExpression(span=unit_of(then, unit))
 
 
-def resolve(mark: DateMark, now: datetime) -> Span:
-    """Say what a mark means: what is missing is filled in so that it is the latest that has begun."""
-    span = mark.span or _resolve_date(mark, now)
-    return hours_of(span, mark.hours) if mark.hours else span
+def resolve(date: DateExpression, now: datetime) -> Span:
+    """Resolve a date: what is missing is filled in so that it is the latest that has begun."""
+    span = date.span or _resolve_date(date, now)
+    return hours_of(span, date.hours) if date.hours else span
 
 
-def resolve_after(mark: DateMark, start: datetime, now: datetime) -> Span:
-    """Say what the end of a range means: what is missing is filled in so that it comes first after the start."""
-    if mark.weekday is not None and mark.span is None:
-        return _with_hours(mark, day_of(start + (mark.weekday - start.weekday()) % 7 * DAY))
-    if mark.yearless:
-        spans = [resolve(replace(mark, year=year), now) for year in (start.year, start.year + 1)]
+def resolve_after(date: DateExpression, start: datetime, now: datetime) -> Span:
+    """Resolve the end of a range: what is missing is filled in so that it comes first after the start."""
+    if date.weekday is not None and date.span is None:
+        return _with_hours(date, day_of(start + (date.weekday - start.weekday()) % 7 * DAY))
+    if date.yearless:
+        spans = [resolve(replace(date, year=year), now) for year in (start.year, start.year + 1)]
         return spans[0] if spans[0][0] >= start else spans[1]
-    return resolve(mark, now)
+    return resolve(date, now)
 
 
-def merge(left: DateMark, right: DateMark) -> DateMark | None:
+def merge(left: DateExpression, right: DateExpression) -> DateExpression | None:
     """Join two neighbours that complete each other, such as a day and its year; None if they do not."""
     joined = _complete(left, right) or _complete(right, left)
     return replace(joined, first=left.first, last=right.last) if joined else None
 
 
-def lend(giver: DateMark, taker: DateMark) -> DateMark:
-    """Give what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
+def lend(giver: DateExpression, taker: DateExpression) -> DateExpression:
+    """Copy what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
     if taker.span or giver.span:
         return taker
     if taker.day and not taker.month and giver.month and giver.day:
@@ -118,8 +118,8 @@ def lend(giver: DateMark, taker: DateMark) -> DateMark:
     return taker
 
 
-def _complete(piece: DateMark, whole: DateMark) -> DateMark | None:
-    """Fill one piece into another mark that lacks it."""
+def _complete(piece: DateExpression, whole: DateExpression) -> DateExpression | None:
+    """Copy one part into another date that lacks it."""
     if piece.bare and piece.hours:
         return replace(whole, hours=piece.hours) if not whole.hours and _is_daily(whole) else None
     if piece.hours or whole.bare:
@@ -133,29 +133,29 @@ def _complete(piece: DateMark, whole: DateMark) -> DateMark | None:
     return None
 
 
-def _is_daily(mark: DateMark) -> bool:
-    if mark.span:
-        return mark.span[1] - mark.span[0] == DAY
-    return mark.day is not None or mark.weekday is not None or mark.yearly is not None
+def _is_daily(date: DateExpression) -> bool:
+    if date.span:
+        return date.span[1] - date.span[0] == DAY
+    return date.day is not None or date.weekday is not None or date.yearly is not None
 
 
-def _is_year(mark: DateMark) -> bool:
-    return bool(mark.year) and not (mark.month or mark.day or mark.yearly or mark.span)
+def _is_year(date: DateExpression) -> bool:
+    return bool(date.year) and not (date.month or date.day or date.yearly or date.span)
 
 
-def _with_hours(mark: DateMark, span: Span) -> Span:
-    return hours_of(span, mark.hours) if mark.hours else span
+def _with_hours(date: DateExpression, span: Span) -> Span:
+    return hours_of(span, date.hours) if date.hours else span
 
 
-def _resolve_date(mark: DateMark, now: datetime) -> Span:
-    if mark.weekday is not None and not mark.day:
-        return day_of(now - (now.weekday() - mark.weekday) % 7 * DAY)
-    if mark.day and not mark.month:
-        return _latest_day(mark.day, now)
-    yearly = mark.yearly or _yearly(mark.month, mark.day)
+def _resolve_date(date: DateExpression, now: datetime) -> Span:
+    if date.weekday is not None and not date.day:
+        return day_of(now - (now.weekday() - date.weekday) % 7 * DAY)
+    if date.day and not date.month:
+        return _latest_day(date.day, now)
+    yearly = date.yearly or _yearly(date.month, date.day)
     if yearly is None:
-        return year_of(mark.year or now.year)
-    return yearly(mark.year) if mark.year else latest(yearly, now)
+        return year_of(date.year or now.year)
+    return yearly(date.year) if date.year else latest(yearly, now)
 
 
 def _yearly(month: int | None, day: int | None) -> Yearly | None:
@@ -167,7 +167,7 @@ def _yearly(month: int | None, day: int | None) -> Yearly | None:
 
 
 def _latest_day(day: int, now: datetime) -> Span:
-    """Find the latest month that has such a day, and had it already."""
+    """Find the latest month in which such a day has begun."""
     for back in range(4):
         start, end = month_of(now.year, now.month - back)
         if start + (day - 1) * DAY < min(end, now):
@@ -177,7 +177,7 @@ def _latest_day(day: int, now: datetime) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Words that a rule found, and the moment they are understood from."""
+    """Words that a rule found, and the moment from which they are resolved."""
 
     match: re.Match[str]
     now: datetime
@@ -187,9 +187,9 @@ class Seen:
         return (self.match[part] or "") if part in self.match.re.groupindex else ""
 
 
-Make: TypeAlias = Callable[[Seen], DateMark | list[DateMark]]
+Make: TypeAlias = Callable[[Seen], DateExpression | list[DateExpression]]
 Rule: TypeAlias = tuple[re.Pattern[str], Make]
-"""A pattern and what it makes; the mark begins at the group `at`, if there is one."""
+"""A pattern and what it makes; the date begins at the group `at`, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +197,20 @@ class Grammar:
     """How a language says when."""
 
     hint: re.Pattern[str]
-    """What is in every text that says when; most texts that do not are told by it."""
+    """Occurs in every text that names a time; most other texts are excluded by it."""
     rules: tuple[Rule, ...]
     joins: re.Pattern[str]
-    """What stands between the pieces of one date."""
+    """What may separate the pieces of one date."""
     ranges: re.Pattern[str]
-    """What stands between the beginning and the end of a range."""
+    """What separates the beginning and the end of a range."""
     lists: re.Pattern[str]
-    """What stands between two dates that are both meant."""
+    """What separates two dates of a list."""
     opening: re.Pattern[str]
-    """What stands before a range, and belongs to it."""
+    """Words before a range that belong to it."""
     pairing: tuple[re.Pattern[str], re.Pattern[str]]
-    """What stands before or after two dates to make a range of what else would be a list."""
+    """Words before or after two dates that make them a range instead of a list."""
     before: tuple[Modifier, ...]
     after: tuple[Modifier, ...]
     ends_before: tuple[End, ...]
-    """What leaves one side open, standing before a date."""
+    """Words before a date that leave one side open."""
     ends_after: tuple[End, ...]

@@ -17,10 +17,10 @@ LONGEST_ZONE = 64
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 DAY = timedelta(days=1)
 ECHO = 2 * DAY
-"""So long after a time it is still talked of: what was said then counts for something, too."""
+"""A time is still spoken of for so long after it: what was said then counts in part."""
 ECHO_SHARE = 0.5
 MOST_PERIODS = 12
-"""Of more periods than these, the widest are left out: each is a search of its own."""
+"""If there are more periods, the widest are left out: each is a search of its own."""
 
 
 def find_zone(name: str) -> tzinfo:

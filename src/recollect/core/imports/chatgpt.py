@@ -43,7 +43,7 @@ EVERYBODY = "all"
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A node on its way from the root: when its nearest dated ancestor was said, and which tool was called last."""
+    """A node while walking from the root: the time of its nearest dated ancestor, and which tool was called last."""
 
     moment: datetime | None
     call: str
@@ -52,22 +52,24 @@ class Spot:
 def read(document: JSON) -> ImportedData:
     """Read one conversation."""
     data = ImportedData()
-    talk = to_fields(document)
-    mapping = talk.get("mapping")
-    identity = to_text(talk.get("conversation_id")) or to_text(talk.get("id"))
+    conversation = to_fields(document)
+    mapping = conversation.get("mapping")
+    identity = to_text(conversation.get("conversation_id")) or to_text(conversation.get("id"))
     if not isinstance(mapping, dict) or not identity:
         data.leave(CONVERSATIONS, MALFORMED)
         return data
     remarks = data.remarks
-    created_at = to_moment(talk.get("create_time"), remarks)
-    messages = arrange(place_all(mapping, created_at, data), data, to_text(talk.get("current_node")))
+    created_at = to_moment(conversation.get("create_time"), remarks)
+    messages = arrange(place_all(mapping, created_at, data), data, to_text(conversation.get("current_node")))
     followed = Counter(each.parent for each in messages)
     remarks[BRANCHED] += max(followed.values(), default=0) > 1
-    kept: dict[str, JSON] = {field: talk.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")}
+    kept: dict[str, JSON] = {
+        field: conversation.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")
+    }
     take_conversation(
         FoundConversation(
             to_identifier(identity),
-            to_line(to_text(talk.get("title")), remarks),
+            to_line(to_text(conversation.get("title")), remarks),
             created_at,
             note(OURS, {"id": to_line(identity, remarks)}, kept, remarks),
             messages,
@@ -152,7 +154,7 @@ def read_text(content: Mapping[str, JSON]) -> str:
 
 
 def read_part(part: JSON) -> str:
-    """Give the text of a part; what it points to is a file."""
+    """Return the text of a part; what it points to is a file."""
     return part if isinstance(part, str) else to_text(to_fields(part).get("text"))
 
 
@@ -177,6 +179,6 @@ def read_files(
 
 
 def sort_file(mime: str) -> str:
-    """Say what sort of file it is."""
+    """Return the type of a file."""
     family = mime.partition("/")[0].lower()
     return family if family in {"image", "audio", "video"} else "document"

@@ -1,4 +1,4 @@
-"""Read Claude's data export: conversations of messages in blocks, and what Claude wrote down about its user."""
+"""Read Claude's data export: conversations of messages in blocks, and Claude's own notes about its user."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def read(document: JSON) -> ImportedData:
     return data
 
 
-def read_conversation(talk: Mapping[str, JSON], data: ImportedData) -> None:
+def read_conversation(conversation: Mapping[str, JSON], data: ImportedData) -> None:
     """Read a conversation; where messages name no parent, each follows the one before it."""
     remarks = data.remarks
     placed: list[Placed] = []
     before: str | None = None
-    entries = [to_fields(entry) for entry in to_list(talk.get("chat_messages"))]
+    entries = [to_fields(entry) for entry in to_list(conversation.get("chat_messages"))]
     branched = any("parent_message_uuid" in entry for entry in entries)
     for entry in entries:
         key = to_line(to_text(entry.get("uuid")), remarks)
@@ -63,23 +63,25 @@ def read_conversation(talk: Mapping[str, JSON], data: ImportedData) -> None:
         parent = to_line(to_text(entry.get("parent_message_uuid")), remarks) or None if branched else before
         placed.append(Placed(key, parent, to_message(entry, data)))
         before = key
-    more: dict[str, JSON] = {field: talk.get(field) for field in ("summary", "model", "project_uuid", "is_starred")}
-    identity = to_text(talk.get("uuid"))
+    more: dict[str, JSON] = {
+        field: conversation.get(field) for field in ("summary", "model", "project_uuid", "is_starred")
+    }
+    identity = to_text(conversation.get("uuid"))
     take_conversation(
         FoundConversation(
             to_identifier(identity),
-            to_line(to_text(talk.get("name")), remarks),
-            to_moment(talk.get("created_at"), remarks),
+            to_line(to_text(conversation.get("name")), remarks),
+            to_moment(conversation.get("created_at"), remarks),
             note(OURS, {"id": to_line(identity, remarks)}, more, remarks),
             arrange(placed, data),
-            own(to_text(to_fields(talk.get("account")).get("uuid"))),
+            own(to_text(to_fields(conversation.get("account")).get("uuid"))),
         ),
         data,
     )
 
 
 def own(account: str) -> Owner:
-    """Say whose it is."""
+    """Return the owner."""
     return {UserField.ACCOUNT: account} if account else {}
 
 
@@ -89,7 +91,7 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
     remarks = data.remarks
     role = ROLES.get(to_text(entry.get("sender")))
     pasted = [to_fields(each) for each in to_list(entry.get("attachments"))]
-    said = [read_blocks(entry, remarks), *(quote(each) for each in pasted)]
+    said = [read_blocks(entry, remarks), *(attached_text(each) for each in pasted)]
     text = cut("\n\n".join(filter(None, said)), LONGEST_MESSAGE, remarks)
     files = read_files([*pasted, *map(to_fields, to_list(entry.get("files")))], remarks)
     if role is None or (not text.strip() and not files):
@@ -99,7 +101,7 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
 
 
 def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
-    """Join the blocks of text; a message from before there were blocks has its text beside them."""
+    """Join the blocks of text; a message from before there were blocks has its text in another field."""
     texts: list[str] = []
     for block in map(to_fields, to_list(entry.get("content"))):
         match to_text(block.get("type")):
@@ -118,8 +120,8 @@ def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
     return "\n\n".join(filter(str.strip, texts)) or to_text(entry.get("text"))
 
 
-def quote(attachment: Mapping[str, JSON]) -> str:
-    """Give the text that was pasted or read from a file, behind the file's name."""
+def attached_text(attachment: Mapping[str, JSON]) -> str:
+    """Return the text that was pasted or read from a file, after the file's name."""
     text = to_text(attachment.get("extracted_content"))
     name = to_text(attachment.get("file_name"))
     return f"[{name}]\n{text}" if text and name else text
@@ -140,7 +142,7 @@ def read_files(files: Sequence[Mapping[str, JSON]], remarks: Counter[str]) -> tu
 
 
 def read_memories(fields: Mapping[str, JSON], data: ImportedData) -> None:
-    """Read what Claude wrote down over all conversations, and for each project."""
+    """Read Claude's notes over all conversations, and for each project."""
     account = to_text(fields.get("account_uuid"))
     texts = {"": fields.get("conversations_memory"), **to_fields(fields.get("project_memories"))}
     for project, text in texts.items():

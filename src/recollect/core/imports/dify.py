@@ -1,4 +1,4 @@
-"""Say in our words what Dify's rows say: whose a conversation is, and which messages a question and its answer are."""
+"""Translate rows of Dify: the user of a conversation, and the messages that a question and its answer become."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.conversations.appends import LONGEST_MESSAGE, LONGEST_URL, MOST_PARTS
-from recollect.core.conversations.threads import NIL, ThreadNode, settle
+from recollect.core.conversations.threads import NIL, ThreadNode, order_nodes
 from recollect.core.imports import text as import_text
 from recollect.core.imports.text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.memories.checks import check_metadata
@@ -20,10 +20,10 @@ from recollect.models.imports import UserBy
 from recollect.models.memories import JSON, Role
 
 OURS = "dify"
-"""Under which metadata keep what has no word here."""
+"""The metadata key for what has no field here."""
 EMPTY = "[empty]"
 DIGITS = 36
-"""How long an id of Dify is."""
+"""The length of a Dify id."""
 
 DELETED = "conversations deleted in Dify: skipped"
 SILENT = "conversations without messages: skipped"
@@ -71,7 +71,7 @@ class DifyConversation:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A row of Dify's messages as its place in a tree, and how large it is."""
+    """A row of Dify's messages as a node of a tree, and its size."""
 
     id: str
     parent: str | None
@@ -80,7 +80,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A row of Dify's messages: a question and its answer, each as far as it can be kept."""
+    """A row of Dify's messages: a question and its answer, each as far as it can be stored."""
 
     id: str
     query: str
@@ -114,50 +114,54 @@ class DifyTurn:
     parent: str | None
     """The turn that it follows here."""
     stated: UUID | None
-    """What Dify names as its parent, where the turn that it follows does not say so."""
+    """The parent that Dify names, where it is not the turn that it follows here."""
     octets: int
 
 
 @dataclass(frozen=True, slots=True)
 class DifyMessages:
-    """What became of an exchange: one message or two, and what is to be remarked."""
+    """What an exchange becomes: one message or two, and remarks."""
 
     messages: tuple[NewMessage, ...]
     remarks: Counter[str]
 
 
-def find_user(talk: DifyConversation, by: UserBy) -> tuple[str | None, bool]:
-    """Say whose a conversation is, None if nobody's that was asked for; and whether a name had to give way to an id."""
-    named = [name for which in NAMED_BY[by] if (name := getattr(talk, which))]
+def find_user(conversation: DifyConversation, by: UserBy) -> tuple[str | None, bool]:
+    """Find the user of a conversation, None if it is not one that was asked for; and whether an id replaced a name."""
+    named = [name for which in NAMED_BY[by] if (name := getattr(conversation, which))]
     fitting = next((name for name in named if IDENTIFIER.fullmatch(name)), None)
     if fitting is None:
         return ("" if by in {UserBy.AUTO, UserBy.NOBODY} else None), False
     return fitting, fitting != named[0]
 
 
-def describe_talk(talk: DifyConversation, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
-    """Give a conversation's name and metadata, within what can be kept."""
-    kept: dict[str, JSON] = {"app": talk.app, "mode": talk.mode, "source": talk.source}
-    told = {"invoked_from": talk.invoked_from, "end_user": talk.end_user, "account": talk.account}
+def describe_conversation(conversation: DifyConversation, remarks: Counter[str]) -> tuple[str, dict[str, JSON]]:
+    """Return a conversation's name and metadata, within the limits."""
+    kept: dict[str, JSON] = {"app": conversation.app, "mode": conversation.mode, "source": conversation.source}
+    told = {
+        "invoked_from": conversation.invoked_from,
+        "end_user": conversation.end_user,
+        "account": conversation.account,
+    }
     kept |= {field: value for field, value in told.items() if value}
-    if talk.session:
-        kept["session"] = clean(talk.session, remarks)
-    if talk.inputs:
+    if conversation.session:
+        kept["session"] = clean(conversation.session, remarks)
+    if conversation.inputs:
         try:
-            inputs = clean_json(talk.inputs, remarks)
+            inputs = clean_json(conversation.inputs, remarks)
             check_metadata({OURS: {**kept, "inputs": inputs}})
             kept["inputs"] = inputs
         except (InvalidInputError, RecursionError):
             remarks[LARGE] += 1
-    return to_line(talk.name, remarks), {OURS: kept}
+    return to_line(conversation.name, remarks), {OURS: kept}
 
 
 def arrange(outlines: Sequence[Outline]) -> tuple[list[DifyTurn], int]:
-    """Give turns an order in which none stands before its parent, and count those whose parent is not there."""
+    """Order turns so that none comes before its parent, and count those whose parent is missing."""
     octets = {outline.id: outline.octets for outline in outlines}
     adrift = 0
     turns: list[DifyTurn] = []
-    for node, parent in settle([ThreadNode(outline.id, outline.parent) for outline in outlines]):
+    for node, parent in order_nodes([ThreadNode(outline.id, outline.parent) for outline in outlines]):
         unavailable = parent is None and bool(node.parent) and node.parent != NIL
         adrift += unavailable
         stated = to_uuid(node.parent) if unavailable or node.parent == NIL else None
@@ -184,7 +188,7 @@ def answer_of(identity: str) -> str:
 
 
 def to_messages(exchange: Exchange, files: Sequence[File]) -> DifyMessages:
-    """Turn a row into what the user said, and what the assistant answered if it has."""
+    """Turn a row into the user's message, and the assistant's answer if there is one."""
     remarks = Counter[str]()
     status = STATUSES.get(exchange.status, MessageStatus.DONE)
     asked = [file for file in files if file.side != Role.ASSISTANT]
@@ -223,7 +227,7 @@ def to_message(exchange: Exchange, role: Role, files: Sequence[File], remarks: C
 
 
 def note(exchange: Exchange, cut_from: int | None) -> dict[str, JSON]:
-    """Keep what went wrong with an answer, and how long a text was before it was cut."""
+    """Note what went wrong with an answer, and how long a text was before it was cut."""
     noted: dict[str, JSON] = {} if cut_from is None else {"cut_from": cut_from}
     if exchange.error:
         noted["error"] = UNSTORABLE.sub(UNREADABLE, exchange.error)
@@ -231,10 +235,10 @@ def note(exchange: Exchange, cut_from: int | None) -> dict[str, JSON]:
 
 
 def to_attachment(file: File, remarks: Counter[str]) -> Attachment:
-    """Say where a file lies: at its address, or in Dify's own store."""
+    """Return where a file is: its URL, or its id in Dify's own store."""
     url, upload = file.url or "", file.upload or ""
     if file.method != "remote_url" and (upload or file.method):
-        # Older rows of a tool's files name the file only at the end of their address.
+        # Older rows of a tool's files name the file only at the end of their URL.
         upload = upload or url.rsplit("/", 1)[-1].partition("?")[0].partition(".")[0][:DIGITS]
         url = ""
     if len(url) > LONGEST_URL:
@@ -245,7 +249,7 @@ def to_attachment(file: File, remarks: Counter[str]) -> Attachment:
 
 
 def follow(message: NewMessage, turn: DifyTurn, parent: UUID | int | None) -> NewMessage:
-    """Let a question follow the turn before it, or begin a thread, and remember what Dify says of it."""
+    """Let a question follow the turn before it, or begin a thread, and keep the parent that Dify names."""
     if parent is None:
         return replace(message, root=True, stated_parent=turn.stated)
     return replace(message, parent=parent, stated_parent=LEGACY if turn.stated == LEGACY else None)

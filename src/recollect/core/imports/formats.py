@@ -1,4 +1,4 @@
-"""Which systems' exports can be read, by what, and how a file of another system is told."""
+"""Which systems' exports can be read, by what, and how the file of another system is recognised."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class FormatReader:
 
     read: Callable[[JSON], ImportedData]
     expected: str
-    """What a file should be, and how one comes by it."""
+    """What the file should be, and how to get one."""
     named_by: tuple[UserField, ...] = ()
-    """What of its entries says whose they are."""
+    """Which fields of its entries name the user."""
 
 
 READERS = {
@@ -40,7 +40,7 @@ SIGNS = {
 
 
 def check_order(wanted: FileImport) -> FormatReader:
-    """Refuse to find users by what the entries of a file do not say."""
+    """Refuse to find users by a field that the entries of a file do not have."""
     reader = READERS[wanted.format]
     if wanted.user_by is not None and wanted.user_by not in reader.named_by:
         named = ", ".join(reader.named_by) or "nothing"
@@ -49,13 +49,13 @@ def check_order(wanted: FileImport) -> FormatReader:
 
 
 def refuse(wanted: FileImport, value: JSON) -> InvalidInputError:
-    """Say what was expected, and whose export it looks like."""
+    """Say what was expected, and which system's export it looks like."""
     other = guess(value)
     hint = f" It looks like one of {other}: `recollect import {other}`." if other not in {None, wanted.format} else ""
     return InvalidInputError(READERS[wanted.format].expected + hint)
 
 
 def guess(value: JSON) -> Format | None:
-    """Tell whose export a document looks like."""
+    """Tell which system's export a document looks like."""
     first = next(iter(to_list(value)), value)
     return next((found for sign, found in SIGNS.items() if sign in to_fields(first)), None)

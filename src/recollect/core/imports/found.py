@@ -1,4 +1,4 @@
-"""What is found in another system's export, said in our words: memories, conversations, facts, and what is left out."""
+"""What an import finds in another system's export: memories, conversations, facts, and what is left out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from recollect.core.conversations.appends import check_message
-from recollect.core.conversations.threads import NIL, ThreadNode, settle
-from recollect.core.imports.text import clean, digest
+from recollect.core.conversations.threads import NIL, ThreadNode, order_nodes
+from recollect.core.imports.text import clean, hash_parts
 from recollect.core.knowledge.new_facts import check_new_fact
 from recollect.core.knowledge.new_facts import to_memory as word_fact
 from recollect.core.memories.checks import LONGEST_CONTENT, check_new_memory
@@ -32,7 +32,7 @@ Owner = Mapping[UserField, str]
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """Something to remember, and what its source calls it."""
+    """A memory, and its id at the source."""
 
     key: str
     memory: NewMemory
@@ -41,7 +41,7 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message behind the one it follows; both are named as their source names them."""
+    """A message and the one it follows; both by their ids at the source."""
 
     key: str
     parent: str | None
@@ -50,7 +50,7 @@ class FoundMessage:
 
 @dataclass(frozen=True, slots=True)
 class FoundConversation:
-    """A conversation with its messages, each behind its parent."""
+    """A conversation with its messages, each after its parent."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ class FoundConversation:
 
 @dataclass(frozen=True, slots=True)
 class FoundFact:
-    """A fact, what it rests on, and how it is remembered where no fact can be made of it."""
+    """A fact, its evidence, and the memory to store where it cannot be a fact."""
 
     key: str
     fact: NewFact
@@ -74,22 +74,22 @@ class FoundFact:
 
 @dataclass(frozen=True, slots=True)
 class ImportedData:
-    """What was found in one document, with all that was seen and left out."""
+    """What was found in one document, and counts of what was seen and left out."""
 
     memories: list[FoundMemory] = field(default_factory=list[FoundMemory])
-    talks: list[FoundConversation] = field(default_factory=list[FoundConversation])
+    conversations: list[FoundConversation] = field(default_factory=list[FoundConversation])
     facts: list[FoundFact] = field(default_factory=list[FoundFact])
     seen: Counter[str] = field(default_factory=Counter[str])
-    """How many of each thing the document holds, also of what is left out."""
+    """How many of each thing the document holds, including what is left out."""
     remarks: Counter[str] = field(default_factory=Counter[str])
 
     def leave(self, thing: str, why: str) -> None:
-        """Count something that stays where it is."""
+        """Count something that is left out."""
         self.seen[thing] += 1
         self.remarks[why] += 1
 
     def take_memory(self, found: FoundMemory) -> None:
-        """Take a memory if it can be kept, as several if it is too long for one."""
+        """Add a memory if it can be stored, as several if it is too long for one."""
         content = clean(found.memory.content, self.remarks)
         pieces = [content[start : start + LONGEST_CONTENT] for start in range(0, len(content), LONGEST_CONTENT)]
         self.remarks[DIVIDED] += len(pieces) > 1
@@ -105,7 +105,7 @@ class ImportedData:
                 self.memories.append(replace(found, key=key, memory=memory))
 
     def take_fact(self, found: FoundFact) -> None:
-        """Take a fact if it can be kept, as a memory if it joins nothing."""
+        """Add a fact if it can be stored, as a memory if it has no two ends."""
         try:
             check_new_fact(found.fact)
             check_new_memory(word_fact(found.fact, {}))
@@ -118,7 +118,7 @@ class ImportedData:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A message as its place in a tree; one that is left out only passes its place on."""
+    """A message as a node of a tree; one that is left out only passes its parent on."""
 
     key: str
     parent: str | None
@@ -139,18 +139,18 @@ def arrange(placed: Sequence[Placed], data: ImportedData, current: str = "") -> 
     nodes = [ThreadNode(each.key, None if each.parent == NIL else each.parent) for each in once.values()]
     ends: dict[str, str | None] = {}
     before: dict[str, str | None] = {}
-    for node, parent in settle(nodes):
+    for node, parent in order_nodes(nodes):
         before[node.id] = ends[parent] if parent is not None else None
         ends[node.id] = node.id if node.id in kept else before[node.id]
     last = ends.get(to_key(current))
-    ordered = sorted(kept, key=lambda key: key == last)
-    settled = settle([ThreadNode(key, before[key]) for key in ordered])
-    return tuple(FoundMessage(node.id, parent, replace(kept[node.id], external_id=node.id)) for node, parent in settled)
+    keys = sorted(kept, key=lambda key: key == last)
+    ordered = order_nodes([ThreadNode(key, before[key]) for key in keys])
+    return tuple(FoundMessage(node.id, parent, replace(kept[node.id], external_id=node.id)) for node, parent in ordered)
 
 
 def to_key(text: str) -> str:
-    """Give what a source calls something as it is if it can be kept, else a digest of it."""
-    return digest(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
+    """Return a source's id as it is if it can be stored, else a hash of it."""
+    return hash_parts(text) if len(text) > LONGEST_NAME or CONTROL.search(text) else text
 
 
 def _keep(message: NewMessage | None, data: ImportedData) -> NewMessage | None:
@@ -164,20 +164,20 @@ def _keep(message: NewMessage | None, data: ImportedData) -> NewMessage | None:
     return message
 
 
-def take_conversation(talk: FoundConversation, data: ImportedData) -> None:
-    """Take a conversation, or leave it where nothing is said in it."""
+def take_conversation(conversation: FoundConversation, data: ImportedData) -> None:
+    """Add a conversation, unless it has no messages."""
     data.seen[CONVERSATIONS] += 1
-    if talk.messages:
-        data.talks.append(talk)
+    if conversation.messages:
+        data.conversations.append(conversation)
     else:
         data.remarks[SILENT] += 1
 
 
-def digest_memory(memory: NewMemory) -> str:
-    """Name what a memory says, so that it is noticed when its source says something else."""
-    return digest(memory.content)
+def hash_memory(memory: NewMemory) -> str:
+    """Hash what a memory says, to notice a change at the source."""
+    return hash_parts(memory.content)
 
 
-def digest_fact(fact: NewFact) -> str:
-    """Name what a fact says, and when it is true."""
-    return digest(fact.subject, fact.predicate, fact.object, fact.text, fact.valid_at, fact.invalid_at)
+def hash_fact(fact: NewFact) -> str:
+    """Hash what a fact says, and when it is true."""
+    return hash_parts(fact.subject, fact.predicate, fact.object, fact.text, fact.valid_at, fact.invalid_at)

@@ -1,4 +1,4 @@
-"""Read a graph of Graphiti's: what it was told, whom and what it knows, and facts with the times they are true."""
+"""Read a graph of Graphiti: its episodes, its entities, and facts with the times they are true."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find(fields: Mapping[str, JSON], names: Iterable[str]) -> list[JSON] | None:
 
 
 def once(entries: list[JSON] | None, thing: str, data: ImportedData) -> Iterable[Mapping[str, JSON]]:
-    """Give every entry that has an id, once."""
+    """Yield every entry that has an id, once."""
     known: set[str] = set()
     for entry in map(to_fields, entries or ()):
         key = identify(entry)
@@ -75,12 +75,12 @@ def once(entries: list[JSON] | None, thing: str, data: ImportedData) -> Iterable
 
 
 def identify(entry: Mapping[str, JSON]) -> str:
-    """Give what an entry is called."""
+    """Return the id of an entry."""
     return to_text(entry.get("uuid")) or to_text(entry.get("uuid_"))
 
 
 def own(entry: Mapping[str, JSON]) -> Owner:
-    """Say whose it is."""
+    """Return the owner."""
     group = to_text(entry.get("group_id"))
     return {UserField.GROUP_ID: group} if group else {}
 
@@ -124,7 +124,7 @@ def read_graph(
 
 
 def name_entity(node: Mapping[str, JSON], data: ImportedData) -> NamedEntity:
-    """Say what an entity is called, and of which type it is as far as its labels tell."""
+    """Return the name of an entity, and its type as far as its labels tell."""
     return NamedEntity(to_line(to_text(node.get("name")), data.remarks), sort_entity(node.get("labels")))
 
 
@@ -135,7 +135,7 @@ def sort_entity(labels: JSON) -> EntityType | None:
 
 
 def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, data: ImportedData) -> None:
-    """Remember what is known of an entity in general."""
+    """Remember the summary of an entity."""
     summary, name = to_text(node.get("summary")).strip(), to_line(to_text(node.get("name")), data.remarks)
     if not summary:
         data.remarks[UNSUMMED] += 1
@@ -154,7 +154,7 @@ def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, data: Import
 def read_edge(
     edge: Mapping[str, JSON], entities: Mapping[str, NamedEntity], ours: str, owner: Owner, data: ImportedData
 ) -> None:
-    """Read a fact; where an end is not in the file, what it says is remembered without it."""
+    """Read a fact; where an end is not in the file, remember what it says as a memory."""
     remarks = data.remarks
     subject, object_ = (find_end(edge, side, entities, data) for side in ("source", "target"))
     predicate = to_line(to_text(edge.get("name")), remarks, LONGEST_PART)
@@ -178,7 +178,7 @@ def read_edge(
 def find_end(
     edge: Mapping[str, JSON], side: str, entities: Mapping[str, NamedEntity], data: ImportedData
 ) -> NamedEntity:
-    """Find what a fact joins: among the entities, or by what the edge itself calls it."""
+    """Find an end of a fact: among the entities, or by the name in the edge itself."""
     found = entities.get(to_text(edge.get(f"{side}_node_uuid")))
     if found is not None and found.name:
         return found
@@ -187,7 +187,7 @@ def find_end(
 
 
 def date_edge(edge: Mapping[str, JSON], data: ImportedData) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """Say when a fact was said, and from when until when it is true; one that only expired ended when it did."""
+    """Return when a fact was said, and from when until when it is true; one that only expired ended when it did."""
     remarks = data.remarks
     fields = ("created_at", "valid_at", "invalid_at", "expired_at")
     said_at, valid_at, invalid_at, expired_at = (to_moment(edge.get(field), remarks) for field in fields)
@@ -199,7 +199,7 @@ def date_edge(edge: Mapping[str, JSON], data: ImportedData) -> tuple[datetime | 
 
 
 def spare(fact: NewFact, noted: Mapping[str, JSON]) -> NewMemory:
-    """Word a fact as a memory that is not recalled any more from when on it is not true."""
+    """Word a fact as a memory that expires when the fact is no longer true."""
     times: dict[str, JSON] = {
         field: moment.isoformat() for field in ("valid_at", "invalid_at") if (moment := getattr(fact, field))
     }

@@ -1,4 +1,4 @@
-"""Read a Letta agent file: memory blocks, messages as the agent's loop packs them, and archival passages beside it."""
+"""Read a Letta agent file: memory blocks, messages as the agent's loop packs them, and archival passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.core.imports.found import (
 from recollect.core.imports.mem0 import to_keywords
 from recollect.core.imports.text import (
     cut,
-    digest,
+    hash_parts,
     note,
     to_fields,
     to_identifier,
@@ -47,7 +47,7 @@ BLANK = "memory blocks without a value: skipped"
 FILES = "files and their passages: skipped"
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 SAY = "send_message"
-"""The tool by which older agents speak: what it is called with is what they say."""
+"""The tool by which older agents answer: its argument is what they say."""
 
 
 def read(document: JSON) -> ImportedData:
@@ -85,7 +85,7 @@ def tell_apart(agents: Sequence[Mapping[str, JSON]], data: ImportedData) -> list
 def read_agent(
     agent: Mapping[str, JSON], name: str, blocks: Mapping[str, Mapping[str, JSON]], data: ImportedData
 ) -> None:
-    """Read one agent under what it is called."""
+    """Read one agent under its name."""
     own = [each for field in ("core_memory", "memory_blocks") for each in to_list(agent.get(field))]
     named = [blocks[key] for each in to_list(agent.get("block_ids")) if (key := to_text(each)) in blocks]
     for block in [*map(to_fields, own), *named]:
@@ -96,7 +96,7 @@ def read_agent(
 
 
 def read_block(block: Mapping[str, JSON], agent: str, data: ImportedData) -> None:
-    """Read a memory block: what the agent wrote down for itself is a thought."""
+    """Read a memory block: the agent's own note is a thought."""
     value = to_text(block.get("value"))
     label = to_line(to_text(block.get("label")), data.remarks)
     if not value.strip():
@@ -116,7 +116,7 @@ def read_passage(passage: Mapping[str, JSON], data: ImportedData) -> None:
     if not text.strip():
         data.leave(MEMORIES, MALFORMED)
         return
-    key = to_text(passage.get("id")) or f"passage:{digest(text)}"
+    key = to_text(passage.get("id")) or f"passage:{hash_parts(text)}"
     memory = NewMemory(
         text,
         Kind.EVENT,
@@ -128,7 +128,7 @@ def read_passage(passage: Mapping[str, JSON], data: ImportedData) -> None:
 
 
 def read_conversation(agent: Mapping[str, JSON], name: str, data: ImportedData) -> None:
-    """Read an agent's messages as one conversation, each behind the one before it."""
+    """Read an agent's messages as one conversation, each after the one before it."""
     placed: list[Placed] = []
     sent: set[str] = set()
     times: dict[str, int] = {}
@@ -136,8 +136,8 @@ def read_conversation(agent: Mapping[str, JSON], name: str, data: ImportedData) 
         message = to_message(entry, sent, data)
         told = json.dumps([entry.get(field) for field in ("role", "content", "tool_calls", "created_at")])
         times[told] = times.get(told, 0) + 1
-        # The ids in the file say only how far down a message stands, and the same may be said twice at a time.
-        placed.append(Placed(digest(told, times[told]), placed[-1].key if placed else None, message))
+        # The ids in the file only count messages, and the same text may be sent twice at a time.
+        placed.append(Placed(hash_parts(told, times[told]), placed[-1].key if placed else None, message))
     if not placed:
         return
     made = to_moment(agent.get("created_at"), data.remarks)
@@ -161,7 +161,7 @@ def to_message(entry: Mapping[str, JSON], sent: set[str], data: ImportedData) ->
     if role is Role.TOOL:
         parts = (Part(PartType.TOOL_RESULT, cut(text, LONGEST_MESSAGE, remarks), call_id=name_call(entry, data)),)
     elif said and text:
-        # Beside what is sent to the user stands what the agent thinks.
+        # The content next to a message that is sent to the user is what the agent thinks.
         remarks[REASONING] += 1
     own = "" if role is Role.TOOL else cut(said or text, LONGEST_MESSAGE, remarks)
     if why is None and not own.strip() and not parts:
@@ -175,7 +175,7 @@ def to_message(entry: Mapping[str, JSON], sent: set[str], data: ImportedData) ->
 
 
 def find_reason(role: Role | None, entry: Mapping[str, JSON], sent: set[str], text: str) -> str | None:
-    """Say why a message is none: it is a prompt, an event of the loop, or a receipt."""
+    """Say why an entry is no message: it is a prompt, an event of the loop, or a receipt."""
     if role is None:
         return PROMPTS if entry.get("role") == "system" else OTHER
     if role is Role.TOOL and to_text(entry.get("tool_call_id")) in sent:
@@ -185,7 +185,7 @@ def find_reason(role: Role | None, entry: Mapping[str, JSON], sent: set[str], te
 
 
 def read_content(entry: Mapping[str, JSON], data: ImportedData) -> str:
-    """Join the parts of a content that are said, and count those that are thought."""
+    """Join the parts of a content that are said, and count those that are thoughts."""
     if isinstance(entry.get("content"), str):
         return to_text(entry.get("content"))
     texts: list[str] = []
@@ -214,7 +214,7 @@ def unpack(text: str) -> str:
 
 
 def read_calls(calls: Sequence[Mapping[str, JSON]], sent: set[str], data: ImportedData) -> tuple[str, tuple[Part, ...]]:
-    """Take what is sent to the user for what is said, and all else for calls of tools."""
+    """Take what is sent to the user as its content, and everything else as tool calls."""
     said: list[str] = []
     parts: list[Part] = []
     for call in calls:

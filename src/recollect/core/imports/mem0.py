@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from recollect.core.imports.found import MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, ImportedData, Owner
-from recollect.core.imports.text import digest, note, to_fields, to_line, to_list, to_moment, to_text
+from recollect.core.imports.text import hash_parts, note, to_fields, to_line, to_list, to_moment, to_text
 from recollect.core.memories.checks import LONGEST_PART, MOST_KEYWORDS
 from recollect.errors import InvalidInputError
 from recollect.models.imports import UserField
@@ -31,7 +31,7 @@ WHOLE_DAY = len("2030-01-31")
 
 
 def read(document: JSON) -> ImportedData:
-    """Read all memories of a file, and the relations of a graph beside them."""
+    """Read all memories of a file, and the relations of its graph."""
     data = ImportedData()
     listed = document if isinstance(document, list) else open_page(document)
     if listed is None:
@@ -48,14 +48,14 @@ def read(document: JSON) -> ImportedData:
 
 
 def open_page(value: JSON) -> list[JSON] | None:
-    """Give the entries that one answer of mem0 or Qdrant lists; None if it is no such answer."""
+    """Return the entries that one answer of mem0 or Qdrant lists; None if it is no such answer."""
     fields = to_fields(value)
     inner = to_fields(fields.get("result")) or fields
     return next((listed for name in LISTS if isinstance(listed := inner.get(name), list)), None)
 
 
 def flatten(entry: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Give a point of Qdrant the form that `get_all` gives it."""
+    """Convert a point of Qdrant to the form of `get_all`."""
     payload = entry.get("payload")
     if not isinstance(payload, dict):
         return entry
@@ -72,13 +72,13 @@ def read_memory(entry: Mapping[str, JSON], known: set[str], data: ImportedData) 
     remarks = data.remarks
     text = to_text(entry.get("memory")) or to_text(entry.get("text"))
     identity = entry.get("id")
-    key = to_line(str(identity) if isinstance(identity, str | int) else digest(text), remarks)
+    key = to_line(str(identity) if isinstance(identity, str | int) else hash_parts(text), remarks)
     if not text.strip():
         data.leave(MEMORIES, MALFORMED)
         return
     owner = own(entry)
     # Without an id, the same words of two users are two memories.
-    name = key if isinstance(identity, str | int) else digest(key, *(owner.get(field, "") for field in OWNERS))
+    name = key if isinstance(identity, str | int) else hash_parts(key, *(owner.get(field, "") for field in OWNERS))
     if name in known:
         data.leave(MEMORIES, TWICE)
         return
@@ -106,7 +106,7 @@ def to_keywords(words: list[JSON], remarks: Counter[str]) -> tuple[str, ...]:
 
 
 def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> datetime | None:
-    """Read until when a memory is recalled, a date meaning the whole of that day; one that was over never is."""
+    """Read until when a memory is recalled, a date meaning the end of that day; one in the past expires at once."""
     moment = to_moment(value, remarks)
     if moment is not None and isinstance(value, str) and len(value.strip()) == WHOLE_DAY:
         moment += timedelta(days=1)
@@ -117,7 +117,7 @@ def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> da
 
 
 def own(entry: Mapping[str, JSON]) -> Owner:
-    """Say whose it is."""
+    """Return the owner."""
     return {field: name for field in OWNERS if (name := to_text(entry.get(field.replace("-", "_"))))}
 
 
@@ -128,6 +128,6 @@ def read_relation(relation: Mapping[str, JSON], data: ImportedData) -> None:
     parts = (relation.get("source"), relation.get("relationship"), target)
     subject, predicate, object_ = (to_line(to_text(part), remarks) for part in parts)
     fact = NewFact(subject, predicate, object_, text=f"{subject} {predicate.replace('_', ' ')} {object_}".strip())
-    key = f"relation:{digest(subject, predicate, object_)}"
+    key = f"relation:{hash_parts(subject, predicate, object_)}"
     spare = NewMemory(fact.text, Kind.THOUGHT, triple=Triple(subject, predicate, object_))
     data.take_fact(FoundFact(key, fact, (), spare, own(relation)))

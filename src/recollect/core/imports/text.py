@@ -1,4 +1,4 @@
-"""Bring what another system wrote within what can be kept here, and count what had to be changed for it."""
+"""Bring values of another system within the limits here, and count what had to be changed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ UNREADABLE = "\ufffd"
 MILLISECONDS = 100_000_000_000
 """Numbers beyond this are times in milliseconds: in seconds they would lie beyond the year 5138."""
 KEPT = 110
-"""How much of a name stays readable where its digest has to follow."""
+"""How many characters of a name stay readable before its hash."""
 FOREIGN = re.compile(r"[^A-Za-z0-9._:@-]+")
 
 CLEANED = f"texts with NUL or lone surrogates: {UNREADABLE} stands for each"
 LONG = "texts longer than can be kept: cut"
 LARGE = "entries whose metadata is too large or too deep: without it"
 TIMELESS = "times that cannot be read: left out"
-RENAMED = "entries whose user's id does not fit: a readable part of it and a digest are the user"
+RENAMED = "entries whose user's id does not fit: a readable part of it and a hash are the user"
 
 
 def clean(text: str, remarks: Counter[str]) -> str:
-    """Put a sign in place of every character that cannot be stored."""
+    """Replace every character that cannot be stored."""
     if not UNSTORABLE.search(text):
         return text
     remarks[CLEANED] += 1
@@ -58,17 +58,17 @@ def cut(text: str, longest: int, remarks: Counter[str]) -> str:
 
 
 def to_text(value: JSON) -> str:
-    """Give a text, or nothing where there is none."""
+    """Return a text, or an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def to_list(value: JSON) -> list[JSON]:
-    """Give a list, or an empty one where there is none."""
+    """Return a list, or an empty one."""
     return value if isinstance(value, list) else []
 
 
 def to_fields(value: JSON) -> dict[str, JSON]:
-    """Give an object's fields, or none where there is no object."""
+    """Return an object's fields, or none."""
     return value if isinstance(value, dict) else {}
 
 
@@ -96,21 +96,21 @@ def _read(value: JSON) -> datetime:
 
 
 def to_identifier(text: str) -> str:
-    """Give an id as it is if it fits, else its readable part and a digest, so that no two become one."""
+    """Return an id as it is if it fits, else its readable part and a hash, so that no two become the same."""
     if IDENTIFIER.fullmatch(text) and text.strip("."):
         return text
     readable = FOREIGN.sub("-", text).strip("-.")[:KEPT]
-    return "-".join(filter(None, (readable, digest(text))))
+    return "-".join(filter(None, (readable, hash_parts(text))))
 
 
-def digest(*parts: object) -> str:
-    """Give a short name for some texts that others do not share."""
+def hash_parts(*parts: object) -> str:
+    """Return a short hash of some texts."""
     joined = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(joined).hexdigest()[:16]
 
 
 def note(name: str, kept: Mapping[str, JSON], more: Mapping[str, JSON], remarks: Counter[str]) -> dict[str, JSON]:
-    """Put what has no word here under its system's name; `more` only where it fits."""
+    """Put what has no field here under its system's name; `more` only where it fits."""
     told: dict[str, JSON] = {field: value for field, value in kept.items() if value not in (None, "", [], {})}
     extra = {field: value for field, value in more.items() if value not in (None, "", [], {})}
     if extra:

@@ -1,4 +1,4 @@
-"""Read what Zep holds of its users: threads or sessions of messages, facts as sentences, and a graph."""
+"""Read Zep's data of its users: threads or sessions of messages, facts as sentences, and a graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from recollect.core.imports.found import (
 from recollect.core.imports.graphiti import find, identify, once, read_graph, read_told
 from recollect.core.imports.text import (
     cut,
-    digest,
+    hash_parts,
     note,
     to_fields,
     to_identifier,
@@ -54,7 +54,7 @@ PARTS = ("threads", "sessions", "edges", "nodes", "episodes", "facts")
 
 
 def read(document: JSON) -> ImportedData:
-    """Read what was written down of one user or of many."""
+    """Read the data of one user or of many."""
     data = ImportedData()
     fields = to_fields(document)
     if not any(isinstance(fields.get(part), list) for part in PARTS):
@@ -76,7 +76,7 @@ def read(document: JSON) -> ImportedData:
 
 
 def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") -> Owner:
-    """Say whose it is, by the caller's own id where it is known; a file of one user names it once."""
+    """Return the owner, by the caller's own id where it is known; a file of one user names it once."""
     uuid = to_text(entry.get("user_uuid"))
     name = to_text(entry.get("user_id")) or users.get(uuid, "") or usual or uuid
     return {UserField.USER_ID: name} if name else {}
@@ -85,7 +85,7 @@ def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") ->
 def join(
     entries: list[JSON], whose: Callable[[Mapping[str, JSON]], Owner], data: ImportedData
 ) -> Iterable[Mapping[str, JSON]]:
-    """Make one thread of all entries that are of it, such as pages of its messages; what stands in two comes once."""
+    """Join all entries of a thread, such as pages of its messages; what is in two comes once."""
     threads: dict[tuple[str, str], dict[str, JSON]] = {}
     alone: list[Mapping[str, JSON]] = []
     for entry in map(to_fields, entries):
@@ -100,7 +100,7 @@ def join(
 
 
 def go_on(thread: Mapping[str, JSON], page: Mapping[str, JSON], data: ImportedData) -> dict[str, JSON]:
-    """Add to a thread what a further entry of it holds."""
+    """Add another entry to its thread."""
     before, after = to_list(thread.get("messages")), to_list(page.get("messages"))
     told = {json.dumps(each, sort_keys=True) for each in before if is_told_apart(to_fields(each))}
     more = [each for each in after if before != after and json.dumps(each, sort_keys=True) not in told]
@@ -111,12 +111,12 @@ def go_on(thread: Mapping[str, JSON], page: Mapping[str, JSON], data: ImportedDa
 
 
 def is_told_apart(message: Mapping[str, JSON]) -> bool:
-    """Tell whether a message that says the same is the same one: without an id or a time, it may be said again."""
+    """Tell whether a message that says the same is the same one: without an id or a time, it may be another."""
     return bool(identify(message) or message.get("created_at"))
 
 
 def name_thread(thread: Mapping[str, JSON]) -> str:
-    """Give what a thread or a session is called."""
+    """Return the id of a thread or a session."""
     names = (to_text(thread.get(field)) for field in ("thread_id", "session_id", "uuid", "uuid_"))
     return next(filter(None, names), "")
 
@@ -131,7 +131,7 @@ def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], data: 
     placed: list[Placed] = []
     for entry in order(to_list(thread.get("messages")), data):
         before = placed[-1].key if placed else None
-        key = identify(entry) or digest(entry.get("created_at"), entry.get("content"), before)
+        key = identify(entry) or hash_parts(entry.get("created_at"), entry.get("content"), before)
         said.add(key)
         placed.append(Placed(to_line(key, remarks), before, to_message(entry, data)))
     created_at = to_moment(thread.get("created_at"), remarks)
@@ -145,7 +145,7 @@ def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], data: 
 
 
 def order(messages: list[JSON], data: ImportedData) -> list[dict[str, JSON]]:
-    """Put messages oldest first where all say when they came: pages of them may begin with the newest."""
+    """Sort messages oldest first where all have a time: pages of them may begin with the newest."""
     entries = [to_fields(entry) for entry in messages]
     dated = [(moment, entry) for entry in entries if (moment := to_moment(entry.get("created_at"), data.remarks))]
     return [entry for _, entry in sorted(dated, key=itemgetter(0))] if len(dated) == len(entries) else entries
@@ -170,7 +170,7 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
 
 
 def read_sentence(entry: JSON, place: str, owner: Owner, data: ImportedData) -> None:
-    """Read a fact that is a sentence and joins nothing: it is a thought, named by where it stands and what it says."""
+    """Read a fact that is a sentence without ends: it is a thought, named by its place and what it says."""
     remarks = data.remarks
     fields = to_fields(entry)
     text = to_text(entry) or to_text(fields.get("fact"))
@@ -180,5 +180,5 @@ def read_sentence(entry: JSON, place: str, owner: Owner, data: ImportedData) -> 
     told: dict[str, JSON] = {"rating": fields.get("rating") if isinstance(fields.get("rating"), float) else None}
     made = to_moment(fields.get("created_at"), remarks)
     memory = NewMemory(text, Kind.THOUGHT, occurred_at=made, metadata=note(OURS, told, {}, remarks))
-    key = identify(fields) or f"{place}:{digest(text)}"
+    key = identify(fields) or f"{place}:{hash_parts(text)}"
     data.take_memory(FoundMemory(to_line(key, remarks), memory, owner))

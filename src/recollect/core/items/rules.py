@@ -1,4 +1,4 @@
-"""The rules of items: what can be stored under which name, and how paths and conditions are put to the database."""
+"""The rules of items: valid names and values, and paths and conditions as parameters of queries."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def check_operation(operation: ItemOperation) -> None:
 
 
 def check_put(put: PutItem) -> None:
-    """Check what comes with a value."""
+    """Check the options of a put."""
     check_text("text", put.text, LONGEST_CONTENT)
     if put.text and put.memory and not put.text.strip():
         raise InvalidInputError("text must not be blank; leave it empty where nothing is to be remembered")
@@ -92,7 +92,7 @@ def check_put(put: PutItem) -> None:
 
 
 def check_find(find: FindItems) -> None:
-    """Check what is looked for."""
+    """Check a search."""
     check_path("under", find.under)
     check_text("text", find.text, LONGEST_CUE)
     if find.text.strip() and find.embedding is not None:
@@ -112,7 +112,7 @@ def check_listing(listing: ListPaths) -> None:
 
 
 def check_range(limit: int, offset: int) -> None:
-    """Keep what is asked for within what one answer may hold."""
+    """Limit how much one answer may hold."""
     if not 1 <= limit <= MOST_FOUND:
         raise InvalidInputError(f"limit must be between 1 and {MOST_FOUND}")
     if not 0 <= offset <= FARTHEST:
@@ -132,7 +132,7 @@ def check_name(path: Path, key: str) -> None:
 
 
 def check_path(field: str, path: Path) -> None:
-    """Accept a few texts that can be told apart once they are joined."""
+    """Accept a few texts that stay distinct once they are joined."""
     if isinstance(path, str):
         raise InvalidInputError(f"{field} must be a list of texts, not one text")
     if len(path) > MOST_SEGMENTS:
@@ -144,18 +144,18 @@ def check_path(field: str, path: Path) -> None:
 
 
 def check_embedding(embedding: Embedding | None) -> None:
-    """Accept a vector of any dimensions; whether it has a direction is seen where it is used."""
+    """Accept a vector of any dimensions; whether it is zero is checked where it is used."""
     if embedding is not None and not 1 <= len(embedding) <= MOST_DIMENSIONS:
         raise InvalidInputError(f"embedding must have 1 to {MOST_DIMENSIONS} dimensions")
 
 
 def check_value(value: object) -> int:
-    """Accept a JSON object that can be kept; return its size in bytes."""
+    """Accept a JSON object that can be stored; return its size in bytes."""
     return check_json("value", dict(value) if isinstance(value, Mapping) else value, LARGEST_VALUE, DEEPEST_VALUE)
 
 
 def prepare_where(where: Mapping[str, JSON]) -> tuple[FieldCondition, ...]:
-    """Take conditions apart: a plain value must be equal, an object holds operators."""
+    """Parse conditions: a plain value must be equal, an object holds operators."""
     conditions = [
         FieldCondition(field, operator, operand)
         for field, asked in where.items()
@@ -169,7 +169,7 @@ def prepare_where(where: Mapping[str, JSON]) -> tuple[FieldCondition, ...]:
 
 
 def check_condition(condition: FieldCondition) -> None:
-    """Refuse an operator that nobody knows, and an order among what has none."""
+    """Refuse an unknown operator, and an order of values that have none."""
     check_text("where", condition.field, LONGEST_KEY)
     if condition.operator not in OPERATORS:
         known = ", ".join(sorted(OPERATORS))
@@ -180,43 +180,43 @@ def check_condition(condition: FieldCondition) -> None:
 
 
 def encode_path(path: Path) -> str:
-    """Join the segments of a path, each with its closing sign: what lies under a path begins with it."""
+    """Join the segments of a path, each with a separator at its end: everything under a path begins with it."""
     return "".join(segment + CLOSING for segment in path)
 
 
 def decode_path(encoded: str) -> Path:
-    """Take a path apart again."""
+    """Split a path into its segments."""
     return tuple(encoded.split(CLOSING)[:-1])
 
 
 def bound_paths(under: Path) -> tuple[str, str | None]:
-    """Give the range in which all that lies under a path has its place: from the first, up to what is beyond."""
+    """Return the range of all keys under a path: the first one, and the first one after it."""
     first = encode_path(under)
     return first, first[:-1] + AFTER_CLOSING if first else None
 
 
 def before_gap(under: Path) -> Path:
-    """Give the segments of a path up to where any will do."""
+    """Return the segments of a path before the first wildcard."""
     return under[: under.index(ANY)] if ANY in under else under
 
 
 def match_under(under: Path) -> str | None:
-    """Write the pattern of all that lies under a path with gaps; None where its range says as much."""
+    """Return the pattern of everything under a path with wildcards; None where its range is enough."""
     return f"^{match_segments(under)}" if ANY in under else None
 
 
 def match_suffix(suffix: Path) -> str | None:
-    """Write the pattern of paths that end so; None where all do."""
+    """Return the pattern of paths that end so; None where all do."""
     return f"(^|{CLOSING}){match_segments(suffix)}$" if suffix else None
 
 
 def match_segments(path: Path) -> str:
-    """Write segments as PostgreSQL's patterns have them."""
+    """Write segments as a PostgreSQL pattern."""
     return "".join((f"[^{CLOSING}]+" if part == ANY else PLAIN.sub(r"\\\g<0>", part)) + CLOSING for part in path)
 
 
 def share_room(operations: Sequence[ItemOperation]) -> int:
-    """Say how much each question of a batch may be answered with, so that the answer to the whole has an end."""
+    """Say how much each question of a batch may return, so that the whole answer is bounded."""
     gets = any(isinstance(operation, GetItem) for operation in operations)
     finds = sum(isinstance(operation, FindItems) for operation in operations)
     return LARGEST_ANSWER // max(1, gets + finds)

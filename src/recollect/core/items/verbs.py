@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Putting(TypedDict, total=False):
-    """What can be said of a put beside its name and its value."""
+    """Options of a put, apart from its name and its value."""
 
     text: str
     embedding: Embedding | None
@@ -26,7 +26,7 @@ class Putting(TypedDict, total=False):
 
 
 class ItemVerbs(ABC):
-    """Whoever carries out batches of operations on items can do all of this."""
+    """The methods of anything that runs batches of operations on items."""
 
     __slots__ = ()
 
@@ -34,10 +34,10 @@ class ItemVerbs(ABC):
     def batch(
         self, operations: Sequence[ItemOperation], *, idempotency_key: str = ""
     ) -> Coroutine[Any, Any, list[ItemResult]]:
-        """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
+        """Run operations in one transaction: all reads on the state before, then the writes in their order."""
 
     async def put(self, path: Path, key: str, value: Mapping[str, JSON], **given: Unpack[Putting]) -> Item:
-        """Put a value under a name, in the place of what is there; with a text it is remembered, too."""
+        """Put a value under a name, replacing what is there; its text is also remembered, if it has one."""
         [put] = await self.batch([models.PutItem(path, key, value, **given)])
         return cast("Item", put)
 

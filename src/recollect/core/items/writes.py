@@ -1,4 +1,4 @@
-"""What a batch of puts and drops makes of the items that stood before it."""
+"""Compute what a batch of puts and drops makes of the items that are stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Name: TypeAlias = tuple[Path, str]
 
 @dataclass(frozen=True, slots=True)
 class CurrentItem:
-    """What stands under a name."""
+    """What is stored under a name."""
 
     revision: int
     created_at: datetime
@@ -28,30 +28,30 @@ class CurrentItem:
 
 @dataclass(slots=True)
 class WriteOutcome:
-    """What a batch of writes comes to."""
+    """The result of a batch of writes."""
 
     results: dict[int, Item | bool] = field(default_factory=dict[int, "Item | bool"])
-    """What each write answers, by its place in the batch."""
+    """The answer of each write, by its position in the batch."""
     kept: dict[Name, Item] = field(default_factory=dict[Name, Item])
-    """What stands in the end under the names that were put."""
+    """What is stored in the end under the names that were put."""
     dropped: list[Name] = field(default_factory=list[Name])
-    """Which names stood before and do not any more."""
+    """Which names were stored before and are dropped."""
     forgotten: list[UUID] = field(default_factory=list[UUID])
     """The memories of what was replaced or dropped."""
 
 
 def name_of(write: ItemWrite) -> Name:
-    """Give the name that a write is about."""
+    """Return the name that a write is about."""
     return tuple(write.path), write.key
 
 
 def choose_last(operations: Sequence[ItemOperation]) -> dict[Name, int]:
-    """Find the last write of every name, by its place in the batch."""
+    """Find the last write of every name, by its position in the batch."""
     return {name_of(each): place for place, each in enumerate(operations) if isinstance(each, ItemWrite)}
 
 
 def find_remembered(operations: Sequence[ItemOperation]) -> dict[int, NewMemory]:
-    """Give the memories that a batch makes, by the place of their puts: what is overwritten at once makes none."""
+    """Return the memories that a batch makes, by the position of their puts: what is overwritten at once makes none."""
     puts = {place: operations[place] for place in choose_last(operations).values()}
     return {
         place: to_memory(put)
@@ -61,7 +61,7 @@ def find_remembered(operations: Sequence[ItemOperation]) -> dict[int, NewMemory]
 
 
 def to_memory(put: PutItem) -> NewMemory:
-    """Turn the text of an item into what is remembered; the name goes along, so that a hit leads to its item."""
+    """Turn the text of an item into a memory; its name is kept, so that a hit leads to its item."""
     named: dict[str, JSON] = {"item": {"path": [*put.path], "key": put.key}}
     return NewMemory(put.text, importance=put.importance, occurred_at=put.occurred_at, metadata=named)
 
@@ -72,7 +72,7 @@ def conclude(
     memory_ids: Mapping[int, UUID],
     written_at: datetime,
 ) -> WriteOutcome:
-    """Carry the writes out one after the other on what stood before, or refuse them all."""
+    """Apply the writes in order to what is stored, or refuse them all."""
     outcome, now = WriteOutcome(), dict(standing)
     for place, write in enumerate(operations):
         if not isinstance(write, ItemWrite):
@@ -93,15 +93,15 @@ def conclude(
 
 
 def check_revision(place: int, expected: int | None, actual: int) -> None:
-    """Refuse a write that expects another revision than there is."""
+    """Refuse a write that expects another revision."""
     if expected not in (None, actual):
         found = f"the item has revision {actual}" if actual else "there is no such item"
         wanted = f"not revision {expected}" if expected else "and none was expected"
-        raise ConflictError(f"operations.{place}: {found}, {wanted}; get it anew, then try again.")
+        raise ConflictError(f"operations.{place}: {found}, {wanted}; get it again, then try again.")
 
 
 def make_item(put: PutItem, before: CurrentItem | None, memory_id: UUID | None, written_at: datetime) -> Item:
-    """Make the item that a put leaves behind."""
+    """Make the item that a put stores."""
     return Item(
         path=tuple(put.path),
         key=put.key,
@@ -115,12 +115,12 @@ def make_item(put: PutItem, before: CurrentItem | None, memory_id: UUID | None, 
 
 
 def write_down(outcome: WriteOutcome) -> list[JSON]:
-    """Note what writes came to without what they hold, for who sends the same batch again."""
+    """Note the outcome of writes without their content, for a caller who sends the same batch again."""
     return [note(result) for _, result in sorted(outcome.results.items())]
 
 
 def note(result: Item | bool) -> JSON:  # noqa: FBT001 - what a drop comes to
-    """Note what one write came to."""
+    """Note the outcome of one write."""
     if isinstance(result, bool):
         return result
     return [result.revision, result.created_at.isoformat(), result.updated_at.isoformat()]
@@ -153,7 +153,7 @@ def fingerprint_operations(operations: Sequence[ItemOperation]) -> bytes:
 
 
 def describe(write: ItemWrite) -> list[object]:
-    """List all that a write says."""
+    """List all fields of a write."""
     if isinstance(write, DropItem):
         return ["drop", [*write.path], write.key, write.expected]
     happened = write.occurred_at.astimezone(UTC).isoformat() if write.occurred_at else None

@@ -1,4 +1,4 @@
-"""Decide which entity a name means: by name and type where that is plain, and else whom to ask about it."""
+"""Decide which entity a name means: by name and type where that is enough, else with a question to the model."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from recollect.models.memories import JSON
 from recollect.models.recall import Script
 
 LEAST_ALIKE, LEAST_ALIKE_CJK = 0.6, 0.3
-"""A Chinese name has few trigrams: one that goes on where another ends shares a third of them."""
+"""A Chinese name has few trigrams: if one continues another, they share a third of them."""
 NAMED = frozenset({EntityType.PERSON, EntityType.PLACE, EntityType.ORGANIZATION, EntityType.PRODUCT})
-"""What has a name of its own; of other things a word that is much alike is another word."""
+"""Types that have proper names; of other things a similar word is another word."""
 MOST_ASKED = 20
 LONGEST_SHOWN = 200
 
 
 class Way(StrEnum):
-    """By what an entity was found, the surest way first."""
+    """How an entity was found, the most certain way first."""
 
     EXACT = "exact"
     ALIAS = "alias"
@@ -36,7 +36,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EntityCandidate:
-    """An entity that a name may mean: found for which of the names that were asked for, and how."""
+    """An entity that a name may mean: for which of the names it was found, and how."""
 
     number: int
     entity: Entity
@@ -66,21 +66,21 @@ class NameMatches(AnswerSchema):
 
 
 class AnyNameMatches(RootModel[JSON]):
-    """Ask for matches, and take whatever JSON comes back."""
+    """Ask for matches, and accept any JSON."""
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
-        """Show the schema of matches."""
+        """Return the schema of matches."""
         return NameMatches.model_json_schema(*args, **kwargs)
 
 
 def least_alike(normalised: str) -> float:
-    """Say how alike names must be for somebody to be asked whether they mean the same."""
+    """Say how similar names must be to ask the model whether they mean the same."""
     return LEAST_ALIKE_CJK if script_of(normalised) is Script.CJK else LEAST_ALIKE
 
 
 def choose_end(kind: EntityType | None, candidates: Sequence[EntityCandidate]) -> Entity | None:
-    """Find whom a caller means by a name; None for somebody new, an error where it could be several."""
+    """Find the entity that a caller means by a name; None for a new one, an error where it could be several."""
     exact = [found.entity for found in candidates if found.way is Way.EXACT]
     of_type = [entity for entity in exact if kind is not None and entity.type is kind]
     if of_type:
@@ -100,7 +100,7 @@ def choose_end(kind: EntityType | None, candidates: Sequence[EntityCandidate]) -
 def choose(
     mention: Mention, own: Sequence[EntityCandidate], others: Sequence[EntityCandidate]
 ) -> Entity | Doubt | None:
-    """Find whom a digest means by a mention: `own` were found for its name, `others` for its aliases."""
+    """Find the entity that a mention means: `own` were found for its name, `others` for its aliases."""
     exact = [found.entity for found in own if found.way is Way.EXACT]
     for entity in exact:
         if entity.type is mention.type:
@@ -119,22 +119,22 @@ def choose(
 
 
 def are_compatible(one: EntityType, other: EntityType) -> bool:
-    """Tell whether two types can be of one thing: equal, or one of them unknown."""
+    """Tell whether two types can be of one entity: equal, or one of them unknown."""
     return one is other or EntityType.OTHER in {one, other}
 
 
 def is_doubtful(one: EntityType, other: EntityType) -> bool:
-    """Tell whether the same name may well mean two things: a company and a fruit, but not a hobby and a skill."""
+    """Tell whether the same name may mean two things: a company and a fruit, but not a hobby and a skill."""
     return not are_compatible(one, other) and bool(NAMED & {one, other})
 
 
 def is_comparable(entity: Entity, mention: Mention) -> bool:
-    """Tell whether names that are much alike may mean the same."""
+    """Tell whether similar names may mean the same."""
     return are_compatible(entity.type, mention.type) and bool(NAMED & {entity.type, mention.type})
 
 
 def write_doubts(doubts: Sequence[Doubt]) -> tuple[str, str, list[Entity]]:
-    """Write the new names and the known ones as numbered lines; give the known ones in the order of their numbers."""
+    """Write the new and the known names as numbered lines; return the known ones in the order of their numbers."""
     known = list({entity.id: entity for doubt in doubts for entity in doubt.candidates}.values())
     new_lines = [_describe(number, each.mention) for number, each in enumerate(doubts, 1)]
     return "\n".join(new_lines), "\n".join(_describe(number, each) for number, each in enumerate(known, 1)), known

@@ -28,7 +28,7 @@ from recollect.models.knowledge import Fact, FactEnd, Span
 
 @dataclass(frozen=True, slots=True)
 class EndedVersion:
-    """A believed version that is true no longer than until the new fact begins."""
+    """A believed version that stops being true where the new fact begins."""
 
     fact: Fact
     invalid_at: datetime
@@ -44,14 +44,14 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """What is to be written in one transaction: versions no longer believed, and those believed from now on."""
+    """What to write in one transaction: versions to supersede, and new versions."""
 
     superseded: tuple[Fact, ...]
     added: tuple[Fact, ...]
 
 
 def check_span(span: Span) -> None:
-    """Refuse a span that ends before it begins, or at once: it would never be true."""
+    """Refuse a span that ends before or when it begins: it would never be true."""
     if _is_backwards(span):
         raise InvalidInputError("invalid_at must lie after valid_at")
 
@@ -72,7 +72,7 @@ def place(new: Span, contradicted: Iterable[Fact]) -> Placement:
 
 
 def amend(new: Fact, contradicted: Iterable[Fact], now: datetime) -> Amendment:
-    """Take up a new fact: its first version, and further versions of those that end where it begins."""
+    """Add a new fact: its first version, and further versions of those that end where it begins."""
     placed = place(new.span, contradicted)
     # A clock that went back must not let a version end before it began.
     moment = max([now, *(closing.fact.created_at for closing in placed.closings)])
@@ -101,7 +101,7 @@ def recognise(stated: Fact, known: Iterable[Fact]) -> Fact | None:
 
 
 def complete(known: Fact, seen: Span, now: datetime) -> Amendment | None:
-    """Fill in what was unknown of a fact that is stated again; None where that adds evidence and nothing else."""
+    """Fill in what was unknown of a fact that is stated again; None where it only adds evidence."""
     span = fill(known.span, seen)
     if span == known.span:
         return None
@@ -110,7 +110,7 @@ def complete(known: Fact, seen: Span, now: datetime) -> Amendment | None:
 
 
 def restate(known: Fact, seen: Span, contradicted: Iterable[Fact], now: datetime) -> Amendment | None:
-    """Take up a fact that is known already, where it says that others are not true; None if nothing changes."""
+    """Add to a known fact that others are not true; None if nothing changes."""
     placed = place(seen, contradicted)
     span = fill(known.span, Span(placed.span.valid_at, seen.invalid_at))
     cut = placed.span.invalid_at
@@ -128,25 +128,25 @@ def restate(known: Fact, seen: Span, contradicted: Iterable[Fact], now: datetime
 
 
 def fill(known: Span, seen: Span) -> Span:
-    """Take from a second statement the dates that the first leaves open, if the two go together."""
+    """Take from a second statement the dates that the first leaves open, if they fit together."""
     span = Span(known.valid_at or seen.valid_at, known.invalid_at or seen.invalid_at)
     return known if _is_backwards(span) else span
 
 
 def assume_start(span: Span, said_at: datetime) -> Span:
-    """Let a fact that is said to be true, without a date, be true since it was said; one that is over has no start."""
+    """Let a fact without a date be true since it was said; one that is over has no start."""
     if span.valid_at is not None or (span.invalid_at is not None and span.invalid_at <= said_at):
         return span
     return replace(span, valid_at=said_at)
 
 
 def identify(subject: FactEnd, predicate: str, object: FactEnd) -> tuple[FactEnd, str, FactEnd]:  # noqa: A002 - its name
-    """Bring a fact's three parts into the form that two statements of the same fact share."""
+    """Normalise a fact's three parts, so that two statements of the same fact are equal."""
     return (_normalise_end(subject), normalise_predicate(predicate), _normalise_end(object))
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Tell whether two spans share a moment; an unknown bound excludes nothing, and touching is not sharing."""
+    """Tell whether two spans overlap; an unknown bound excludes nothing, and touching is not overlapping."""
     return _begins_before(one, other.invalid_at) and _begins_before(other, one.invalid_at)
 
 
@@ -162,7 +162,7 @@ def believed(versions: Iterable[Fact], as_of: datetime | None = None) -> list[Fa
 
 
 def true_at(versions: Iterable[Fact], at: datetime) -> list[Fact]:
-    """Select what says that it is true at a moment; an unknown start lies before every moment."""
+    """Select what is true at a moment; an unknown start lies before every moment."""
     return [
         fact
         for fact in versions
@@ -176,7 +176,7 @@ def _is_backwards(span: Span) -> bool:
 
 
 def _lasts_into(span: Span, start: datetime) -> bool:
-    """Tell whether something began before a moment and is still true then; nobody knows of what has no start."""
+    """Tell whether something began before a moment and is still true then; False without a start."""
     return span.valid_at is not None and span.valid_at < start and (span.invalid_at is None or start < span.invalid_at)
 
 

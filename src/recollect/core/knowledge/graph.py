@@ -15,21 +15,21 @@ from recollect.core.text.names import normalise_name
 from recollect.core.text.terms import UNSPACED
 
 DECAY = 0.5
-"""What an entity keeps of the nearness of the one before it: a hop away half, two hops away a quarter."""
+"""The share of nearness that each hop keeps: one hop away half, two hops away a quarter."""
 FAN = 10
-"""So many facts of one entity a hop may always follow in either direction, as `walk_facts` does."""
+"""One hop may always follow so many facts of an entity in either direction, as `walk_facts` does."""
 MOST_PIECES = 64
-"""Of a longer cue the last pieces are looked at: in a dialogue the newest words matter most."""
+"""Of a longer cue the last pieces are read: in a dialogue the newest words matter most."""
 LONGEST_NAME = 8
-"""A name of more words, or of more characters where words are not spaced, is not noticed in a cue."""
+"""Names of more words, or characters where words are not spaced, are not found in a cue."""
 MOST_TRIES = 20_000
-"""How many steps a search for paths may take before it ends with what it has."""
+"""How many steps a search for paths may take before it returns what it has."""
 PIECE = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedFact:
-    """A fact that a walk followed: the hop, and from which of its ends to which."""
+    """A fact that a walk followed: the hop, and from which end to which."""
 
     memory_id: UUID
     hop: int
@@ -39,7 +39,7 @@ class FollowedFact:
 
 @dataclass(frozen=True, slots=True)
 class NameSpan:
-    """What may be a name in a cue, normalised: from which piece of the cue to which."""
+    """What may be a name in a cue, normalised: from which piece to which."""
 
     name: str
     first: int
@@ -47,7 +47,7 @@ class NameSpan:
 
 
 def measure_depths(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[UUID, int]:
-    """Say how many hops each entity lies from the nearest start."""
+    """Return the hops from each entity to the nearest start."""
     depths = dict.fromkeys(starts, 0)
     for step in sorted(steps, key=lambda step: step.hop):
         depths.setdefault(step.target, step.hop)
@@ -55,7 +55,7 @@ def measure_depths(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dic
 
 
 def find_leaders(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[UUID, FollowedFact]:
-    """Say which step led to each entity first; of one hop the first given counts."""
+    """Return the step that led to each entity first; of one hop the first given counts."""
     leaders: dict[UUID, FollowedFact] = {}
     known = set(starts)
     for step in sorted(steps, key=lambda step: step.hop):
@@ -66,7 +66,7 @@ def find_leaders(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[
 
 
 def is_whole(starts: Sequence[UUID], steps: Iterable[FollowedFact], beam: int) -> bool:
-    """Tell whether a walk certainly followed all there was, because no hop came near its bounds."""
+    """Tell whether a walk certainly followed everything, because no hop came near its limits."""
     followed = list(steps)
     depths = measure_depths(starts, followed)
     for hop in {step.hop for step in followed}:
@@ -78,7 +78,7 @@ def is_whole(starts: Sequence[UUID], steps: Iterable[FollowedFact], beam: int) -
 
 
 def rate(depth: int, other_depth: int) -> float:
-    """Say how near a fact is by its two ends: 1 between two that were named, 0.75 beside one of them."""
+    """Rate how near a fact is by its two ends: 1 between two named entities, 0.75 next to one of them."""
     return (DECAY**depth + DECAY**other_depth) / 2
 
 
@@ -116,7 +116,7 @@ def spot_names(text: str) -> tuple[NameSpan, ...]:
 
 
 def _join(steps: Iterable[FollowedFact]) -> dict[UUID, dict[UUID, FollowedFact]]:
-    """List for each entity whom it is joined to, and by which fact, both ways; the newest fact first."""
+    """List for each entity its neighbours, and the facts that lead there, both ways; the newest fact first."""
     joined: dict[UUID, dict[UUID, FollowedFact]] = {}
     for step in sorted(steps, key=lambda step: step.memory_id, reverse=True):
         back = FollowedFact(step.memory_id, step.hop, step.target, step.source)
@@ -143,7 +143,7 @@ def _search(
     length: int,
     tries: Iterator[int],
 ) -> Iterator[list[FollowedFact]]:
-    """Go every way of one length that can still arrive, until the tries are used up."""
+    """Try every path of one length that can still arrive, until the steps are used up."""
     start, end = ends
     waiting: list[tuple[FollowedFact, ...]] = [()]
     while waiting and next(tries, None) is not None:

@@ -22,7 +22,7 @@ UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """What an XML document cannot hold, not even escaped."""
 REPLACEMENT = "\ufffd"
 TYPES: Mapping[str, str] = {"version": "int"}
-"""What is no text in GraphML; times have no type of their own there."""
+"""Types in GraphML that are not text; times have none of their own."""
 ADD_ENTITIES = (
     "UNWIND $entities AS each MERGE (entity:Entity {id: each.id}) SET entity.name = each.name, entity.type = each.type"
 )
@@ -36,7 +36,7 @@ ADD_FACTS = (
 
 
 class GraphText(Protocol):
-    """A graph that is written down page by page."""
+    """A graph that is written page by page."""
 
     def begin(self) -> str:
         """Write what comes before the first page."""
@@ -62,7 +62,7 @@ class GraphmlText:
         return "".join(_open_graphml())
 
     def add(self, page: Sequence[Relation]) -> str:
-        """Write one page; every entity stands before the first fact that speaks of it."""
+        """Write one page; every entity comes before the first fact about it."""
         return "".join([*map(_write_entity, _take_new(page, self._seen)), *map(_write_fact, page)])
 
     def end(self) -> str:
@@ -71,7 +71,7 @@ class GraphmlText:
 
 
 class CypherText:
-    """Statements with their parameters as JSON, in the form that Neo4j's HTTP interface takes."""
+    """Statements with their parameters as JSON, in the form of Neo4j's HTTP interface."""
 
     def __init__(self) -> None:
         self._seen: set[UUID] = set()
@@ -93,7 +93,7 @@ class CypherText:
 
 
 def _take_new(page: Sequence[Relation], seen: set[UUID]) -> list[Entity]:
-    """List the entities of a page that no page before had."""
+    """List the entities of a page that no earlier page had."""
     entities = {end.id: end for relation in page for end in (relation.subject, relation.object)}
     new = [entity for entity in entities.values() if entity.id not in seen]
     seen.update(entities)

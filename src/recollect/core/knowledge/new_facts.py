@@ -48,7 +48,7 @@ def check_new_fact(fact: NewFact) -> None:
 
 
 def check_name(field: str, name: str, longest: int) -> None:
-    """Refuse what is no name: blank, too long, or on several lines."""
+    """Refuse an invalid name: blank, too long, or on several lines."""
     check_line(field, name, longest)
     normalised = normalise_predicate(name) if field == "predicate" else normalise_name(name)
     if not normalised:
@@ -56,12 +56,12 @@ def check_name(field: str, name: str, longest: int) -> None:
 
 
 def normalise_end(end: FactEnd) -> FactEnd:
-    """Bring an end into the form it is compared by."""
+    """Normalise an end."""
     return normalise_name(end) if isinstance(end, str) else end
 
 
 def to_memory(fact: NewFact, named: Mapping[UUID, str]) -> NewMemory:
-    """Word a fact as a memory; `named` says what the entities are called that it names by id."""
+    """Word a fact as a memory; `named` has the names of entities that are given by id."""
     subject, object_ = name_end(fact.subject, named), name_end(fact.object, named)
     return NewMemory(
         content=fact.text or tell(subject, fact.predicate, object_),
@@ -79,7 +79,7 @@ def name_end(end: FactEnd, named: Mapping[UUID, str]) -> str:
 
 
 def tell(subject: str, predicate: str, object: str) -> str:  # noqa: A002 - its name
-    """Say the three parts one after the other, with blanks between them where the script has blanks."""
+    """Join the three parts, with blanks between them where the script has blanks."""
     joint = "" if script_of(predicate) is Script.CJK else " "
     return joint.join((subject, predicate, object))
 

@@ -1,4 +1,4 @@
-"""Estimate what it costs to read history anew, and hold what a run has stated that is not believed yet."""
+"""Estimate what it costs to read history again, and hold what a run has stated before it takes over."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from uuid import UUID, uuid5
 
 from recollect.core.knowledge.facts import assume_start, identify, overlap
 from recollect.core.text.names import normalise_name
-from recollect.models.knowledge import Cost, Fact, FactEnd, ParsedDigest, Span
+from recollect.models.knowledge import Cost, Fact, FactEnd, ParsedExtraction, Span
 
 TYPICAL_COMPLETION = 400
-"""Tokens of an answer about one segment, where the ledger has none to go by."""
+"""Tokens of an answer about one segment, where the ledger has no figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What questions about segments came to so far: how many segments, and the tokens that go beside their prompts."""
+    """What questions about segments cost so far: how many segments, and the tokens in addition to their prompts."""
 
     segments: int = 0
     prompt_tokens: int = 0
@@ -27,7 +27,7 @@ class Past:
 
 
 def expect(past: Past, prompts: Sequence[int]) -> Cost:
-    """Estimate what prompts of so many tokens will come to, by what others came to; the price is left open."""
+    """Estimate what prompts of so many tokens will cost, by past figures; without the price."""
     if not past.segments:
         return Cost(len(prompts), sum(prompts), TYPICAL_COMPLETION * len(prompts))
     further = round(past.prompt_tokens * len(prompts) / past.segments)
@@ -59,7 +59,7 @@ def keep_apart(known: Iterable[Fact], spans: Mapping[UUID, Span]) -> list[Fact]:
 
 
 def name_statement(segment_id: UUID, position: int) -> UUID:
-    """Name a statement of a segment's digest, the same whenever the digest is read."""
+    """Return the id of a statement of a segment's extraction, always the same."""
     return uuid5(segment_id, str(position))
 
 
@@ -71,22 +71,22 @@ class StatedFact:
     called: frozenset[str]
     """What its subject is called, normalised."""
     replaced: tuple[UUID, ...] = ()
-    """What it says is not true any more."""
+    """Ids of the statements that it ends."""
 
     @property
     def key(self) -> tuple[FactEnd, str, FactEnd]:
-        """Give what two statements of the same fact share."""
+        """Return what two statements of the same fact have in common."""
         return identify(self.fact.subject, self.fact.predicate, self.fact.object)
 
 
-def tell(segment_id: UUID, salvaged: ParsedDigest, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
-    """Read what a digest states, each statement under its name."""
+def tell(segment_id: UUID, parsed: ParsedExtraction, shown: Sequence[Fact], said_at: datetime) -> list[StatedFact]:
+    """List what an extraction states, each statement with its id."""
     called = {
         normalise_name(mention.name): frozenset(map(normalise_name, (mention.name, *mention.aliases)))
-        for mention in salvaged.mentions
+        for mention in parsed.mentions
     }
     told = []
-    for position, each in enumerate(salvaged.statements):
+    for position, each in enumerate(parsed.statements):
         name, span = name_statement(segment_id, position), assume_start(each.span, said_at)
         fact = Fact(name, each.subject, each.predicate, each.object, each.text, span, said_at)
         subject = normalise_name(each.subject)
@@ -96,14 +96,14 @@ def tell(segment_id: UUID, salvaged: ParsedDigest, shown: Sequence[Fact], said_a
 
 
 class StatedSoFar:
-    """What a run's digests have stated so far: whatever follows may be shown it, and may replace it."""
+    """What a run's extractions have stated so far: later segments may be shown it, and may replace it."""
 
     def __init__(self) -> None:
         self._told: dict[UUID, StatedFact] = {}
         self._lasting: dict[tuple[FactEnd, str, FactEnd], StatedFact] = {}
 
     def add(self, told: Iterable[StatedFact]) -> None:
-        """Add what a segment states; what it replaces lasts no longer."""
+        """Add what a segment states, and end what it replaces."""
         for each in told:
             for name in each.replaced:
                 if name in self._told:
@@ -112,11 +112,11 @@ class StatedSoFar:
             self._lasting.setdefault(each.key, each)
 
     def find(self, name: UUID) -> Fact | None:
-        """Find a statement by its name."""
+        """Find a statement by its id."""
         told = self._told.get(name)
         return told.fact if told else None
 
     def about(self, called: Collection[str]) -> list[Fact]:
-        """List what was stated of anybody so called and not replaced since, the newest first."""
+        """List what was stated about a name and not replaced since, the newest first."""
         wanted = frozenset(called)
         return [told.fact for told in reversed(self._lasting.values()) if told.called & wanted]

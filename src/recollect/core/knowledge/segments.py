@@ -29,20 +29,20 @@ SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e18
 
 @dataclass(frozen=True, slots=True)
 class SegmentRules:
-    """When a segment ends. Cosines are a model's own: what is near for one is far for another."""
+    """When a segment ends. Cosines depend on the model: what is near for one is far for another."""
 
     threshold: float = 0.7
-    """A turn is far whose vector's cosine to the segment's is below this."""
+    """A turn is far if the cosine of its vector and the segment's is below this."""
     margin: float = 0.3
     """A turn that is far by more than this closes the segment at once."""
     term_threshold: float = 0.08
-    """The same for turns without a vector, which are compared by the terms they share; these never close at once."""
+    """The same for turns without a vector, which are compared by their terms; these never close at once."""
     min_turns: int = 2
-    """A topic must have been spoken of in so many turns before another one can end it."""
+    """A topic must have so many turns before another one can end it."""
     max_turns: int = 40
     max_characters: int = 16_000
     idle_minutes: float = 60.0
-    """A longer silence ends the segment; 0 means that none does."""
+    """A longer silence ends the segment; 0 means never."""
 
     def __post_init__(self) -> None:
         if not 2 <= self.min_turns <= self.max_turns:
@@ -51,7 +51,7 @@ class SegmentRules:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The segment that is still open: its turns, and from which of them on it may be another's."""
+    """The segment that is still open: its turns, and from which of them on it may belong to another."""
 
     turns: tuple[Turn, ...] = ()
     doubt: int | None = None
@@ -62,26 +62,26 @@ NOTHING = Running()
 
 
 def to_turn(identity: UUID, occurred_at: datetime, text: str, embedding: Embedding | None = None) -> Turn:
-    """Take of a turn what segmentation looks at."""
+    """Return what segmentation needs of a turn."""
     return Turn(identity, occurred_at, distinctive_terms(text), len(text), embedding)
 
 
 def follow(running: Running, turn: Turn, rules: SegmentRules = USUAL) -> tuple[Running, Segment | None]:
-    """Let one more turn join the running segment, or begin the next one; at most one segment closes."""
+    """Add one more turn to the running segment, or begin the next one; at most one segment closes."""
     if not running.turns:
         return Running((turn,)), None
     if ending := _interrupt(running, turn, rules):
         return Running((turn,)), Segment(running.turns, ending)
-    near, similarity = _compare(_settled(running), turn, rules)
+    near, similarity = _compare(_certain(running), turn, rules)
     if near:
-        # What says nothing leaves a doubt as it is; what only cannot be compared is given the benefit of it.
+        # A turn without words leaves the doubt as it is; one that cannot be compared counts as near.
         doubt = running.doubt if similarity is None and not _speaks(turn) else None
         return Running((*running.turns, turn), doubt), None
     return _part(running, turn, similarity or 0.0, rules)
 
 
 def segment(turns: Iterable[Turn], rules: SegmentRules = USUAL) -> tuple[list[Segment], Running]:
-    """Follow many turns: give the segments that closed, and the one that is still open."""
+    """Add many turns: return the segments that closed, and the one that is still open."""
     running, closed = NOTHING, list[Segment]()
     for turn in turns:
         running, ended = follow(running, turn, rules)
@@ -91,7 +91,7 @@ def segment(turns: Iterable[Turn], rules: SegmentRules = USUAL) -> tuple[list[Se
 
 
 def lapse(running: Running, now: datetime, rules: SegmentRules = USUAL) -> Segment | None:
-    """Close the running segment if nothing has been said for too long; what is said next would close it anyway."""
+    """Close the running segment if nothing was said for too long; the next message would close it anyway."""
     if running.turns and _is_idle(running.turns[-1].occurred_at, now, rules):
         return Segment(running.turns, Ending.IDLE)
     return None
@@ -103,7 +103,7 @@ def finish(running: Running) -> Segment | None:
 
 
 def _interrupt(running: Running, turn: Turn, rules: SegmentRules) -> Ending | None:
-    """Say what ends a segment before a turn, whatever the turn is about."""
+    """Say what ends a segment before a turn, independent of the turn's topic."""
     if _is_idle(running.turns[-1].occurred_at, turn.occurred_at, rules):
         return Ending.IDLE
     characters = sum(said.characters for said in running.turns) + turn.characters
@@ -116,55 +116,55 @@ def _is_idle(since: datetime, until: datetime, rules: SegmentRules) -> bool:
     return rules.idle_minutes > 0 and until - since > timedelta(minutes=rules.idle_minutes)
 
 
-def _settled(running: Running) -> tuple[Turn, ...]:
-    """Give the turns that are of the segment without a doubt."""
+def _certain(running: Running) -> tuple[Turn, ...]:
+    """Return the turns that certainly belong to the segment."""
     return running.turns[: running.doubt]
 
 
 def _part(running: Running, turn: Turn, similarity: float, rules: SegmentRules) -> tuple[Running, Segment | None]:
-    """Decide on a turn that is far: doubt it, or close the segment before it or before the one in doubt."""
-    settled = _settled(running)
+    """Decide on a far turn: doubt it, or close the segment before it or before the doubtful one."""
+    certain = _certain(running)
     # Turns that say nothing make no topic. So behind the doubt lies one at most that does, and what is left of
     # the running segment is too short to be closed by the same turn.
-    enough = sum(1 for said in settled if _speaks(said)) >= rules.min_turns
+    enough = sum(1 for said in certain if _speaks(said)) >= rules.min_turns
     joined = (*running.turns, turn)
-    if running.doubt is None and not (enough and _is_very_far(settled, turn, similarity, rules)):
+    if running.doubt is None and not (enough and _is_very_far(certain, turn, similarity, rules)):
         return Running(joined, len(running.turns)), None
     if not enough:
         return Running(joined), None
-    _, rest = segment(joined[len(settled) :], rules)
-    return rest, Segment(settled, Ending.TOPIC, similarity)
+    _, rest = segment(joined[len(certain) :], rules)
+    return rest, Segment(certain, Ending.TOPIC, similarity)
 
 
-def _is_very_far(settled: tuple[Turn, ...], turn: Turn, similarity: float, rules: SegmentRules) -> bool:
-    return similarity < rules.threshold - rules.margin and _cosine(settled, turn) is not None
+def _is_very_far(certain: tuple[Turn, ...], turn: Turn, similarity: float, rules: SegmentRules) -> bool:
+    return similarity < rules.threshold - rules.margin and _cosine(certain, turn) is not None
 
 
 def _speaks(turn: Turn) -> bool:
     return bool(turn.terms) or _unit(turn.embedding) is not None
 
 
-def _compare(settled: tuple[Turn, ...], turn: Turn, rules: SegmentRules) -> tuple[bool, float | None]:
+def _compare(certain: tuple[Turn, ...], turn: Turn, rules: SegmentRules) -> tuple[bool, float | None]:
     """Tell whether a turn is near a segment, and how near; None where nothing can be compared."""
-    cosine = _cosine(settled, turn)
+    cosine = _cosine(certain, turn)
     if cosine is not None:
         return cosine >= rules.threshold, cosine
-    shared = _shared(settled, turn)
+    shared = _shared(certain, turn)
     return (True, None) if shared is None else (shared >= rules.term_threshold, shared)
 
 
-def _cosine(settled: tuple[Turn, ...], turn: Turn) -> float | None:
+def _cosine(certain: tuple[Turn, ...], turn: Turn) -> float | None:
     """Compare a turn's vector with the mean of the segment's; None where either has none of the same model."""
     unit = _unit(turn.embedding)
     if unit is None:
         return None
-    units = [each for said in settled if (each := _unit(said.embedding)) is not None and each.shape == unit.shape]
+    units = [each for said in certain if (each := _unit(said.embedding)) is not None and each.shape == unit.shape]
     mean = _unit(np.sum(units, axis=0)) if units else None
     return None if mean is None else float(np.dot(mean, unit))
 
 
 def _unit(embedding: Embedding | NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """Bring a vector to unit length; what has no direction counts as none."""
+    """Scale a vector to unit length; None if it has no direction."""
     if embedding is None:
         return None
     vector = np.asarray(embedding, dtype=np.float64)
@@ -173,9 +173,9 @@ def _unit(embedding: Embedding | NDArray[np.float64] | None) -> NDArray[np.float
     return vector / norm if SMALLEST_NORM < norm < LARGEST_NORM else None
 
 
-def _shared(settled: tuple[Turn, ...], turn: Turn) -> float | None:
-    """Compare by terms: the cosine between how often each is said, growing with its logarithm."""
-    one, other = _weigh(chain.from_iterable(said.terms for said in settled)), _weigh(turn.terms)
+def _shared(certain: tuple[Turn, ...], turn: Turn) -> float | None:
+    """Compare by terms: the cosine of their counts, on a logarithmic scale."""
+    one, other = _weigh(chain.from_iterable(said.terms for said in certain)), _weigh(turn.terms)
     if not one or not other:
         return None
     product = math.fsum(weight * one[term] for term, weight in other.items() if term in one)

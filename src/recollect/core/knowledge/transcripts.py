@@ -1,4 +1,4 @@
-"""Write a segment and the facts that are known beside it as numbered or dated lines that no line can break out of."""
+"""Write a segment and known facts as numbered or dated lines that no line can break out of."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST_LINE, LONGEST_LINE, LONGEST_FACT = 60, 4_000, 300
 LONGEST_NAME_WORDS, MOST_NAMES = 4, 50_000
 FEWEST_CHARACTERS, MOST_CHARACTERS = 2, 8
 FACTS_SHARE = 4
-"""A prompt may be a quarter of known facts; the rest is for what was said."""
+"""Known facts take at most a quarter of a prompt; the rest is for the messages."""
 _WORDS = re.compile(r"[^\W_]+(?:['’.&+#-]*[^\W_]+)*[+#]*")
 _RUN = re.compile("[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
 
@@ -43,7 +43,7 @@ def write_facts(facts: Sequence[Fact]) -> str:
 
 
 def fit_facts(facts: Sequence[Fact], characters: int, most: int) -> tuple[Fact, ...]:
-    """Take as many facts from the front as a prompt has room for."""
+    """Take as many facts from the front as fit into a prompt."""
     fitting: list[Fact] = []
     room = characters // FACTS_SHARE
     for fact in facts[:most]:
@@ -73,7 +73,7 @@ def _name_by_words(text: str) -> Iterable[str]:
 
 
 def _name_between_characters(text: str) -> Iterable[str]:
-    """Name words that stand in a script without blanks, as in 上司Mark很严肃."""
+    """Yield words inside a script without blanks, as in 上司Mark很严肃."""
     pieces = _RUN.split(text)
     return chain.from_iterable(map(_name_by_words, pieces)) if len(pieces) > 1 else ()
 

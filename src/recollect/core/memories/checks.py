@@ -1,4 +1,4 @@
-"""Refuse what can not be stored or asked, before any of it comes near the database."""
+"""Refuse what cannot be stored or asked, before the database sees it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_new_memories(memories: Sequence[NewMemory]) -> None:
 
 
 def count_characters(memory: NewMemory) -> int:
-    """Count all that will be analysed or embedded of a memory."""
+    """Count all characters of a memory that will be analysed or embedded."""
     triple = memory.triple
     texts = (memory.content, memory.embedding_text, triple.subject, triple.predicate, triple.object, *memory.keywords)
     return sum(map(len, texts))

@@ -16,18 +16,18 @@ LONGEST_INSIGHT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What goes with the memories that go, and what is left with less than it was made from."""
+    """What is deleted together with purged memories, and what must be derived again."""
 
     gone: frozenset[UUID]
     """Derived memories of which no evidence is left."""
-    stale: frozenset[UUID]
-    """Derived memories that some evidence is left of: what they say may come from what is gone."""
+    to_rederive: frozenset[UUID]
+    """Derived memories with some evidence left: what they say may come from what is gone."""
     lost: frozenset[UUID]
-    """The evidence that the stale ones lose."""
+    """The evidence that those to rederive lose."""
 
 
 def decide(purged: Collection[UUID], evidence: Mapping[UUID, Collection[UUID]]) -> Erasure:
-    """Sort memories, each given with all that it was made from, by what is left of it without the purged ones."""
+    """Sort derived memories, each given with all its evidence, by what is left of it after a purge."""
     out = set(purged)
     while without := {memory for memory, sources in evidence.items() if memory not in out and out.issuperset(sources)}:
         out |= without
@@ -37,9 +37,9 @@ def decide(purged: Collection[UUID], evidence: Mapping[UUID, Collection[UUID]]) 
         memory for memory, sources in left.items() if memory not in touched and not touched.isdisjoint(sources)
     }:
         touched |= doubtful
-    stale = touched - out
-    lost = {source for memory in stale for source in evidence[memory] if source in out}
-    return Erasure(frozenset(out.intersection(evidence)), frozenset(stale), frozenset(lost))
+    to_rederive = touched - out
+    lost = {source for memory in to_rederive for source in evidence[memory] if source in out}
+    return Erasure(frozenset(out.intersection(evidence)), frozenset(to_rederive), frozenset(lost))
 
 
 class Restatement(AnswerSchema):
@@ -52,7 +52,7 @@ class Restatement(AnswerSchema):
 
 
 def restate(answer: Restatement, kind: Kind, importance: float, occurred_at: datetime) -> NewMemory | None:
-    """Turn what a model made of the remaining notes into a memory; None if it says nothing."""
+    """Turn a model's statement of the remaining notes into a memory; None if it says nothing."""
     text = tidy(answer.text, LONGEST_INSIGHT)
     if not text:
         return None

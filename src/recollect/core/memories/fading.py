@@ -15,7 +15,7 @@ from recollect.models.memories import FadingRules, Grounds, Kind
 
 DAY = timedelta(days=1)
 PLACES = 9
-"""Scores are rounded before they are compared: one that is exactly the threshold must not depend on how floats add."""
+"""Scores are rounded before they are compared, so that rounding errors do not matter at the threshold."""
 MOST_DAYS = 36_500
 
 
@@ -26,9 +26,9 @@ class Policy:
     threshold: float = 0.7
     """A score above it is forgotten; one that equals it is kept."""
     decay_days: float = 30.0
-    """After so many days without access, time has done all it can."""
+    """After so many days without access, the effect of time is complete."""
     fact_days: float = 90.0
-    """How old facts grow; 0 means any age."""
+    """How old facts may become; 0 means any age."""
     protected_importance: float = 9.0
     importance_weight: float = 0.5
     time_weight: float = 0.3
@@ -36,14 +36,14 @@ class Policy:
     event_time_weight: float = 0.6
     event_rarity_weight: float = 0.4
     event_kinds: frozenset[Kind] = frozenset({Kind.EVENT})
-    """What decays by time and rarity alone."""
+    """Kinds that decay by time and rarity alone."""
     aging_kinds: frozenset[Kind] = frozenset({Kind.FACT})
-    """What goes by its age alone; all other kinds decay by importance, time and rarity."""
+    """Kinds that go by age alone; all others decay by importance, time and rarity."""
 
 
 @dataclass(frozen=True, slots=True)
 class FadingMemory:
-    """What the policy looks at of one memory."""
+    """What the policy needs of one memory."""
 
     kind: Kind
     importance: float
@@ -52,7 +52,7 @@ class FadingMemory:
     access_count: int = 0
     expires_at: datetime | None = None
     held: bool = False
-    """Whether it is a part of a conversation, and goes where that goes."""
+    """Whether it is part of a conversation, whose state decides about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ USUAL = Policy()
 
 
 def check_rules(rules: FadingRules) -> None:
-    """Check how a caller wants memories to fade."""
+    """Check a caller's rules of fading."""
     for field, days in (("days", rules.days), ("fact_days", rules.fact_days)):
         if days is not None and not 0 <= days <= MOST_DAYS:
             raise InvalidInputError(f"{field} must be between 0 and {MOST_DAYS}; 0 means never")
@@ -78,7 +78,7 @@ def check_rules(rules: FadingRules) -> None:
 
 
 def complete_rules(asked: FadingRules, profile: Profile, usual_days: float) -> FadingRules:
-    """Let a call speak before the agent's profile, and that before the service; facts may grow old if nobody speaks."""
+    """Let a call override the agent's profile, and that the service; facts have no age limit by default."""
     return FadingRules(
         first_of(asked.days, profile.fading_days, usual_days),
         first_of(asked.threshold, profile.fading_threshold, USUAL.threshold),
@@ -87,7 +87,7 @@ def complete_rules(asked: FadingRules, profile: Profile, usual_days: float) -> F
 
 
 def first_of(*values: float | None) -> float:
-    """Give the first value that somebody chose."""
+    """Return the first value that is set."""
     return next((value for value in values if value is not None), 0.0)
 
 
@@ -100,7 +100,7 @@ def policy_by(rules: FadingRules) -> Policy | None:
 
 
 def judge(memory: FadingMemory, now: datetime, policy: Policy | None) -> FadingVerdict:
-    """Decide on one memory by a policy; without one, only what its caller said can make it fade."""
+    """Decide on one memory by a policy; without one, only an expiry makes it fade."""
     verdict = decide(memory, now, policy or USUAL)
     if policy is not None or verdict.grounds in {Grounds.EXPIRED, Grounds.HELD}:
         return verdict
@@ -110,7 +110,7 @@ def judge(memory: FadingMemory, now: datetime, policy: Policy | None) -> FadingV
 
 
 def decide(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> FadingVerdict:
-    """Decide on one memory: expiry comes first because its caller set it, then what protects, then decay or age."""
+    """Decide on one memory: expiry comes first because its caller set it, then protection, then decay or age."""
     aging = memory.kind in policy.aging_kinds
     score = score_age(memory, now, policy) if aging else score_decay(memory, now, policy)
     if memory.expires_at is not None and memory.expires_at <= now:
@@ -136,19 +136,19 @@ def score_decay(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> 
 
 
 def score_working(importance: float, days: float, access_count: int, policy: Policy = USUAL) -> float:
-    """Score by what was unimportant (0 to 1), long not accessed, and seldom accessed."""
+    """Score by unimportance (0 to 1), time since the last access, and rarity of access."""
     fading = policy.importance_weight * (1 - importance) + policy.time_weight * fade(days, policy)
     return round(fading + policy.rarity_weight * rarity(access_count), PLACES)
 
 
 def score_event(days: float, access_count: int, policy: Policy = USUAL) -> float:
-    """Score by what was long not accessed, and seldom."""
+    """Score by time since the last access, and rarity of access."""
     fading = policy.event_time_weight * fade(days, policy)
     return round(fading + policy.event_rarity_weight * rarity(access_count), PLACES)
 
 
 def score_age(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> float:
-    """Score how much of its days something has used up; above 1 they are over."""
+    """Score which share of its days something has used up; above 1 they are over."""
     return round((now - memory.created_at) / DAY / policy.fact_days, PLACES) if policy.fact_days > 0 else 0.0
 
 
@@ -158,12 +158,12 @@ def fade(days: float, policy: Policy = USUAL) -> float:
 
 
 def rarity(access_count: int) -> float:
-    """Say how seldom something is accessed: 1 for never and for once, falling slowly with every further access."""
+    """Say how rarely something is accessed: 1 for never and for once, falling slowly with every further access."""
     return 1.0 if access_count <= 1 else 1 / (1 + math.log(access_count))
 
 
 def idle_days(memory: FadingMemory, now: datetime) -> float:
-    """Count the days since the last access; an access to come counts as one just now."""
+    """Count the days since the last access; an access in the future counts as one just now."""
     return max((now - memory.last_accessed_at) / DAY, 0.0)
 
 

@@ -20,11 +20,11 @@ PLACED = {
     *("content", "kind", "speaker", "importance", "triple", "idle", "keywords", "occurred_at", "evidence"),
     *("embedding", "embedding_text", "metadata", "expires_at", "topic", "related_topics", "reach"),
 }
-"""The fields that have their own place in a fingerprint; any other is written with its name."""
+"""The fields that have their own position in a fingerprint; any other is written with its name."""
 
 
 def memory_id(written_at: datetime, position: int, entropy: bytes) -> UUID:
-    """Build a UUIDv7 from the time of the write, the place within it, and random bytes."""
+    """Build a UUIDv7 from the time of the write, the position within it, and random bytes."""
     if not 0 <= position < LARGEST_BATCH:
         raise ValueError("a batch holds at most 4,096 memories")
     milliseconds = (written_at - EPOCH) // MILLISECOND
@@ -33,7 +33,7 @@ def memory_id(written_at: datetime, position: int, entropy: bytes) -> UUID:
 
 
 def first_id_after(moment: datetime) -> UUID:
-    """Give the smallest id a memory written after this moment can have: `id < it` means `as of then`."""
+    """Return the smallest id a memory written after this moment can have: `id < it` means `as of then`."""
     milliseconds = (moment - EPOCH) // MILLISECOND + 1
     return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
 
@@ -54,7 +54,7 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
             None if memory.embedding is None else [float(number) for number in memory.embedding],
             memory.embedding_text,
             memory.metadata,
-            # Only where it is said: a body without it is recognised by what an older version made of it.
+            # Only if it is set: a body without it has the same fingerprint as in an older version.
             *([memory.expires_at] if memory.expires_at else []),
             *([[memory.topic, *memory.related_topics], astuple(memory.reach)] if memory.topic else []),
             *([field.name, getattr(memory, field.name)] for field in fields(memory) if _is_later(memory, field)),
@@ -65,13 +65,13 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
 
 
 def _is_later(memory: NewMemory, field: Field[Any]) -> bool:
-    """Tell whether a field came after those that have their own place in a fingerprint, and says something."""
+    """Tell whether a field has no position of its own in a fingerprint, and is set."""
     usual = field.default if field.default_factory is MISSING else field.default_factory()
     return field.name not in PLACED and getattr(memory, field.name) != usual
 
 
 def _write(value: object) -> object:
-    """Write what JSON has no word for."""
+    """Convert values that JSON cannot hold."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)

@@ -1,4 +1,4 @@
-"""Bring vectors that callers give to unit length, or refuse them."""
+"""Scale vectors of callers to unit length, or refuse them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ROUNDING = 1e-6
 
 
 def unit_vector(embedding: Embedding, dimensions: int) -> NDArray[np.float32]:
-    """Bring a caller's embedding to unit length, or refuse it."""
+    """Scale a caller's embedding to unit length, or refuse it."""
     unit: NDArray[np.float32] = unit_vectors([embedding], dimensions)[0]
     return unit
 
 
 def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np.float32]:
-    """Bring callers' embeddings to unit length, or refuse them all if one cannot be used."""
+    """Scale callers' embeddings to unit length, or refuse them all if one cannot be used."""
     for embedding in embeddings:
         if len(embedding) != dimensions:
             raise InvalidInputError(f"embedding must have {dimensions} dimensions, not {len(embedding)}")

@@ -1,4 +1,4 @@
-"""Refuse what no recall can be asked for."""
+"""Refuse invalid cues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAVIEST = 1_000
 
 
 def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
-    """Check what a recall asks for; the channels are those that there are beside ours."""
+    """Check a cue; `channels` are those in addition to ours."""
     check_text("text", cue.text, LONGEST_CUE)
     if not cue.text.strip() and cue.embedding is None:
         raise InvalidInputError("a recall needs text or an embedding")
@@ -35,7 +35,7 @@ def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
 
 
 def check_period(cue: Cue) -> None:
-    """Refuse a zone that nobody knows, and a period that ends before it begins."""
+    """Refuse an unknown zone, and a period that ends before it begins."""
     find_zone(cue.zone)
     for field, moment in (("since", cue.since), ("until", cue.until)):
         if moment is not None:
@@ -45,7 +45,7 @@ def check_period(cue: Cue) -> None:
 
 
 def check_topics(topics: Sequence[str]) -> None:
-    """Refuse what is no path of a topic."""
+    """Refuse an invalid path of a topic."""
     if len(topics) > MOST_TOPICS:
         raise InvalidInputError(f"topics must hold at most {MOST_TOPICS} items")
     for path in topics:
@@ -53,10 +53,10 @@ def check_topics(topics: Sequence[str]) -> None:
 
 
 def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) -> None:
-    """Accept weights of channels and preferences that are known; what speaks against a memory weighs less than 0."""
+    """Accept weights of known channels and preferences; below 0 for what speaks against a memory."""
     known = {*NAMES, *channels}
     if unknown := sorted(weights.keys() - known):
-        # Only what looks like a name is repeated: it may be anything.
+        # Only what looks like a name is repeated in the message: it may be anything.
         named = f" {unknown[0]!r}" if IDENTIFIER.fullmatch(unknown[0]) else " of such a name"
         raise InvalidInputError(f"there is no weight{named}; there are: {', '.join(sorted(known))}")
     for name, weight in weights.items():
@@ -66,7 +66,7 @@ def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) 
 
 
 def check_filter(only: Filter) -> None:
-    """Refuse what no read can be restricted to."""
+    """Refuse an invalid filter."""
     if not 0 <= only.min_trust <= 100:
         raise InvalidInputError("min_trust must be between 0 and 100")
     for field, moment in (("as_of", only.as_of), ("at", only.at)):
@@ -75,7 +75,7 @@ def check_filter(only: Filter) -> None:
 
 
 def check_weighing(weighing: Weighing) -> None:
-    """Keep the weights of the three factors and their decay within what scoring can compute with."""
+    """Limit the weights of the three factors and their decay to what scoring can compute with."""
     if weighing.gains is not None and len(weighing.gains) != 3:
         raise InvalidInputError("gains must be three numbers, for recency, relevance and importance")
     weights = (("recency", weighing.recency), ("relevance", weighing.relevance), ("importance", weighing.importance))

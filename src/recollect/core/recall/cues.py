@@ -1,4 +1,4 @@
-"""Read a cue: what it asks about, and what of it a channel can search by."""
+"""Read a cue: what it asks for, and what of it each channel can search by."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MOST_KEYWORDS = 64
 LONGEST_KEYWORD = 3
 """In words, or in characters where words are not spaced."""
 LONGEST_QUESTION = 500
-"""So much of the end of a cue is read for times and for what it asks about: that is where the question stands."""
+"""So many characters at the end of a cue are read for times and for what it asks: the question is there."""
 EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
 _RUN = re.compile(rf"[{UNSPACED}]+")
 _WORD = re.compile(rf"[^\W{UNSPACED}]+(?:['’-][^\W{UNSPACED}]+)*")
@@ -60,13 +60,13 @@ _IDLE = STOP_WORDS | QUESTION_WORDS
 
 
 def find_asked(text: str) -> frozenset[Asks]:
-    """Tell what a cue asks about."""
+    """Tell what a cue asks for."""
     return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A cue taken apart: what channels look for and within which bounds."""
+    """A parsed cue: what channels search for, and within which bounds."""
 
     terms: tuple[str, ...]
     script: Script
@@ -78,10 +78,10 @@ class Reading:
     without_vector: str = ""
     """Why there is no vector, where there is none."""
     text: str = ""
-    """As it was given, for the channel that looks for names in it."""
+    """As it was given, for the channel that searches names in it."""
     facets: Facets = field(default_factory=Facets)
     descendants: bool = False
-    """Whether what lies below the topics that are asked about counts as theirs."""
+    """Whether topics below those that are asked for count as theirs."""
 
 
 def read(
@@ -118,7 +118,7 @@ def read(
 
 
 def find_terms(text: str, own: Sequence[str] = ()) -> list[str]:
-    """List the terms to look for, without the names of whose memory it is, unless nothing else is said."""
+    """List the terms to search, without the names of whose memory it is, unless there is nothing else."""
     names = [re.escape(name) for name in own if len(name) > 1]
     if not names:
         return analyse_cue(text)
@@ -127,14 +127,14 @@ def find_terms(text: str, own: Sequence[str] = ()) -> list[str]:
 
 
 def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
-    """Take the period that the caller names, or find those that the text does, as seen from where it was asked."""
+    """Return the period that the caller gives, or find those that the text names, in the asker's time zone."""
     if cue.since is not None or cue.until is not None:
         return (Period(cue.since or EARLIEST, cue.until or LATEST),)
     return tuple(find_periods(find_question(cue.text), cue.as_of or now, find_zone(cue.zone)))
 
 
 def find_question(text: str) -> str:
-    """Take the end of the last line: in a piece of talk, the times named before it are a part of the talk."""
+    """Take the end of the last line: times named before it belong to what was said, not to what is asked."""
     line = text.rstrip().rsplit("\n", 1)[-1]
     if len(line) <= LONGEST_QUESTION:
         return line
@@ -148,7 +148,7 @@ def find_paths(text: str) -> list[str]:
 
 
 def find_keywords(text: str) -> tuple[str, ...]:
-    """List what memories may be filed under: the telling words, and phrases of them as they stand."""
+    """List what memories may be filed under: the distinctive words, and phrases of them."""
     found = dict[str, None]()
     for phrase in _phrases(text):
         if len(found) == MOST_KEYWORDS:
@@ -160,9 +160,11 @@ def find_keywords(text: str) -> tuple[str, ...]:
 
 def _phrases(text: str) -> Iterator[str]:
     words = list(_WORD.finditer(text))
-    telling = [word for word in words if word[0].casefold() not in _IDLE]
-    yield from (word[0] for word in telling)
-    yield from (text[one.start() : other.end()] for one, other in pairwise(telling) if other.start() - one.end() == 1)
+    distinctive = [word for word in words if word[0].casefold() not in _IDLE]
+    yield from (word[0] for word in distinctive)
+    yield from (
+        text[one.start() : other.end()] for one, other in pairwise(distinctive) if other.start() - one.end() == 1
+    )
     for run in _RUN.findall(text):
         for length in range(2, LONGEST_KEYWORD + 2):
             for start in range(len(run) - length + 1):

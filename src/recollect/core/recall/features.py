@@ -1,4 +1,4 @@
-"""Tell what a memory is like from how it is worded: whether it asks, tells a time or a number, or is a lasting wish."""
+"""Compute features of a memory from its wording: whether it asks, tells a time or a number, or is an instruction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from enum import IntFlag
 
 MOST_READ = 400
-"""So many characters of a memory are looked at: what it is like shows at its beginning."""
+"""So many characters of a memory are looked at: its form shows at its beginning."""
 QUESTION_MARKS = frozenset("?？")
 LAST_READ = 40
 """So many characters of its end are looked at for a question mark, blanks behind it included."""

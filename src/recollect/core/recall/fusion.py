@@ -1,4 +1,4 @@
-"""Rank what the channels propose as one list, and say why there was nothing to rank."""
+"""Rank the candidates of all channels as one list, and say why nothing was found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.models.service import Scope
 
 MOST_USERS = 5
 RESTRICTIONS = ("channels", "topics", "since", "until")
-"""By which a cue is restricted beside its filter."""
+"""Fields that restrict a cue in addition to its filter."""
 VECTOR, SKIPPED = "vector", "skipped: "
 
 
@@ -38,7 +38,7 @@ def name_user(user: str) -> str:
 
 
 def tell_unmatched(cue: Cue, methods: Mapping[str, str]) -> str:
-    """Say what nothing was found by: the restrictions that were given, or the words."""
+    """Say why nothing was found: the restrictions that were given, or the words."""
     given = [*cue.named, *(name for name in RESTRICTIONS if getattr(cue, name))]
     said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has the words of the cue"
     skipped = methods.get(VECTOR, "")
@@ -60,12 +60,12 @@ def join(proposals: Mapping[str, Candidates], lent: Mapping[str, Candidates], mo
 
 
 class Floor(Enum):
-    """The raw score that a channel's scale begins at; it ends at the channel's best score."""
+    """The raw score at which a channel's scale begins; it ends at the channel's best score."""
 
     ZERO = "zero"
     """Nothing found means nothing scored: BM25, counts, activations."""
     LOWEST = "lowest"
-    """Everything has some score, so only the distance from the weakest candidate tells: cosines."""
+    """Everything has some score, so only the distance from the weakest candidate counts: cosines."""
 
 
 FLOORS: Mapping[str, Floor] = MappingProxyType({"vector": Floor.LOWEST})
@@ -74,7 +74,7 @@ FLOORS: Mapping[str, Floor] = MappingProxyType({"vector": Floor.LOWEST})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What one channel says of every candidate: its own score, which is not a number where it says nothing."""
+    """One channel's scores of all candidates; NaN where it did not propose one."""
 
     proposed: Candidates
     rows: NDArray[np.intp]
@@ -91,7 +91,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """What every channel and preference says of every candidate, before any of it is weighed."""
+    """Scores of every channel and preference for all candidates, before weighing."""
 
     ids: Ids
     columns: Mapping[str, Column]
@@ -115,7 +115,7 @@ def fuse(inputs: RankingInput) -> list[Ranked]:
 
 
 def rate(inputs: RankingInput) -> Rated:
-    """Say what the channels that have a say, and all preferences, make of the candidates."""
+    """Compute the scores of the channels that count, and of all preferences."""
     voiced = {
         name: some.take(np.isfinite(some.scores))
         for name, some in sorted(inputs.candidates.items())
@@ -223,7 +223,7 @@ def _diversify(ranked: Sequence[Ranked], sessions: Sequence[int], limit: int, sp
 
 
 def _scale(scores: Scores, floor: Floor) -> Scores:
-    """Map raw scores onto 0..1; what has none stays so."""
+    """Map raw scores onto 0..1; missing ones stay missing."""
     # Halved, because the distance of two floats can be more than a float holds.
     lowest = np.nanmin(scores) / 2 if floor is Floor.LOWEST else 0.0
     span = np.nanmax(scores) / 2 - lowest

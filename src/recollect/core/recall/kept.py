@@ -1,4 +1,4 @@
-"""Write down what a ranking was made from so that nothing is lost, and rank it anew."""
+"""Encode the input of a ranking without loss, and rank it again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recollect.models.recall import Cue, Facets, Factors, Period, Ranked, Recoll
 VERSION = b"2"
 """Stands before what is written; what a later version writes otherwise begins with another."""
 QUICK = 1
-"""As small as need be: a higher level takes twice the time for a tenth less."""
+"""A higher level takes twice the time for a tenth less space."""
 SEPARATOR = b"\n"
 FLOAT = np.dtype(np.float64)
 CUE, HITS = TypeAdapter(Cue), TypeAdapter(tuple[KeptHit, ...])
@@ -34,7 +34,7 @@ TALLIES = TypeAdapter(dict[str, Tally])
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What a clock on the wall shows somewhere."""
+    """A local time with its zone."""
 
     shows: datetime
     fold: int
@@ -64,12 +64,12 @@ KEPT_HEADING = TypeAdapter(KeptHeading)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A recall as it is kept: what was asked, what was found, and what came of it."""
+    """A recall as it is stored: what was asked, what was found, and the hits."""
 
     recall_id: UUID
     asked_at: datetime
     cue: Cue
-    """Without its embedding, which is the vector."""
+    """Without its embedding, which is `vector`."""
     vector: NDArray[np.float32] | None
     space_id: int | None
     """The embedding space that the vector belongs to."""
@@ -109,7 +109,7 @@ def encode(inputs: RankingInput) -> bytes:
 
 
 def decode(written: bytes) -> RankingInput:
-    """Read what a ranking is made from."""
+    """Decode a ranking's input."""
     if written[:1] != VERSION:
         raise InvalidInputError("This recall was kept by another version of Recollect, which alone can read it.")
     first, _, rest = zlib.decompress(written[1:]).partition(SEPARATOR)
@@ -154,19 +154,19 @@ class Arrays:
 
 
 def zone_of(moment: datetime) -> str:
-    """Name the zone of a moment; nothing where it has an offset alone."""
+    """Name the zone of a moment; empty where it has an offset alone."""
     key: object = getattr(moment.tzinfo, "key", None)
     return key if isinstance(key, str) else ""
 
 
 def to_clock(moment: datetime) -> Clock | None:
-    """Write what a clock on the wall shows, and where it hangs; None where an offset says all."""
+    """Encode a local time and its zone; None where an offset is enough."""
     key = zone_of(moment)
     return Clock(moment.replace(tzinfo=None), moment.fold, key) if key else None
 
 
 def from_clock(clock: Clock | None, moment: datetime) -> datetime:
-    """Read a clock; the moment itself where there is none."""
+    """Decode a local time; the moment itself where there is none."""
     return clock.shows.replace(tzinfo=find_zone(clock.zone), fold=clock.fold) if clock else moment
 
 
@@ -180,14 +180,14 @@ def list_memories(inputs: RankingInput, hits: Sequence[KeptHit]) -> list[UUID]:
 
 
 def to_hits(recollection: Recollection) -> tuple[KeptHit, ...]:
-    """Take of hits what is kept."""
+    """Return what is stored of hits."""
     return tuple(
         KeptHit(hit.memory.id, hit.score, hit.channels, hit.duplicates, hit.preferences) for hit in recollection.hits
     )
 
 
 def from_cue(cue: Cue) -> dict[str, JSON]:
-    """Write what a cue says beside the usual, without its embedding."""
+    """Encode the fields of a cue that are not defaults, without its embedding."""
     written: dict[str, JSON] = CUE.dump_python(replace(cue, embedding=None), mode="json", exclude_defaults=True)
     return written
 
@@ -197,7 +197,7 @@ def to_cue(written: JSON) -> Cue:
     return CUE.validate_python(written)
 
 
-def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: bool = False) -> tuple[Placing, ...]:
+def rank_again(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: bool = False) -> tuple[Placing, ...]:
     """Rank what was found then, by other weights where they are named; the hits, or the whole of the candidates.
 
     What was found to be a duplicate of another still is, and what was dropped stays so.
@@ -227,7 +227,7 @@ def rank_anew(kept: Kept, weights: Mapping[str, float] | None = None, *, whole: 
 
 
 def below(inputs: RankingInput, ranking: Sequence[Ranked]) -> list[Ranked]:
-    """Rank what did not come into a ranking."""
+    """Rank what is not in the ranking of then."""
     known = {each.id for each in ranking}
     every = sum(map(len, inputs.candidates.values()))
     return [each for each in fuse(replace(inputs, limit=every)) if each.id not in known]
@@ -236,7 +236,7 @@ def below(inputs: RankingInput, ranking: Sequence[Ranked]) -> list[Ranked]:
 def decide(
     memory_id: UUID, group: frozenset[UUID], hits: Mapping[UUID, Placing], dropped: frozenset[UUID], *, full: bool
 ) -> Fate:
-    """Say what becomes of the next in a ranking."""
+    """Say what becomes of the next one in a ranking."""
     if memory_id in dropped:
         return Fate.DROPPED
     if not group.isdisjoint(hits.keys()):
@@ -245,13 +245,13 @@ def decide(
 
 
 def pair(hits: Sequence[KeptHit]) -> dict[UUID, frozenset[UUID]]:
-    """Say for each memory which others say nearly the same, itself among them."""
+    """Map each memory to those that say nearly the same, itself included."""
     groups = [frozenset({hit.id, *hit.duplicates}) for hit in hits if hit.duplicates]
     return {memory_id: group for group in groups for memory_id in group}
 
 
 def find_dropped(kept: Kept, best: Sequence[Ranked]) -> frozenset[UUID]:
-    """Find what was among the best of then and is no hit: it took a place, and was left out afterwards."""
+    """Find what was among the best then and is no hit: it took a place, and was dropped afterwards."""
     hits = {hit.id for hit in kept.hits}
     duplicates = {memory_id for hit in kept.hits for memory_id in hit.duplicates}
     ranking = [each.id for each in best]
@@ -262,11 +262,11 @@ def find_dropped(kept: Kept, best: Sequence[Ranked]) -> frozenset[UUID]:
 
 
 def is_same(kept: Kept, placings: Sequence[Placing]) -> bool:
-    """Tell whether a ranking has the hits and scores of the recall, to the last bit."""
+    """Tell whether a ranking has exactly the hits and scores of the recall."""
     return [*map(sum_up, kept.hits)] == [sum_up(each) for each in placings if each.fate is Fate.HIT]
 
 
 def sum_up(hit: KeptHit | Placing) -> tuple[UUID, float, dict[str, float], dict[str, float]]:
-    """Give what makes two hits the same: the memory, the score, and what it is made of."""
+    """Return what makes two hits the same: the memory, the score, and its parts."""
     shares = {name: part.share for name, part in hit.channels.items()}
     return hit.id, hit.score, shares, dict(hit.preferences)

@@ -1,4 +1,4 @@
-"""What a chat model finds in a cue, taken with distrust: topics and single days beside those that rules find."""
+"""Topics and days that a chat model finds in a cue, checked and added to those that rules find."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.models.topics import Topic
 
 TOPIC, DATE = "topic", "date"
 MOST_FOUND = 8
-"""So many topics are taken from one answer, and so many days."""
+"""At most so many topics are taken from one answer, and so many days."""
 MOST_SHOWN = 200
 DAY = timedelta(days=1)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -40,12 +40,12 @@ class Matches(AnswerSchema):
     @field_validator("matches", mode="before")
     @classmethod
     def _leave_out(cls, given: Any) -> Any:  # noqa: ANN401 - parsed JSON
-        """Let no item that is of no use spoil the others."""
+        """Drop items that cannot be used, so that they do not spoil the others."""
         return [each for each in given if _is_usable(each)] if isinstance(given, list) else given
 
 
 def extend(reading: Reading, cue: Cue, matches: Iterable[Match]) -> Reading:
-    """Add what a model found to what rules did, each once; a period that the caller names is not widened."""
+    """Add what a model found to what rules found, each once; a period of the caller is not widened."""
     found = list(matches)
     facets = reading.facets
     topics = find_new_topics(facets.topics, _texts(found, TOPIC))
@@ -58,19 +58,19 @@ def extend(reading: Reading, cue: Cue, matches: Iterable[Match]) -> Reading:
 
 
 def find_new_topics(known: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """Clean the paths that are paths, without those that are known."""
+    """Return the valid paths, without those that are known."""
     there = {encode(parse_topic(path)) for path in known}
     return [show_topic(names) for names in find_topics(texts) if encode(names) not in there][:MOST_FOUND]
 
 
 def find_days(texts: Iterable[str], zone: tzinfo) -> list[Period]:
-    """Take days for what they are where who asks is; what is no day there is left out."""
+    """Read days in the asker's time zone; invalid ones are left out."""
     found = dict.fromkeys(text.strip() for text in texts)
     return [day for day in (read_day(text, zone) for text in found) if day is not None]
 
 
 def read_day(text: str, zone: tzinfo) -> Period | None:
-    """Read a day that is written as yyyy-MM-dd, from its midnight to the next one; None if it is none."""
+    """Read a day written as yyyy-MM-dd, from its midnight to the next one; None if it is none."""
     if not _DATE.fullmatch(text):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Say what speaks for a candidate beside the channels: its surroundings, its session, who said it, and how.
+"""Rate candidates by features apart from the channels: surroundings, session, speaker, and form.
 
 Each preference gives every candidate a number from 0 to 1, and 0 where it does not apply; its weight says what that is
 worth, and is negative where it speaks against a memory. docs/explanation/recall.md has them in a table.
@@ -23,18 +23,18 @@ COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"
 SESSION_BEST, SESSION_MEANING = "session_best", "session_meaning"
 SPEAKER, ANSWER, NEAR_DATE, LATEST = "speaker", "answer", "near_date", "latest"
 TELLS_TIME, TELLS_NUMBER = "tells_time", "tells_number"
-LONG, QUESTION, ASSISTANT, WISH = "long", "question", "assistant", "wish"
+LONG, QUESTION, ASSISTANT, INSTRUCTION = "long", "question", "assistant", "instruction"
 DIVERSITY = "diversity"
-"""Not a number of its own: what each hit costs the others of its session where the overall picture is asked for."""
+"""Not a number of its own: what each hit costs the others of its session where an overview is asked for."""
 REACH = 2.0
-"""What is up to so many places apart stands by each other."""
+"""Memories up to so many positions apart are neighbours."""
 MOST_BESIDE = 12
-"""So many on either side are looked at: of events of one hour there may be very many."""
+"""So many on either side are looked at: one hour may have very many events."""
 LONGEST_TELLING, LONGEST_QUESTION = 40, 25
-"""In terms: beyond the first, words come to stand in a memory by chance; a longer question tells something as well."""
+"""In terms: words beyond the first ones occur by chance; a longer question also says something."""
 LONGEST = 1000
 DENSER = 3.0
-"""A word of Chinese gives about three terms, its characters and their pairs, where one of English gives one."""
+"""A word of Chinese gives about three terms, its characters and their pairs; one of English gives one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def rate_wording(known: FeatureTable, facets: Facets) -> dict[str, Scores]:
         LONG: np.clip(np.log(lengths / LONGEST_TELLING) / np.log(LONGEST / LONGEST_TELLING), 0.0, 1.0),
         QUESTION: (known.asks & (known.lengths < LONGEST_QUESTION)).astype(np.float64),
         ASSISTANT: known.assistant.astype(np.float64),
-        WISH: (known.is_instruction & ~known.assistant).astype(np.float64),
+        INSTRUCTION: (known.is_instruction & ~known.assistant).astype(np.float64),
     }
     if Asks.TIME in facets.asks:
         rated[TELLS_TIME] = known.tells_time.astype(np.float64)
@@ -149,12 +149,12 @@ def rate_nearness(periods: Sequence[Period], moments: Numbers) -> Scores:
 
 
 def _to_best(values: Scores) -> Scores:
-    """Scale to the best; nothing stays nothing."""
+    """Divide by the best; zeros stay zero."""
     best = values.max(initial=0.0)
     return values / best if best > 0 else np.zeros_like(values)
 
 
 def _from_worst(values: Scores) -> Scores:
-    """Scale between the worst and the best; equals tell nothing."""
+    """Scale between the worst and the best; equal values become 0."""
     span = np.ptp(values) if len(values) else 0.0
     return (values - values.min()) / span if span > 0 else np.zeros_like(values)

@@ -1,4 +1,4 @@
-"""What channels and preferences weigh where a caller says nothing else: learned on questions whose answers are known.
+"""Default weights of channels and preferences: learned on questions whose answers are known.
 
 `bench/learn.py` prints these tables; what they are worth on questions they were not learned from, `bench/quality.py`.
 """
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from recollect.models.recall import Script
 
 USUAL_CHANNELS = ("text", "vector", "keyword", "graph", "topic", "date")
-"""Asked where a cue names no channels."""
+"""The channels of a cue that names none."""
 EVERY_CHANNEL = ("vector", "text", "stream", "keyword", "graph", "topic", "date", "recent")
 _BOTH = {
     "text": (0.2, 2.1),
@@ -29,7 +29,7 @@ _BOTH = {
     "tells_number": (1.2, 0.0),
     "question": (-0.3, 0.0),
     "assistant": (-1.3, 0.0),
-    "wish": (0.5, 0.0),
+    "instruction": (0.5, 0.0),
     "long": (-2.3, -3.4),
     "diversity": (0.4, 0.0),
 }
@@ -43,10 +43,10 @@ LEARNED: Mapping[Script, Mapping[str, float]] = MappingProxyType(
 CHOSEN: Mapping[str, float] = MappingProxyType(
     {"stream": 4.0, "keyword": 0.5, "graph": 1.0, "topic": 1.5, "recent": 0.5, "latest": 3.0}
 )
-"""What no question set tells: how much to make of what somebody filed, linked or stated, and of age where it counts."""
+"""Weights that no question set tells: of filed, linked and stated memories, and of age where it counts."""
 NAMES = frozenset({*CHOSEN, *LEARNED[Script.WORDS]})
 
 
 def usual_weights(script: Script) -> dict[str, float]:
-    """Give what everything weighs for a cue of this script."""
+    """Return the weights for a cue of this script."""
     return {**CHOSEN, **LEARNED[script]}

@@ -13,7 +13,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens of a model cost, in whatever currency an operator uses."""
+    """The price of a million tokens of a model, in any currency."""
 
     prompt: float
     completion: float
@@ -37,7 +37,7 @@ def _read_price(entry: str) -> tuple[str, Price]:
 
 
 def price_of(prices: Mapping[str, Price], model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """Tell what a call cost; None where the model has no price."""
+    """Return what a call cost; None where the model has no price."""
     price = prices.get(model)
     if price is None:
         return None
@@ -45,5 +45,5 @@ def price_of(prices: Mapping[str, Price], model: str, prompt_tokens: int, comple
 
 
 def choose_limit(usual: int, own: int | None) -> int | None:
-    """Tell how many tokens a day a tenant may use, its own word before the usual one; 0, told as None, is no limit."""
+    """Return how many tokens a day a tenant may use, its own limit before the default; None, for 0, is no limit."""
     return (usual if own is None else own) or None

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def divide(items: Sequence[T], measure: Callable[[T], int], most: int, largest: int) -> Iterator[Sequence[T]]:
-    """Divide things, in their order, into portions of at most so many and so large; what is larger is one by itself."""
+    """Divide things, in order, into portions of bounded number and size; a larger thing is one by itself."""
     start = size = 0
     for position, item in enumerate(items):
         length = measure(item)

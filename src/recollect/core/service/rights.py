@@ -1,4 +1,4 @@
-"""Keep a caller within the rights of the key, and a bound key within its agent or one of its users."""
+"""Check a caller's rights, and that a bound key stays within its agent or user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from recollect.core.text.checks import check_scope
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.models.service import Bounds, Caller, Right
 
-# One text whether or not the scope exists: a bound key learns nothing of others.
+# The same text whether or not the scope exists: a bound key learns nothing of others.
 OUT_OF_BOUNDS = "This API key is bound: leave agent and user empty, or name those that it was made for."
 
 
@@ -17,19 +17,19 @@ def check_right(caller: Caller, right: Right) -> None:
 
 
 def check_unbound(caller: Caller) -> None:
-    """Raise ForbiddenError where what is asked for concerns a whole tenant and the caller is bound."""
+    """Raise ForbiddenError where a request concerns a whole tenant and the caller is bound."""
     if caller.bounds.agent is not None:
         raise ForbiddenError("This API key is bound to an agent; what concerns all agents needs a key that is not.")
 
 
 def check_all_users(caller: Caller) -> None:
-    """Raise ForbiddenError where what is asked for concerns all users of an agent and the caller is bound to one."""
+    """Raise ForbiddenError where a request concerns all users of an agent and the caller is bound to one."""
     if caller.bounds.user is not None:
         raise ForbiddenError("This API key is bound to one user; what concerns all users needs a key that is not.")
 
 
 def check_new_bounds(maker: Caller, bounds: Bounds) -> None:
-    """Refuse bounds that are no names, or wider than those of the key's maker."""
+    """Refuse bounds that are invalid names, or wider than those of the key's maker."""
     if bounds.agent is None:
         if bounds.user is not None:
             raise InvalidInputError("a key that is bound to a user is bound to an agent, too: name it")

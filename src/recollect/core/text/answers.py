@@ -1,4 +1,4 @@
-"""Take usable texts, numbers, moments and lists out of whatever JSON came back, and count what cannot be used."""
+"""Read usable texts, numbers, moments and lists from any JSON, and count what cannot be used."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from recollect.core.text.names import CONTROL
 from recollect.models.knowledge import Span
 
 MOST_READ = 10_000
-"""No list is read farther."""
+"""Longer lists are not read to their end."""
 LOOPING = 200
 LOOP = re.compile(r"(.{2,120}?)\1{2,}", re.DOTALL)
-"""Small models say the same over and over until they are cut off."""
+"""Small models repeat themselves until they are cut off."""
 LONGEST_DATE = 40
 PARTIAL_DATE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2}))?(?:[-/.月](\d{1,2}))?[月日号]?", re.ASCII)
 NO_DATE = frozenset(
@@ -30,7 +30,7 @@ DIGITS = re.compile(r"\s*#?(\d{1,6})(?:\.0+)?\s*", re.ASCII)
 
 
 class AnswerParser:
-    """Reads values one by one; what it drops is counted by what it was."""
+    """Reads values one by one; what it drops is counted by its sort."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:
         self.dropped: Counter[str] = Counter()
@@ -42,7 +42,7 @@ class AnswerParser:
             self.dropped[what] += count
 
     def items(self, value: object, what: str) -> Iterator[object]:
-        """Give the items of a list; one thing where a list was asked for is a list of one."""
+        """Return the items of a list; a single value counts as a list of one."""
         if isinstance(value, list | tuple):
             self.drop(what, max(len(value) - MOST_READ, 0))
             yield from value[:MOST_READ]
@@ -52,7 +52,7 @@ class AnswerParser:
             self.drop(what)
 
     def text(self, value: object, longest: int, what: str) -> str:
-        """Read a text onto one line that can be stored, without endless repetition, cut where it is too long."""
+        """Read a text as one line that can be stored, without endless repetition, cut where it is too long."""
         if value is None:
             return ""
         if not isinstance(value, str):
@@ -68,7 +68,7 @@ class AnswerParser:
         return tidy(line, longest)
 
     def name(self, value: object, longest: int, what: str) -> str:
-        """Read something that has a letter or digit in it and is short; what is longer is no name."""
+        """Read a short text with a letter or digit in it; a longer one is no name."""
         if isinstance(value, str) and len(value) <= 4 * longest:
             line = tidy(value, 4 * longest)
             if len(line) <= longest and any(map(str.isalnum, line)):
@@ -93,7 +93,7 @@ class AnswerParser:
         return None
 
     def span(self, begins: object, ends: object) -> Span:
-        """Read when something is true; an end that does not lie behind the beginning is none."""
+        """Read when something is true; an end that is not after the beginning is dropped."""
         start, end = self._moment(begins), self._moment(ends)
         if start is None or end is None or start < end:
             return Span(start, end)
@@ -124,7 +124,7 @@ def read_moment(text: str, zone: tzinfo = UTC) -> datetime | None:
         else:
             moment = datetime.fromisoformat(written)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-        # In the years at either end of the calendar, time zones lead out of it.
+        # In the first and last years of the calendar, time zones lead out of it.
         return moment.astimezone(UTC) if EARLIEST.year < moment.year < LATEST.year else None
     except (ValueError, OverflowError):
         return None
@@ -136,7 +136,7 @@ def _is_day(value: object) -> bool:
 
 
 def counted(least: int, most: int) -> Any:  # noqa: ANN401 - what pydantic itself calls a field
-    """Describe a list whose length is asked of the model, and not held against it."""
+    """Describe a list whose length is asked of the model, but not enforced."""
     return Field(json_schema_extra={"minItems": least, "maxItems": most})
 
 
@@ -147,6 +147,6 @@ class AnswerSchema(BaseModel):
 
 
 def tidy(text: str, longest: int) -> str:
-    """Bring a text onto one line without what cannot be stored, cut where it is too long."""
+    """Fold a text to one line without what cannot be stored, cut where it is too long."""
     line = " ".join(CONTROL.sub(" ", text).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

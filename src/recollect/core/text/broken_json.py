@@ -1,4 +1,4 @@
-"""Read as much as can be relied on of a JSON text that is cut off, wrapped in talk, or broken in places."""
+"""Read the reliable parts of a JSON text that is cut off, wrapped in prose, or broken in places."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DEEPEST = 16
-"""What is nested deeper is passed over."""
+"""What is nested deeper is skipped."""
 LONGEST_TEXT, MOST_STEPS = 2_000_000, 50_000
-"""An answer beyond these is no answer any more, and not worth the time."""
+"""A longer answer is not worth the time."""
 THOUGHT_ENDS = "</think>"
-FENCE = re.compile(r"```\w*\s*(\{.*?\})\s*```", re.DOTALL)
+CODE_BLOCK = re.compile(r"```\w*\s*(\{.*?\})\s*```", re.DOTALL)
 OPENING = re.compile(r"\{(?=\s*[\"'}])")
 BLANK, GAP = re.compile(r"[\s,]*"), re.compile(r"\s*,")
 STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
@@ -23,7 +23,7 @@ WORDS = {"true": True, "false": False, "null": None, "none": None, "nan": None}
 
 
 class Cut:
-    """Stands for a value that is not there, or not to its end."""
+    """Stands for a value that is missing or incomplete."""
 
 
 CUT = Cut()
@@ -35,8 +35,8 @@ def read_fragments(text: str) -> Any:  # noqa: ANN401 - parsed JSON
     An object in a list that is cut off goes as a whole: what it lacks could be what would have turned its meaning.
     """
     said = text[:LONGEST_TEXT].rpartition(THOUGHT_ENDS)[2]
-    fenced = FENCE.search(said)
-    for candidate in ([fenced[1]] if fenced else []) + [said.strip()]:
+    block = CODE_BLOCK.search(said)
+    for candidate in ([block[1]] if block else []) + [said.strip()]:
         whole = _load(candidate)
         if whole is not CUT:
             return whole
@@ -64,7 +64,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks through a broken text; every step moves forward, so it comes to an end."""
+    """Reads a broken text; every step moves forward, so it ends."""
 
     text: str
     at: int
@@ -72,7 +72,7 @@ class _Reader:
     decoder: json.JSONDecoder = field(default_factory=lambda: json.JSONDecoder(strict=False))
 
     def read_object(self, depth: int) -> _Found:
-        """Read an object whose brace lies here."""
+        """Read an object whose brace is here."""
         self.at += 1
         members: dict[str, Any] = {}
         while (letter := self._next()) not in {"", "}", "]"}:
@@ -87,7 +87,7 @@ class _Reader:
         return _Found(members, letter == "}")
 
     def read_list(self, depth: int) -> _Found:
-        """Read a list whose bracket lies here, without the items that are not whole."""
+        """Read a list whose bracket is here, without incomplete items."""
         self.at += 1
         items: list[Any] = []
         while (letter := self._next()) not in {"", "]", "}"}:
@@ -100,7 +100,7 @@ class _Reader:
         return _Found(items, letter == "]")
 
     def _next(self) -> str:
-        """Pass over blanks and commas and look at what comes next; empty at the end."""
+        """Skip blanks and commas and return what comes next; empty at the end."""
         blank = BLANK.match(self.text, self.at)
         self.steps += 1
         self.at = blank.end() if blank and self.steps < MOST_STEPS else len(self.text)
@@ -111,7 +111,7 @@ class _Reader:
         return found.value if isinstance(found.value, str) else None
 
     def _read_value(self, depth: int) -> _Found:
-        """Read whatever comes next: strictly where that works, and piece by piece where not."""
+        """Read the next value: strictly where that works, else piece by piece."""
         letter = self._next()
         if letter in {"{", "["}:
             return self._read_nested(letter, depth)
@@ -119,7 +119,7 @@ class _Reader:
             return self._read_string(STRING if letter == '"' else SINGLE)
         bare = BARE.match(self.text, self.at)
         if bare is None:
-            # A stray mark: closing ones are for whoever is open, others are passed over.
+            # A stray character: a closing one belongs to an outer value, others are skipped.
             self.at += letter == ":"
             return _Found(CUT, whole=bool(letter))
         self.at = bare.end()
@@ -149,7 +149,7 @@ class _Reader:
 
 
 def _counts(found: _Found) -> bool:
-    """Tell whether a member can be relied on: a list that is cut off holds only whole items, other values do not."""
+    """Tell whether a member is reliable: a list that is cut off holds only complete items, other values do not."""
     return found.value is not CUT and (found.whole or isinstance(found.value, list))
 
 

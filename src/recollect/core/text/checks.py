@@ -1,4 +1,4 @@
-"""Refuse texts, names, moments and JSON that cannot be stored or asked for."""
+"""Refuse texts, names, moments and JSON that cannot be stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_scope(agent: str, user: str) -> None:
 
 
 def check_limit(limit: int) -> None:
-    """Keep the number of results asked for within what one answer may hold."""
+    """Limit the number of results that one answer may hold."""
     if not 1 <= limit <= MOST_HITS:
         raise InvalidInputError(f"limit must be between 1 and {MOST_HITS}")
 
@@ -89,7 +89,7 @@ def check_json(field: str, value: object, largest: int, deepest: int) -> int:
 
 
 def walk_texts(value: object, left: int, complaint: str) -> Iterable[str]:
-    """Yield every text in a JSON value, names of fields included; complain if it goes further down than is left."""
+    """Yield every text in a JSON value, names of fields included; raise if it is nested too deep."""
     if left < 0:
         raise InvalidInputError(complaint)
     if isinstance(value, str):

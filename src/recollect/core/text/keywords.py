@@ -9,18 +9,18 @@ from recollect.models.memories import Kind, Triple
 LONGEST_KEYWORD = 500
 """More would not fit an index page in every script."""
 IDLE = frozenset({("is", "idle"), ("在", "空闲")})
-"""What a thing does that does nothing, in the languages of the simulations there are."""
+"""Predicates of a thing that does nothing, in the languages of known simulations."""
 
 
 def normalise_keyword(text: str) -> str:
-    """Bring a keyword into the one form it is filed under, without the places named before it."""
+    """Normalise a keyword, without the places named before it."""
     segments = unicodedata.normalize("NFKC", text).casefold().split(":")
     words = [segment.split() for segment in segments]
     return " ".join(next((segment for segment in reversed(words) if segment), []))[:LONGEST_KEYWORD]
 
 
 def keywords_of(triple: Triple, kind: Kind) -> tuple[str, ...]:
-    """Take keywords from a triple: whom and what it is about; a thought is filed under its predicate, too."""
+    """Take keywords from a triple: its subject and object; of a thought the predicate, too."""
     named = (triple.subject, triple.predicate, triple.object)
     chosen = named if kind is Kind.THOUGHT else (triple.subject, triple.object)
     return file_under(chosen)
@@ -32,10 +32,10 @@ def file_under(keywords: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_idle(triple: Triple) -> bool:
-    """Tell whether a triple says that something does nothing; such events are remembered but never come to mind."""
+    """Tell whether a triple says that something does nothing; such events are never in the stream."""
     return (triple.predicate.strip().casefold(), triple.object.strip().casefold()) in IDLE
 
 
 def strengthens(kind: Kind, triple: Triple) -> bool:
-    """Tell whether a memory makes its keywords stronger: what is perceived or concluded does, idleness does not."""
+    """Tell whether a memory makes its keywords stronger: events and thoughts do, idle ones do not."""
     return kind in {Kind.EVENT, Kind.THOUGHT} and not is_idle(triple)

@@ -1,4 +1,4 @@
-"""Bring names and predicates into the one form they are compared by, and say how alike two names are."""
+"""Normalise names and predicates for comparison, and compute how similar two names are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 LONGEST_KEY = 500
 """More would not fit an index page in every script."""
 SPOKEN_AROUND = "\"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
-"""Marks that stand around a name and are no part of it; "#", "+", "&" and the like are, as in C# and C++."""
+"""Characters around a name that are no part of it; "#", "+", "&" and the like are, as in C# and C++."""
 CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 """What no line of text may hold."""
 INVISIBLE = frozenset({"Cc", "Cf", "Cs"})
@@ -16,11 +16,11 @@ POSSESSIVE = re.compile(r"(?<=\w)['’]s$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 JOINTS = re.compile(r"[_\-–—]+")
 VOWEL_SIGNS = frozenset({0, *range(10, 36), 84, 91, 103, 118, 129, 130, 132})
-"""The combining classes of the marks that glibc takes for letters; accents, viramas and tones are of others."""
+"""The combining classes that glibc takes for letters; accents, viramas and tones have others."""
 
 
 def normalise_name(text: str) -> str:
-    """Bring an entity's name into the form it is unique by; a name of any script keeps its letters."""
+    """Normalise an entity's name; a name of any script keeps its letters."""
     folded = _fold(text)
     bare = folded
     while (shorter := _trim(bare)) != bare:
@@ -29,7 +29,7 @@ def normalise_name(text: str) -> str:
 
 
 def normalise_predicate(text: str) -> str:
-    """Bring a predicate into the form facts are compared by: `WORKS_AT`, `worksAt` and "works at" are one."""
+    """Normalise a predicate: `WORKS_AT`, `worksAt` and "works at" are one."""
     return normalise_name(JOINTS.sub(" ", HUMP.sub(" ", text)))
 
 
@@ -47,7 +47,7 @@ def trigrams(text: str) -> frozenset[str]:
 
 
 def similarity(one: str, other: str) -> float:
-    """Say which share of all trigrams of two texts they have in common, as pg_trgm does."""
+    """Compute the share of trigrams that two texts have in common, as pg_trgm does."""
     first, second = trigrams(one), trigrams(other)
     return len(first & second) / len(first | second) if first and second else 0.0
 
@@ -65,7 +65,7 @@ def _show(letter: str) -> str:
 
 
 def _trim(text: str) -> str:
-    """Take off what stands around a name: marks, the stop of a sentence, the 's of who owns something."""
+    """Strip what surrounds a name: punctuation, the stop of a sentence, a possessive 's."""
     bare = text.strip(SPOKEN_AROUND + " ").rstrip(". ")
     return POSSESSIVE.sub("", bare)
 

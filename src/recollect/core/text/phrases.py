@@ -1,4 +1,4 @@
-"""Name and summarise a text without a model: by its own most telling phrases and sentences, in its own language."""
+"""Label and summarise a text without a model: by its own most distinctive phrases and sentences."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FEWEST_LABEL_WORDS, MOST_LABEL_WORDS, MOST_PHRASE_WORDS = 2, 4, 3
 FEWEST_CHARACTERS, MOST_LABEL_CHARACTERS, LONGEST_LATIN, MOST_WEIGHED = 2, 8, 16, 5
 LONGEST_LABEL, LONGEST_SUMMARY, MOST_KEYWORDS, MOST_SENTENCES = 60, 400, 8, 5
 LONGEST_READ = 60_000
-"""No more of a text is looked at than a segment can hold."""
+"""No more of a text is read than a segment can hold."""
 NAME_GAIN, TITLE_GAIN, LATIN_GAIN, EARLY_GAIN = 2.0, 2.5, 1.5, 0.5
 LEAST_SHARE = 0.25
-"""A sentence that adds less than this part of what the first added is not worth its place."""
+"""A sentence that adds less than this share of what the first added is left out."""
 
 _SENTENCE = re.compile(rf"(?:\b(?i:{'|'.join(TITLES)})\.|[^.!?。！？…\n]|\.(?=\w))+[.!?。！？…]*[\"'”’」』）)]*")
 _SIGNS = "\u0300-\u036f\u0900-\u109f\u1780-\u17ff"
-"""Vowel signs and the like, which stand within words."""
+"""Vowel signs and the like, which occur within words."""
 _WORD = re.compile(rf"[^\W_](?:[\w{_SIGNS}&'’.+#-]*[\w{_SIGNS}+#])?|[^\w\s]")
 _POSSESSIVE = re.compile(r"['’]s$")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -38,7 +38,7 @@ _FILLER_TERMS = frozenset(chain.from_iterable(map(analyse, ENGLISH_FILLERS | CHI
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A candidate for a label: how it is written, where it stands first, and how telling it is."""
+    """A candidate for a label: how it is written, where it occurs first, and how distinctive it is."""
 
     text: str
     position: int
@@ -47,7 +47,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a sentence, and whether it is written as a name is."""
+    """One word of a sentence, and whether it is written like a name."""
 
     text: str
     name: bool
@@ -55,13 +55,13 @@ class Word:
 
 
 def distinctive_terms(text: str) -> tuple[str, ...]:
-    """List the terms of a text that can tell its topic: no words that stand in every text, no single characters."""
+    """List the terms of a text that can tell its topic: no stop words, no single characters."""
     terms = analyse(_FILLER.sub(" ", text[:LONGEST_READ]))
     return tuple(term for term in terms if term not in _FILLER_TERMS and (len(term) > 1 or term.isascii()))
 
 
 def label(texts: Sequence[str]) -> str:
-    """Name what texts are about, in 2 to 4 words or 2 to 8 characters of their own; empty if they say nothing."""
+    """Label texts, in 2 to 4 words or 2 to 8 characters of their own; empty if they say nothing."""
     text = "\n".join(texts)[:LONGEST_READ]
     ranked = _rank(text)
     if not ranked:
@@ -70,12 +70,12 @@ def label(texts: Sequence[str]) -> str:
 
 
 def find_keywords(texts: Sequence[str], most: int = MOST_KEYWORDS) -> tuple[str, ...]:
-    """Choose the most telling phrases of texts, in the form memories are filed under."""
+    """Choose the most distinctive phrases of texts, as keywords."""
     return file_under(tuple(phrase.text for phrase in _rank("\n".join(texts)[:LONGEST_READ])))[:most]
 
 
 def summarise(texts: Sequence[str], longest: int = LONGEST_SUMMARY) -> str:
-    """Choose the few sentences that carry most of the texts' terms, in their order and within a length."""
+    """Choose the few sentences with most of the texts' terms, in their order and within a length."""
     text = "\n".join(texts)[:LONGEST_READ]
     sentences = list(dict.fromkeys(split_sentences(text)))
     joint = "" if script_of(text) is Script.CJK else " "
@@ -115,7 +115,7 @@ def _cover(sentences: Sequence[str], longest: int, joint: int) -> list[int]:
 
 
 def _rank(text: str) -> list[Phrase]:
-    """List the phrases of a text, the most telling first."""
+    """List the phrases of a text, the most distinctive first."""
     found = _phrases_of_characters(text) if script_of(text) is Script.CJK else _phrases_of_words(text)
     best: dict[str, Phrase] = {}
     for phrase in found:
@@ -146,7 +146,7 @@ def _best_window(weights: Sequence[float], width: int) -> slice:
 
 
 def _find_names(sentences: Iterable[str]) -> frozenset[str]:
-    """Find the words that are written with a capital where no sentence begins, and those that begin one before them."""
+    """Find words with a capital inside a sentence, and the same words where they begin one."""
     names: set[str] = set()
     for sentence in sentences:
         words = [_POSSESSIVE.sub("", word) for word in _WORD.findall(sentence)]
@@ -158,7 +158,7 @@ def _find_names(sentences: Iterable[str]) -> frozenset[str]:
 
 
 def _chunk(sentence: str, names: frozenset[str]) -> Iterator[list[Word]]:
-    """Cut a sentence at its fillers and marks; small words within a name stay, and a name stands for itself."""
+    """Cut a sentence at its fillers and punctuation; small words within a name stay, and a name is one piece."""
     words = [_read_word(word, names) for word in _WORD.findall(sentence)]
     for index in range(len(words) - 2, 0, -1):
         word, named = words[index], words[index + 1].name
@@ -176,7 +176,7 @@ def _read_word(text: str, names: frozenset[str]) -> Word:
 
 
 def _is_filler(word: str) -> bool:
-    """Tell whether a word says nothing of a topic: a mark, a number, or one that stands anywhere."""
+    """Tell whether a word says nothing about a topic: punctuation, a number, or a stop word."""
     head = re.split("['’]", word.casefold())[0]
     return not word[0].isalnum() or word.isdigit() or head in ENGLISH_FILLERS
 
@@ -187,7 +187,7 @@ def _weigh_word(word: Word, counts: Counter[str]) -> float:
 
 
 def _join_words(ranked: Sequence[Phrase]) -> str:
-    """Take the best phrase, and while it is a single word the next ones that add something, as they stand."""
+    """Take the best phrase, and while it is a single word the next ones that add something."""
     taken = [ranked[0]]
     for phrase in ranked[1:]:
         words = sum(len(each.text.split()) for each in taken)
@@ -201,7 +201,7 @@ def _join_words(ranked: Sequence[Phrase]) -> str:
 
 
 def _phrases_of_characters(text: str) -> Iterator[Phrase]:
-    """Give what lies between the fillers, and what comes back within it."""
+    """Yield what lies between the fillers, and what is repeated within it."""
     pieces = list(_take_apart(text))
     counts = Counter(chain.from_iterable(_substrings(piece.text) for piece in pieces))
     swallowed = {
@@ -217,7 +217,7 @@ def _phrases_of_characters(text: str) -> Iterator[Phrase]:
 
 
 def _take_apart(text: str) -> Iterator[Phrase]:
-    """Find titles, Latin words, and what is left of runs of characters without their fillers and loose ends."""
+    """Find titles, Latin words, and the rest of runs of characters without fillers at their ends."""
     for run in _RUN.finditer(text):
         title, characters, word = run.groups()
         if title:
@@ -234,7 +234,7 @@ def _take_apart(text: str) -> Iterator[Phrase]:
 
 
 def _trim(piece: str) -> str:
-    """Take the loose ends off a piece, unless that leaves too little."""
+    """Strip fillers from the ends of a piece, unless that leaves too little."""
     bare = piece.lstrip(LOOSE_FRONT).rstrip(LOOSE_END)
     return bare if len(bare) >= FEWEST_CHARACTERS else piece
 
@@ -251,12 +251,12 @@ def _weigh_characters(text: str, count: int) -> float:
 
 
 def _early(position: int, text: str) -> float:
-    """Favour what is said early: that is what the rest is about."""
+    """Favour what is said early: the rest is usually about it."""
     return 1 + EARLY_GAIN * (1 - position / max(len(text), 1))
 
 
 def _begin(text: str) -> str:
-    """Name a text that has nothing telling by how it begins."""
+    """Label a text that has nothing distinctive by its beginning."""
     sentences = split_sentences(text)
     if not sentences:
         return ""

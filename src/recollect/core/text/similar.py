@@ -12,9 +12,9 @@ from recollect.core.text.terms import analyse
 from recollect.models.recall import Ranked
 
 NEARLY = 0.9
-"""Of all terms of two memories, so many must be in both."""
+"""Two memories are nearly the same if they share this part of all their terms."""
 MOST_WHOLE = 10
-"""So many are shown without leaving any out."""
+"""Up to so many are shown without leaving any out."""
 BEGINNING, MIDDLE, END = 2, 4, 2
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 def collapse(
     ranking: Sequence[Ranked], beginnings: Mapping[UUID, str], limit: int
 ) -> list[tuple[Ranked, tuple[UUID, ...]]]:
-    """Keep of memories that begin nearly the same the best, each with the others that it stands for."""
+    """Of memories that begin nearly the same keep the best, each with its duplicates."""
     kept: list[Ranked] = []
     said: list[frozenset[str]] = []
     alike: dict[int, list[UUID]] = {}
@@ -45,7 +45,7 @@ def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class SourceText:
     """What one source of a memory says."""
 
     id: UUID

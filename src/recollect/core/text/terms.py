@@ -1,4 +1,4 @@
-"""Turn texts of any script into the terms that memories are found by, and give the terms their weights."""
+"""Turn texts of any script into the terms by which memories are found, and weigh the terms."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from recollect.core.text.words import QUESTION_PHRASES, QUESTION_WORDS, STOP_CHA
 from recollect.models.recall import Script
 
 K1 = 1.2
-"""How soon repeating a term stops to count."""
+"""How fast repetition of a term stops counting."""
 B = 0.75
-"""How much a long memory is held against its terms. No other pair is better on every set of bench/quality.py."""
+"""How much the length of a memory counts against its terms. No other pair is better on all sets of bench/quality.py."""
 PRIOR_MEMORIES = 10
 PRIOR_LENGTH = 24.0
-"""A new scope is taken to hold ten memories of 24 terms already."""
+"""A new scope counts as if it held ten memories of 24 terms already."""
 LONGEST_WORD = 64
 MOST_CUE_TERMS = 256
 """Of a longer cue the last terms are kept: in a dialogue the newest words matter most."""
@@ -44,7 +44,7 @@ _CJK = (
 UNSPACED = _CJK + "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
 """Thai, Lao, Burmese and Khmer leave no space between words either."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
-"""Vowel signs and accents, which `\\w` leaves out although they stand inside words."""
+"""Vowel signs and accents, which `\\w` leaves out although they occur inside words."""
 _LETTERS = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])+"
 _ASCII_WORDS = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 _RUNS = re.compile(rf"([{UNSPACED}]+)|({_LETTERS}(?:'{_LETTERS})*)")
@@ -62,7 +62,7 @@ def analyse(text: str) -> list[str]:
 
 
 def analyse_cue(text: str) -> list[str]:
-    """List the distinct terms to look for, without the words that only ask."""
+    """List the distinct terms to search, without question words."""
     folded = _fold(text)
     asked = [term for term in _split(_QUESTION_PHRASE.sub(" ", folded)) if term not in _QUESTION_TERMS]
     return list(dict.fromkeys(asked or _split(folded)))[-MOST_CUE_TERMS:]
@@ -89,7 +89,7 @@ def _split(folded: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _root(word: str) -> str:
-    """Reduce a word to its stem, or to nothing if it is a stop word."""
+    """Stem a word, or return nothing if it is a stop word."""
     if not word.isascii():
         word = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", word)))
     head, apostrophe, tail = word.rpartition("'")
@@ -109,25 +109,25 @@ _QUESTION_TERMS = frozenset(map(_stem, QUESTION_WORDS))
 
 
 def weigh(counts: Mapping[Term, int], average_length: float) -> dict[Term, float]:
-    """Weigh each distinct term of a memory as BM25 does on the side of the document."""
+    """Weigh each distinct term of a memory by the document side of BM25."""
     damping = K1 * (1 - B + B * sum(counts.values()) / average_length)
     return {term: count * (K1 + 1) / (count + damping) for term, count in counts.items()}
 
 
 def average_length(term_count: int, memory_count: int) -> float:
-    """Average the terms per memory, leaning on a prior while a scope is young."""
+    """Average the terms per memory, with a prior for a new scope."""
     return (term_count + PRIOR_MEMORIES * PRIOR_LENGTH) / (memory_count + PRIOR_MEMORIES)
 
 
 def inverse_frequency(memory_count: int, containing: float) -> float:
-    """Say how telling a term is that so many of the memories contain; never negative."""
+    """Say how distinctive a term is that so many of the memories contain; never negative."""
     rest = max(memory_count - containing, 0.0)
     return math.log1p((rest + 0.5) / (containing + 0.5))
 
 
 @lru_cache(maxsize=1 << 16)
 def fingerprint_term(term: str) -> int:
-    """Hash a term to 64 bits, the same in every scope; this is the costly half of hashing it."""
+    """Hash a term to 64 bits, the same in every scope; this is the expensive half."""
     return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "big")
 
 
@@ -143,27 +143,27 @@ def hash_term(scope_id: int, term: str) -> int:
 
 
 def draw_number(*said: str) -> int:
-    """Turn a text into a number of 31 bits, as if by chance: it says which memories stand for all of a scope."""
+    """Turn a text into a pseudo-random number of 31 bits, by which samples of a scope are drawn."""
     return int.from_bytes(blake2b("\0".join(said).encode(), digest_size=4).digest(), "big") >> 1
 
 
 def slot(fingerprint: int) -> int:
-    """Place a term in a sparse vector, counting from 1; in every scope alike, so that all add up in the same order."""
+    """Return the position of a term in a sparse vector, counted from 1, the same in every scope."""
     return fingerprint % SLOTS + 1
 
 
 def slot_of(term: str) -> int:
-    """Say where a term stands in a sparse vector."""
+    """Return the positions of terms in a sparse vector."""
     return slot(fingerprint_term(term))
 
 
 def indexed_text(speaker: str, content: str) -> str:
-    """Join speaker and content: who said it is what many cues ask for."""
+    """Join speaker and content: many cues ask who said something."""
     return f"{speaker}: {content}" if speaker else content
 
 
 class Embeddable(Protocol):
-    """Whatever has a text to embed."""
+    """Anything with a text to embed."""
 
     @property
     def speaker(self) -> str:
@@ -182,18 +182,18 @@ class Embeddable(Protocol):
 
 
 def utterance_before(speaker: str, content: str) -> str:
-    """Quote what was said before a message, as it is embedded with the message; nothing if it is long."""
+    """Return what was said before a message, as it is embedded with it; empty if it is long."""
     return indexed_text(speaker, content) if content.strip() and len(content) <= BEFORE else ""
 
 
 def embedded_text(memory: Embeddable, before: str = "") -> str:
-    """Choose what a memory's vector is made of: the text given for it, or who said what, after whom and what."""
+    """Return the text of a memory's vector: the one given for it, or speaker and content after the utterance before."""
     said = indexed_text(memory.speaker, memory.content)
     return memory.embedding_text.strip() or (f"{before}\n{said}" if before else said)
 
 
 def script_of(text: str) -> Script:
-    """Tell which writing dominates a text."""
+    """Tell which script dominates a text."""
     if text.isascii():
         return Script.WORDS
     folded = unicodedata.normalize("NFKC", text)

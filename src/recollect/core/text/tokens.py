@@ -11,7 +11,7 @@ from recollect.errors import InvalidInputError
 
 ESTIMATE = "estimate"
 TOKENIZERS = ("o200k_base", "cl100k_base", "qwen", "qwen3.5", "deepseek", ESTIMATE)
-"""Every tokenizer there is; an installation counts with those that RECOLLECT_TOKENIZERS names."""
+"""Every known tokenizer; an installation uses those that RECOLLECT_TOKENIZERS names."""
 
 _OLD_QWEN = frozenset({"", "1", "1.5", "2", "2.5", "3"})
 _NEW_QWEN = frozenset({"3.5", "3.6"})
@@ -21,7 +21,7 @@ _CL100K = re.compile(r"(?:gpt-4|gpt-3\.5|gpt-35)(?=[-@]|$)|text-embedding-(?:3|a
 _QWEN = re.compile(r"qwen(\d+(?:\.\d+)?)?(?=[-_]|$)|qwq(?=-|$)")
 _DEEPSEEK = re.compile(rf"deepseek(?:$|[-._](?:chat|reasoner|r1|v3|v4){_END})")
 _SMALL = re.compile(r"r1:(?!671b)")
-"""Ollama's tags of R1 other than 671b are distilled from other models, and speak their tokens."""
+"""Ollama's tags of R1 other than 671b are distilled from other models, and use their tokens."""
 
 
 _RUNS = re.compile(
@@ -58,18 +58,18 @@ FOREIGN = 0.6
 
 
 def estimate(text: str) -> int:
-    """Count tokens by the look of a text: at least as many as any tokenizer that the tests compare it with."""
+    """Estimate tokens by the characters of a text: at least as many as any tokenizer that the tests compare it with."""
     cost = math.fsum(_cost(found, text) for found in _RUNS.finditer(text))
     return math.ceil(cost) + SLACK if text else 0
 
 
 def _cost(run: re.Match[str], text: str) -> float:
-    """Price one run of like characters."""
+    """Estimate the tokens of one run of similar characters."""
     kind, length, before = run.lastgroup, run.end() - run.start(), text[run.start() - 1 : run.start()]
     if kind in {"word", "capitals"}:
         return _word_cost(run[0]) + (GLUED if before.isascii() and before.isalnum() else 0)
     if kind == "digit":
-        # A blank belongs to the word behind it, but stands alone before a number.
+        # A blank belongs to the word after it, but is a token of its own before a number.
         return 2 if before == " " else 1
     if kind == "blanks":
         return 0.02 if length == 1 else 0.95 + 0.05 * max(0, length - 16)
@@ -107,7 +107,7 @@ def _tokenizer_of(model: str) -> str:
         return "qwen" if "qwen" in path else ESTIMATE
     if _SMALL.search(path):
         return ESTIMATE
-    # Fine-tunes and gateways put words before the model, Ollama puts a size behind it, all joined by colons.
+    # Fine-tunes and gateways put words before the model, Ollama puts a size after it, all joined by colons.
     for part in path.split(":"):
         if found := _family_of(part):
             return found

@@ -1,4 +1,4 @@
-"""Words that carry no meaning of their own: stop words, and what people say to fill a pause."""
+"""Words without meaning of their own: stop words and fillers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ LOOSE_FRONT, LOOSE_END = (
     "到会要能想说看来对吃买用叫当比像但因如所可好出起回连过地写",
     "来上下里后时个们起出好点些次对过地要想",
 )
-"""Characters that hang over where a filler was cut off, and are too common within words to cut there."""
+"""Characters left over where a filler was cut off, and too common within words to cut there."""
 TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st"})
 """These stand before a name; the stop behind them ends no sentence."""
 NAME_JOINTS = frozenset({"of", "the", "de", "la", "van", "von", "der"})

@@ -1,4 +1,4 @@
-"""Read and write the paths of topics, and put the tree together that they make.
+"""Read and write the paths of topics, and build their tree.
 
 A path is written `a->b->c`. A topic is the same whatever the case, width and marks around its names are: what it is
 known by in the database are labels of plain ASCII that are made from its normalised names, and no two names share one.
@@ -20,7 +20,7 @@ Names: TypeAlias = tuple[str, ...]
 """A path taken apart, from the root down."""
 ARROW = "->"
 MARK = re.compile(r"\[[^\]]*\]|\{\s*\w+\s*:\s*\d+\s*\}")
-"""What the text of a tree shows beside names, such as `[root]` and `{memories: 3}`."""
+"""Decorations of a shown tree, such as `[root]` and `{memories: 3}`."""
 LONGEST_TOPIC, MOST_LEVELS, MOST_RELATED = 100, 16, 16
 LONGEST_TEXT = 2_000
 LONGEST_LABEL, LONGEST_LABELS = 900, 2_000
@@ -29,7 +29,7 @@ LONGEST_LABEL, LONGEST_LABELS = 900, 2_000
 
 @dataclass(frozen=True, slots=True)
 class TopicNode:
-    """A topic as the store lists it: its labels, its name, its links, and whether anything of it is in sight."""
+    """A topic as the store lists it: its labels, name, links, and whether anything of it is visible."""
 
     labels: tuple[str, ...]
     name: str
@@ -38,13 +38,13 @@ class TopicNode:
 
 
 def parse_topic(text: str) -> Names:
-    """Take a path apart: marks that the tree shows are no part of names, and what is empty is no level."""
+    """Split a path: decorations of a shown tree are no part of names, and what is empty is no level."""
     while True:
         levels = [" ".join(MARK.sub("", level).split()) for level in text.split(ARROW)]
         names = tuple(level for level in levels if normalise_name(level))
         if (shown := ARROW.join(names)) == text:
             return names
-        # What is left may read as a mark or an arrow only now.
+        # Only now what is left may look like a decoration or an arrow.
         text = shown
 
 
@@ -54,7 +54,7 @@ def show_topic(names: Names) -> str:
 
 
 def read_topic(text: str, field: str = "path") -> Names:
-    """Take a path apart that must be one, or say what is wrong with it."""
+    """Split a path that must be valid, or say what is wrong with it."""
     if len(text) > LONGEST_TEXT or CONTROL.search(text):
         raise InvalidInputError(f"{field} must be one line of at most {LONGEST_TEXT} characters")
     names = parse_topic(text)
@@ -69,7 +69,7 @@ def read_topic(text: str, field: str = "path") -> Names:
 
 
 def find_topics(texts: Iterable[str]) -> list[Names]:
-    """Take those paths apart that are paths, each topic once; what is none is left out."""
+    """Split those paths that are valid, each topic once."""
     found: dict[str, Names] = {}
     for text in texts:
         try:
@@ -81,7 +81,7 @@ def find_topics(texts: Iterable[str]) -> list[Names]:
 
 
 def check_reach(reach: Reach) -> None:
-    """Refuse what is not between 0 and 1."""
+    """Refuse values outside 0 to 1."""
     for field in ("activation", "diffusion", "independence"):
         if not 0 <= getattr(reach, field) <= 1:
             raise InvalidInputError(f"{field} must be between 0 and 1")
@@ -141,7 +141,7 @@ def choose_paths(paths: Sequence[Names], label: str) -> tuple[str, tuple[str, ..
 
 
 def grow(nodes: Sequence[TopicNode], level: int = 1) -> list[Topic]:
-    """Put names and counts together along the tree, from a level on, without what nothing in sight is filed under."""
+    """Build the tree of names and counts, from a level on, without topics that have nothing visible."""
     names = {node.labels: node.name for node in nodes}
     below: Counter[tuple[str, ...]] = Counter()
     seen: set[tuple[str, ...]] = set()

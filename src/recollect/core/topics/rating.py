@@ -1,4 +1,4 @@
-"""Rate what is filed under a topic and around it for one moment, as memories that come to mind with it."""
+"""Rate what is filed under a topic and around it, for recall at a moment."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from recollect.models.recall import Candidate
 from recollect.models.topics import USUAL_REACH, Reach, TopicLink, TopicSource
 
 PARENT_TAKEN = RELATED_TAKEN = 2
-"""So many of a parent's links are looked at, and of every related topic's: the newest."""
+"""So many links of a parent and of every related topic are looked at: the newest."""
 DAY = timedelta(days=1)
 RECENCIES = ((1, 0.30), (3, 0.22), (7, 0.15), (30, 0.08))
-"""What a link is worth that is so many whole days old at most; an older one nothing."""
+"""What a link is worth up to so many whole days of age; an older one nothing."""
 SHARES: Mapping[TopicSource, tuple[float, float]] = {
     TopicSource.PRIMARY: (1.00, 0.30),
     TopicSource.DESCENDANT: (0.80, 0.30),
     TopicSource.RELATED: (0.65, 1.00),
     TopicSource.PARENT: (0.45, 0.20),
 }
-"""What it is worth to be found in each way, and how much diffusion counts then."""
+"""What each way of finding a link is worth, and how much diffusion counts then."""
 ALONE_DIFFUSION, SHORT_LOSS = 0.45, 0.05
 
 
@@ -40,7 +40,7 @@ class Found:
 def make_reach(
     activation: float | None = None, diffusion: float | None = None, independence: float | None = None
 ) -> Reach:
-    """Bring what was said of a link between 0 and 1; what was not is as usual."""
+    """Limit the reach of a link to 0..1; missing values have their defaults."""
     return Reach(
         _clamp(activation, USUAL_REACH.activation),
         _clamp(diffusion, USUAL_REACH.diffusion),
@@ -53,14 +53,14 @@ def _clamp(value: float | None, usual: float) -> float:
 
 
 def steady(reach: Reach, related: int, messages: int) -> Reach:
-    """Keep a link that leads nowhere from spreading far, and one that rests on hardly any talk from being strong."""
+    """Lower the diffusion of a link without related topics, and the activation of one that rests on few messages."""
     diffusion = reach.diffusion if related else min(reach.diffusion, ALONE_DIFFUSION)
     activation = reach.activation if messages > 1 else max(0.0, reach.activation - SHORT_LOSS)
     return replace(reach, activation=activation, diffusion=diffusion)
 
 
 def rate(found: Found, now: datetime) -> float:
-    """Say what a link is worth at a moment."""
+    """Rate a link at a moment."""
     share, relation = SHARES[found.source]
     reach = found.reach
     recency = rate_recency(found.occurred_at, now)
@@ -68,7 +68,7 @@ def rate(found: Found, now: datetime) -> float:
 
 
 def rate_recency(occurred_at: datetime, now: datetime) -> float:
-    """Say what a link's age is worth; what is still to come counts as new."""
+    """Rate a link's age; what is in the future counts as new."""
     days = max(now - occurred_at, timedelta(0)) // DAY
     return next((worth for most, worth in RECENCIES if days <= most), 0.0)
 
@@ -96,7 +96,7 @@ def relink(links: Sequence[TopicLink], new: TopicLink) -> list[TopicLink]:
 def collect(
     links: Sequence[TopicLink], path: str, now: datetime, limit: int, *, descendants: bool = False
 ) -> list[Candidate] | None:
-    """Recall by one topic from links alone: what the store's channel gives; None where there is no such topic."""
+    """Recall by one topic from links alone, as the store's channel does; None where there is no such topic."""
     asked = parse_topic(path)
     key, above = encode(asked), encode(asked[:-1])
     written = [each for link in links for each in (link.path, *link.related)]

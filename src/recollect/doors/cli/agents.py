@@ -67,7 +67,7 @@ def profile(
 
 
 def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
-    """Put what was given in place of what was there."""
+    """Replace the given fields of a profile."""
     weighing = {name: value for name, value in chosen.items() if name in WEIGHINGS}
     return replace(
         before,
@@ -80,7 +80,7 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
 
 
 def tabulate(profile: Profile) -> Table:
-    """Show a profile; what it leaves open is as usual."""
+    """Show a profile; fields that are not set have their defaults."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
     for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS, NAMES):
@@ -94,7 +94,15 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Show what a scope holds in numbers, its strongest keywords, and its agent's settings."""
     found = with_mind(agent, user, tenant, lambda mind: mind.overview())
     counts = Table("memories", "")
-    for name in ("memories", "events", "thoughts", "chats", "unreflected_importance", "unreflected_events", "stale"):
+    for name in (
+        "memories",
+        "events",
+        "thoughts",
+        "chats",
+        "unreflected_importance",
+        "unreflected_events",
+        "to_rederive",
+    ):
         counts.add_row(name, f"{getattr(found, name):g}")
     strengths = Table("keyword", "kind", "strength")
     for each in found.strengths:

@@ -1,4 +1,4 @@
-"""Commands for conversations: list them, move them on, and talk with the memory."""
+"""Commands for conversations: list them, change their state, and chat with the memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def list_conversations(
 
 @app.command()
 def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Show what is known of one conversation, whatever its state."""
+    """Show one conversation, in any state."""
     found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
     table = Table("conversation", escape(found.id))
     table.add_row("name", escape(found.name))
@@ -83,11 +83,11 @@ def segments(
     close: Annotated[bool, typer.Option("--close", help="End the topic that is still running.")] = False,
     tenant: Tenant = "default",
 ) -> None:
-    """Show where a conversation's topics ended, and what became of each."""
+    """Show where a conversation's topics ended, and the outcome of each segment."""
 
     async def work(mind: Mind) -> list[StoredSegment]:
-        talk = mind.conversation(conversation)
-        return await (talk.close_segment() if close else talk.segments())
+        view = mind.conversation(conversation)
+        return await (view.close_segment() if close else view.segments())
 
     table = Table("messages", "label", "ended by", "state", "closed")
     for each in with_mind(agent, user, tenant, work):
@@ -127,9 +127,9 @@ def purge(
     if not yes:
         typer.confirm(f"Erase {conversation} for good?", abort=True, err=True)
 
-    async def finish(talk: ConversationView) -> Conversation:
-        before = await talk.read()
-        await talk.purge()
+    async def finish(view: ConversationView) -> Conversation:
+        before = await view.read()
+        await view.purge()
         return before
 
     move(agent, user, tenant, conversation, finish)
@@ -158,7 +158,7 @@ def receipts(
 
 @app.command()
 def retain(dry_run: DryRun = False) -> None:
-    """Move on, in every tenant, what nobody used for as long as the rules say, now and not by a worker."""
+    """Change the state, in every tenant, of conversations that are due by the rules, now and not by a worker."""
 
     async def work(recollect: Recollect) -> None:
         due = await recollect.operator.retain(dry_run=True)
@@ -177,15 +177,15 @@ def retain(dry_run: DryRun = False) -> None:
 
 
 @commands.command()
-def scrub(dry_run: DryRun = False) -> None:
-    """Rewrite every table that can hold content, so that no erased byte is left in the data files.
+def rewrite_tables(dry_run: DryRun = False) -> None:
+    """Rewrite every table that can hold content, so that no erased byte stays in the data files.
 
     Each table is locked while it is rewritten: whoever reads or writes it waits. A plain vacuum would not do: it only
     marks the place of erased rows as free, and their bytes stay there until something else is written over them.
     """
 
     async def work(recollect: Recollect) -> None:
-        listed = await recollect.operator.scrub(lambda _: None, dry_run=True)
+        listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)
         table = Table("table", "size")
         for each in listed.tables:
             table.add_row(each.name, decimal(each.bytes))
@@ -194,12 +194,12 @@ def scrub(dry_run: DryRun = False) -> None:
             return
         with Progress(console=err) as progress:
             task = progress.add_task("rewriting", total=len(listed.tables))
-            done = await recollect.operator.scrub(lambda _: progress.advance(task))
+            done = await recollect.operator.rewrite_tables(lambda _: progress.advance(task))
         for name, problem in done.left:
             err.print(f"{name}: {problem}", highlight=False, soft_wrap=True)
         if done.left:
-            raise UnavailableError("Erased content may be left in the data files; mend the above and scrub again.")
-        out.print("Scrubbed. The write-ahead log, backups and replicas are yours to see to.")
+            raise UnavailableError("Erased content may be left in the data files; solve the above and run it again.")
+        out.print("Rewritten. The write-ahead log, backups and replicas are yours to see to.")
 
     run(work)
 
@@ -211,14 +211,14 @@ def move(
     conversation: str,
     verb: Callable[[ConversationView], Awaitable[Conversation]],
 ) -> Conversation:
-    """Change a conversation's state, and stay until its memories have followed."""
+    """Change a conversation's state, and wait until its memories have followed."""
 
     async def work(recollect: Recollect) -> Conversation:
         mind = await recollect.mind(agent, user, tenant=tenant)
         found = await verb(mind.conversation(conversation))
         with Progress(console=err, transient=True) as progress:
             task = progress.add_task("moving memories", total=None)
-            await recollect.operator.settle(mind, lambda messages: progress.advance(task, messages))
+            await recollect.operator.sync_states(mind, lambda messages: progress.advance(task, messages))
         return found
 
     return run(work)
@@ -237,7 +237,7 @@ def chat(
     budget: Annotated[int, typer.Option(help="Most tokens in a prompt.")] = 4_000,
     tenant: Tenant = "default",
 ) -> None:
-    """Talk, and see how each prompt is assembled: what is recalled, how much history, and what each costs."""
+    """Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs."""
     settings = Settings()
     # Lines are awaited outside of the event loop, where Ctrl-C ends the program at once.
     with asyncio.Runner() as runner:
@@ -256,7 +256,7 @@ def chat(
 
 
 async def check(view: ConversationView) -> None:
-    """Find out before the first word whether there can be one."""
+    """Check before the first message whether there can be a chat."""
     with suppress(NotFoundError):
         state = (await view.read()).state
         if state in {ConversationState.DELETED, ConversationState.PURGING}:
@@ -276,7 +276,7 @@ def hear(who: str) -> str | None:
 
 
 def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
-    """Do what a line asks for; an error of ours does not end the talk, unless nobody sits there to read it."""
+    """Do what a line asks for; an error of ours does not end the chat, unless the input is not a terminal."""
     try:
         obey(run, view, line, budget, answering=answering)
     except NotFoundError:
@@ -288,7 +288,7 @@ def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, an
 
 
 def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
-    """Show what a command asks for; all else is said, and answered by the chat model or by hand."""
+    """Run a command; any other line is a message, answered by the chat model or by hand."""
     if line == "/history":
         run(show_history(view, budget))
     elif line == "/leaves":
@@ -303,7 +303,7 @@ def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answe
 
 
 def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int) -> None:
-    """Show the prompt, and append what was said with the answer that is typed, if there is one."""
+    """Show the prompt, and append the message with the typed answer, if there is one."""
     context: Context = run(view.context(line, budget))
     show_prompt(context)
     answer = hear("assistant")
@@ -314,7 +314,7 @@ def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int
 
 
 def show_prompt(context: Context) -> None:
-    """Show what a prompt was put together from."""
+    """Show the parts of a prompt."""
     spending = asdict(context.spending)
     budget, total = spending.pop("budget"), spending.pop("total")
     table = Table("part", "tokens", "", caption=f"{total} of {budget} tokens, {context.history.tokenizer}")
@@ -340,7 +340,7 @@ async def show_history(view: ConversationView, budget: int) -> None:
 
 
 async def show_leaves(view: ConversationView) -> None:
-    """Show where the threads end."""
+    """Show the ends of the threads."""
     table = Table("number", "who", "when", "how it begins")
     for leaf in await view.leaves():
         table.add_row(str(leaf.number), leaf.role.value, f"{leaf.occurred_at:%F %R}", escape(leaf.content))

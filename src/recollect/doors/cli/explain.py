@@ -37,14 +37,14 @@ def recalls(
 
 
 @commands.command()
-def why(
+def explain(
     recall_id: RecallId,
     agent: Agent,
     user: User = "",
     whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not the hits alone.")] = False,
     tenant: Tenant = "default",
 ) -> None:
-    """Say why a recall answered as it did: what each channel proposed, what it added, and what came of it."""
+    """Say why a recall answered as it did: what each channel proposed and added, and what came of it."""
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
     for line in describe(found):
         out.print(line, highlight=False, soft_wrap=True)
@@ -60,7 +60,7 @@ def why(
 
 @commands.command()
 @with_options(
-    as_of=Annotated[datetime | None, typer.Option(help="Ask anew, by what was believed then, in UTC.")],
+    as_of=Annotated[datetime | None, typer.Option(help="Ask again, by what was believed then, in UTC.")],
     weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
 )
 def replay(
@@ -70,7 +70,7 @@ def replay(
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment."""
+    """Rank what a recall found again, by other weights if they are named; or ask it again as of a moment."""
     weights = dict(map(read_weight, chosen["weight"] or ()))
     as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
@@ -88,7 +88,7 @@ def conclude(found: Replay) -> str:
 
 
 def describe(found: Explanation) -> list[str]:
-    """Say what was asked and read, a line each; what is as usual is left out."""
+    """Say what was asked and read, a line each; defaults are left out."""
     facets = found.facets
     lines = {
         "asked": escape(str(found.cue.get("text", ""))),
@@ -111,7 +111,7 @@ def tell(period: Period) -> str:
 
 
 def tabulate_recalls(found: KeptRecalls) -> Table:
-    """Lay kept recalls out."""
+    """Tabulate kept recalls."""
     table = Table(Column("recall", no_wrap=True, min_width=36), "asked", "status", "hits", "ms", "cue")
     for each in found.recalls:
         numbers = (str(each.hits), f"{each.milliseconds:.1f}")
@@ -120,7 +120,7 @@ def tabulate_recalls(found: KeptRecalls) -> Table:
 
 
 def tabulate_channels(found: Explanation) -> Table:
-    """Lay out how each channel looked, what it proposed, and what it weighs; then what the preferences weigh."""
+    """Tabulate how each channel searched, what it proposed, and its weight; then the weights of preferences."""
     table = Table("channel", "weight", "proposed", "from", "to", "how")
     told = sorted({name for each in found.placings for name in each.preferences})
     for name in dict.fromkeys([*found.methods, *found.proposals, *told]):
@@ -133,7 +133,7 @@ def tabulate_channels(found: Explanation) -> Table:
 
 
 def tabulate_placings(placings: Sequence[Placing], *, fates: bool = False, moved: bool = False) -> Table:
-    """Lay candidates out, best first: for each channel its own score and its share, then what preferences add."""
+    """Tabulate candidates, best first: for each channel its own score and its share, then what preferences add."""
     names = sorted({name for each in placings for name in each.channels})
     extra = (["fate"] if fates else []) + (["before"] if moved else [])
     table = Table("rank", *extra, "score", *map(escape, names), "preferences", "when", "memory")
@@ -158,7 +158,7 @@ def moment(placing: Placing) -> str:
 
 
 def words(placing: Placing) -> str:
-    """Write what a memory says, or its id where it is no hit or out of sight."""
+    """Write what a memory says, or its id if it is no hit or hidden."""
     more = f" (and {len(placing.duplicates)} like it)" if placing.duplicates else ""
     return (shorten(placing.memory.content) if placing.memory else str(placing.id)) + more
 

@@ -1,4 +1,4 @@
-"""The commands that carry memories in and out: `recollect import` and `recollect export`, a word for each format."""
+"""The commands `recollect import` and `recollect export`, with a sub-command for each format."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def export_lines(path: Path, agent: Agent, user: User = "", tenant: Tenant = "de
         async def work(recollect: Recollect) -> tuple[int, str]:
             mind = await recollect.mind(agent, user, tenant=tenant)
             total = await jsonl.export_lines(mind, path, report)
-            _, beside = await recollect.operator.take_stock(mind)
-            return total, jsonl.tell_left_out(beside)
+            _, others = await recollect.operator.take_stock(mind)
+            return total, jsonl.tell_left_out(others)
 
         total, left_out = run(work)
     out.print(f"{total} memories exported.")

@@ -1,4 +1,4 @@
-"""Carry memories in and out as JSON Lines: one memory a line, evidence kept by id."""
+"""Import and export memories as JSON Lines: one memory a line, evidence kept by id."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ExportLine(MemoryBody):
     @field_validator("evidence")
     @classmethod
     def check_evidence(cls, evidence: list[UUID | int]) -> list[UUID | int]:
-        """Take ids only: a position would mean another line after every edit of the file."""
+        """Accept ids only: a position would change with every edit of the file."""
         if not all(isinstance(source, UUID) for source in evidence):
             raise ValueError("must name memories by their ids")
         return evidence
@@ -75,7 +75,7 @@ def read_lines(path: Path) -> Iterator[tuple[ExportLine, int]]:
             try:
                 yield ExportLine.model_validate_json(text), len(text)
             except ValidationError as problem:
-                # A misspelt name is also one that is missing: it is told first.
+                # A misspelt field is also a missing one: it is reported first.
                 first = min(problem.errors(include_input=False), key=lambda error: error["type"] != UNKNOWN)
                 raise InvalidInputError(f"{path.name}, line {number}: {explain(first)}") from None
 
@@ -89,7 +89,7 @@ def explain(error: ErrorDetails) -> str:
 
 
 def to_value(line: ExportLine, renamed: dict[UUID, UUID]) -> NewMemory:
-    """Turn a line into a value whose evidence names memories as they are called here."""
+    """Turn a line into a value whose evidence has the ids of this scope."""
     sources = [renamed.get(source, source) for source in line.evidence if isinstance(source, UUID)]
     return build(NewMemory, line.model_copy(update={"evidence": sources}))
 
@@ -111,7 +111,7 @@ async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) ->
 
 
 def tell_left_out(counted: Mapping[str, int]) -> str:
-    """Say what a scope holds and no line does; empty where that is nothing."""
+    """Say what a scope holds that no line has; empty if there is nothing."""
     found = [f"{count} {LEFT_OUT[name][count != 1]}" for name, count in counted.items() if count]
     return f"Left out: {', '.join(found)}." if found else ""
 

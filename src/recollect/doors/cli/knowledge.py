@@ -1,4 +1,4 @@
-"""Commands for facts, entities and their graph, and for learning them from talk."""
+"""Commands for facts, entities and their graph, and for learning them from conversations."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def entities(
 
 
 def tell(begins: datetime | None, ends: datetime | None) -> str:
-    """Write a span of time; what has no beginning or no end says so by leaving it out."""
+    """Write a span of time; a missing beginning or end is left out."""
     written = (f"{moment.astimezone(UTC):%F %R}" if moment else "" for moment in (begins, ends))
     return " - ".join(written).strip()
 
@@ -212,7 +212,7 @@ def write(
     format: GraphFormat,  # noqa: A002
     times: dict[str, datetime],
 ) -> Callable[[Mind], Any]:
-    """Make the work of writing a graph down, piece by piece."""
+    """Return the task of exporting a graph, piece by piece."""
 
     async def work(mind: Mind) -> int:
         return sum([put(piece) async for piece in mind.knowledge.export(format, **times)])
@@ -238,12 +238,12 @@ async def find(mind: Mind, named: str) -> UUID:
 
 
 def in_utc(times: dict[str, datetime | None]) -> dict[str, datetime]:
-    """Take the times that are given for UTC."""
+    """Take the given times as UTC."""
     return {name: moment.replace(tzinfo=UTC) for name, moment in times.items() if moment is not None}
 
 
 def grow(found: Neighbourhood) -> Tree:
-    """Draw the way to every neighbour, each fact once."""
+    """Draw the path to every neighbour, each fact once."""
     root = Tree(f"{escape(found.entity.name)} ({found.entity.type})")
     relations = {relation.memory_id: relation for relation in found.relations}
     branches = {found.entity.id: root}
@@ -257,7 +257,7 @@ def grow(found: Neighbourhood) -> Tree:
 
 
 def label(relation: Relation, reached: UUID) -> str:
-    """Write a fact as the way to one of its ends."""
+    """Write a fact as the path to one of its ends."""
     if relation.object.id == reached:
         return f"{escape(relation.predicate)} → [bold]{escape(relation.object.name)}[/bold]"
     return f"← {escape(relation.predicate)} [bold]{escape(relation.subject.name)}[/bold]"
@@ -277,17 +277,17 @@ def enrich(
     tenant: Tenant = "default",
     **options: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Read history anew with another model or prompt, beside what stands, and switch to it at once."""
+    """Read history again with another model or prompt, beside what stands, and switch to it at once."""
     moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
     wanted = Rerun(agent, user, moment, model, bool(options["ignore_budget"]), tenant)
 
     async def work(recollect: Recollect) -> None:
         plans = await recollect.reruns.plan(wanted)
-        out.print(show_plans(plans) if plans else "There is nothing to read anew.")
+        out.print(show_plans(plans) if plans else "There is nothing to read again.")
         if not plans or options["dry_run"]:
             return
         if not options["yes"]:
-            typer.confirm("Read it anew?", abort=True)
+            typer.confirm("Read it again?", abort=True)
         with Progress(console=err) as progress:
             done = await recollect.reruns.run(wanted, Steps(progress))
         out.print(show_done(plans, done))
@@ -296,7 +296,7 @@ def enrich(
 
 
 def show_plans(plans: Sequence[RerunPlan]) -> Table:
-    """Lay out what each scope would cost, and all of them together."""
+    """Tabulate what each scope would cost, and all of them together."""
     table = tabulate("agent", "user", "segments", "messages", *COSTS)
     for plan in plans:
         numbers = (f"{plan.segments:,}", f"{plan.messages:,}", *show_cost(plan.cost))
@@ -309,8 +309,8 @@ def show_plans(plans: Sequence[RerunPlan]) -> Table:
 
 
 def show_done(plans: Sequence[RerunPlan], done: Sequence[Reread]) -> Table:
-    """Lay out what came of each scope and what the ledger says, beside what was estimated."""
-    table = tabulate("agent", "user", "read anew", "left", "facts replaced", *COSTS)
+    """Tabulate the result of each scope and the ledger's cost, next to the estimate."""
+    table = tabulate("agent", "user", "read again", "left", "facts replaced", *COSTS)
     for each in done:
         numbers = (f"{each.segments:,}", f"{each.left:,}", f"{each.replaced:,}", *show_cost(each.cost))
         table.add_row(escape(each.agent), escape(each.user), *numbers)
@@ -326,7 +326,7 @@ def tabulate(agent: str, user: str, *numbers: str) -> Table:
 
 
 def add_up(costs: Sequence[Cost]) -> Cost:
-    """Add costs up; there is a price if any of them has one."""
+    """Sum up costs; there is a price if any of them has one."""
     prices = [cost.price for cost in costs if cost.price is not None]
     tokens = (sum(cost.prompt_tokens for cost in costs), sum(cost.completion_tokens for cost in costs))
     return Cost(sum(cost.calls for cost in costs), *tokens, sum(prices) if prices else None)

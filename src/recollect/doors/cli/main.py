@@ -38,13 +38,13 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "explain": {
         "recalls": "List the recalls that were kept, the latest first.",
-        "why": "Say why a recall answered as it did: what each channel proposed, what it added, and what came of it.",
-        "replay": "Rank what a recall found anew, by other weights if they are named; or ask it anew as of a moment.",
+        "explain": "Say why a recall answered as it did: what each channel proposed and added, and what came of it.",
+        "replay": "Rank what a recall found again, by other weights if they are named; or ask it again as of a moment.",
     },
     "conversations": {
-        "chat": "Talk, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
+        "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
         "conversations": "Look after conversations, from the first word to the last.",
-        "scrub": "Rewrite every table that can hold content, so that no erased byte is left in the data files.",
+        "rewrite-tables": "Rewrite every table that can hold content, so that no erased byte stays in the data files.",
     },
     "agents": {
         "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",
@@ -56,7 +56,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "facts": "Show facts, each with when it is true and since when it is believed.",
         "entities": "Show whom and what facts speak of, with what else they are called.",
         "graph": "Follow facts from entity to entity.",
-        "enrich": "Read history anew with another model or prompt, beside what stands, and switch to it at once.",
+        "enrich": "Read history again with another model or prompt, beside what stands, and switch to it at once.",
     },
     "topics": {
         "topics": "Show what memories are about, and put it in order.",
@@ -79,20 +79,20 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "reader": "Make, list and drop roles that read a tenant's memories by SQL.",
     },
 }
-"""Which rooms have which commands, each with the line that says what it does; a test compares them."""
+"""Which rooms have which commands, each with its help line; a test compares them."""
 HOMES = {name: room for room, commands in ROOMS.items() for name in commands}
 HELP = {name: line for commands in ROOMS.values() for name, line in commands.items()}
 
 
 class Commands(TyperGroup):
-    """The commands of all rooms: to list them loads none, to run one loads its room."""
+    """The commands of all rooms: listing them loads none, running one loads its room."""
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - the library's name
         """List every command, the usual ones first."""
         return list(HELP)
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - the library's names
-        """Give a command for the list, which only says what it does."""
+        """Return a stub of a command for the list."""
         return TyperCommand(cmd_name, help=HELP[cmd_name]) if cmd_name in HELP else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the library's names
@@ -105,7 +105,7 @@ class Commands(TyperGroup):
 
 
 def load_command(name: str) -> Any:  # noqa: ANN401 - typer's own class
-    """Load the room of a command, and give the command."""
+    """Load the room of a command, and return the command."""
     room = HOMES[name]
     module = load(room if "." in room else f"recollect.doors.cli.{room}")
     return typer.main.get_group(module.commands).commands[name]
@@ -120,7 +120,7 @@ def describe() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line, not a stack of them."""
+    """Run the command line; an error of ours is one line, not a traceback."""
     try:
         app()
     except RecollectError as problem:

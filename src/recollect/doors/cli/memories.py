@@ -64,7 +64,7 @@ def fade(
 
 
 async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[Fading]:
-    """Go through a whole scope, call after call, telling how many memories each looked at."""
+    """Go through a whole scope, call after call, and report how many memories each looked at."""
     reports = [await mind.fading.fade(rules, dry_run=dry_run)]
     report(reports[-1].looked_at)
     while reports[-1].next_cursor is not None:
@@ -74,7 +74,7 @@ async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *,
 
 
 def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
-    """Show on which grounds was decided how often, and why the first of those fade that do."""
+    """Show how often each rule decided, and why the first memories fade."""
     grounds: Counter[str] = Counter()
     for each in reports:
         grounds.update(each.grounds)
@@ -93,7 +93,7 @@ def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
 
 
 def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
-    """Show memories by their ids, and why they fade; what they say stays where it is."""
+    """Show memories by their ids, and why they fade, without their content."""
     table = Table(Column("memory", no_wrap=True, min_width=36), "kind", "score", "grounds", "why")
     for each in memories:
         table.add_row(str(each.id), each.kind, f"{each.score:.3f}", each.grounds, each.reason)
@@ -111,7 +111,7 @@ async def read_faded(mind: Mind) -> list[Faded]:
 
 
 async def restore(mind: Mind, named: Sequence[str]) -> int:
-    """Bring back what is named, or everything, and count it."""
+    """Restore what is named, or everything, and count it."""
     ids = [each.id for each in await read_faded(mind)] if EVERYTHING in named else [to_id(name) for name in named]
     return sum([len(await mind.fading.restore(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
 

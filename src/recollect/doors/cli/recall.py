@@ -24,9 +24,9 @@ from recollect.models.recall import ChannelScore, Cue, Hit, Recollection, Status
 commands = typer.Typer()
 
 MOMENTS = ("now", "as_of", "at", "since", "until")
-"""What is given without an offset, and means UTC."""
+"""Options with a time without an offset, which means UTC."""
 PLAIN = ("zone", "descendants", "consult", "judge", "keep")
-"""What a cue has under the same name."""
+"""Options with the name of a cue's field."""
 OPTIONS: dict[str, object] = {
     "kind": Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeat for more.", show_default="all")],
     "weight": Annotated[
@@ -93,7 +93,7 @@ def recall(
 
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Turn options into fields of a cue; what is not given is as usual."""
+    """Turn options into fields of a cue; what is not given has its default."""
     moments = {name: given[name].replace(tzinfo=UTC) for name in MOMENTS if given[name]}
     plain = {name: given[name] for name in PLAIN if given[name] is not None}
     return {
@@ -116,7 +116,7 @@ def read_weight(text: str) -> tuple[str, float]:
 
 
 def to_table(recollection: Recollection) -> Table:
-    """Lay hits out, best first; where the stream channel alone was asked, with its three factors."""
+    """Tabulate hits, best first; if the stream channel alone was asked, with its three factors."""
     if all(set(hit.channels) == {"stream"} for hit in recollection.hits):
         return to_factors(recollection)
     table = Table("score", "why", "when", "memory")
@@ -127,16 +127,16 @@ def to_table(recollection: Recollection) -> Table:
 
 
 def share_out(hit: Hit) -> dict[str, float]:
-    """Say what a hit's score is made of, to the three digits that are shown; what is small is joined as `other`."""
+    """Return the parts of a hit's score, to the three digits that are shown; small ones are joined as `other`."""
     parts = {**{name: part.share for name, part in hit.channels.items()}, **hit.preferences}
     told = {name: round(share, DIGITS) for name, share in parts.items() if abs(share) >= SMALLEST_SHARE}
-    # What is left over closes the sum: a reader who adds up arrives at the score that is shown.
+    # What is left over closes the sum: the parts add up to the score that is shown.
     rest = round(round(hit.score, DIGITS) - sum(told.values()), DIGITS)
     return {**told, **({"other": rest} if rest else {})}
 
 
 def to_factors(recollection: Recollection) -> Table:
-    """Lay out the three factors of the stream, each scaled from 0 to 1 over all candidates."""
+    """Tabulate the three factors of the stream, each scaled from 0 to 1 over all candidates."""
     tally = recollection.tallies["stream"]
     caption = f"{tally.candidates} candidates, {recollection.methods['stream']}, {recollection.milliseconds:.1f} ms"
     table = Table("score", "recency", "relevance", "importance", "kind", "when", "memory", caption=caption)
@@ -191,7 +191,9 @@ def sentence(number: int) -> str:
 @commands.command()
 @with_options(
     conversation=Annotated[str | None, typer.Option(help="Whose blocks before this one count.", show_default="none's")],
-    carry=Annotated[bool | None, typer.Option("--carry", help="Show on what was shown before, as it fades.")],
+    repeat=Annotated[
+        bool | None, typer.Option("--repeat", help="Show again what was shown before, in fewer words as it fades.")
+    ],
     limit=Annotated[int | None, typer.Option(help="Most lines to show.", show_default="what fits")],
     json=Annotated[bool | None, typer.Option("--json", help="Print the block with its lines as JSON.")],
     **OPTIONS,
@@ -206,9 +208,9 @@ def block(
 ) -> None:
     """Show what a cue reminds of as text for a prompt, within a budget in tokens."""
     cue = Cue(text, limit=more["limit"], **read_options(more))
-    conversation, carry = more["conversation"] or "", bool(more["carry"])
+    conversation, repeat = more["conversation"] or "", bool(more["repeat"])
     made = with_mind(
-        agent, user, tenant, lambda mind: mind.blocks.recall(cue, budget, conversation=conversation, carry=carry)
+        agent, user, tenant, lambda mind: mind.blocks.recall(cue, budget, conversation=conversation, repeat=repeat)
     )
     if made.status is Status.ERROR:
         raise UnavailableError(f"No channel could look. {made.message}")
@@ -216,9 +218,9 @@ def block(
         out.print_json(BLOCK.dump_json(made).decode())
         return
     out.print(escape(made.text) if made.text else "nothing to show", highlight=False, soft_wrap=True)
-    beside = f", {made.left_out} found no room" if made.left_out else ""
-    beside += f", {made.not_repeated} were shown before" if made.not_repeated else ""
-    err.print(f"{made.tokens} of {made.budget} tokens by {made.tokenizer}{beside}", highlight=False)
+    rest = f", {made.left_out} found no room" if made.left_out else ""
+    rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
+    err.print(f"{made.tokens} of {made.budget} tokens by {made.tokenizer}{rest}", highlight=False)
 
 
 @commands.command()
@@ -235,7 +237,7 @@ def resolve(
 
 
 def to_evidence_table(found: Resolved) -> Table:
-    """Lay out a memory and its evidence."""
+    """Tabulate a memory and its evidence."""
     table = Table("", Column("id", no_wrap=True, min_width=36), "kind", "when", "memory")
 
     def add(what: str, memory: Memory) -> None:

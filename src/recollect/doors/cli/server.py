@@ -54,11 +54,11 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 class Server(uvicorn.Server):
-    """A server that ends by returning: uvicorn's own would raise the signal again, and nobody could clean up."""
+    """A server that ends by returning: uvicorn's own would raise the signal again, without cleaning up."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop serving on SIGINT and SIGTERM; a second one ends the process, whatever it is waiting for."""
+        """Stop serving on SIGINT and SIGTERM; a second one ends the process at once."""
         stop_on_signals(lambda: setattr(self, "should_exit", True))
         try:
             yield
@@ -135,7 +135,7 @@ async def work(settings: Settings, concurrency: int) -> None:
 
 
 def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
-    """Put the application behind a socket."""
+    """Build the server of the application on a socket."""
     config = uvicorn.Config(
         create_app(recollect=recollect),
         host=settings.host,
@@ -150,7 +150,7 @@ def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
 
 @contextmanager
 def bound_sockets(settings: Settings) -> Iterator[list[socket.socket]]:
-    """Take the address before anything else is started; nobody can connect before the server listens."""
+    """Bind the address before anything else is started; nobody can connect before the server listens."""
     with ExitStack() as stack:
         try:
             found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -175,8 +175,8 @@ def bind(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socke
 
 
 async def listen(server: uvicorn.Server, sockets: list[socket.socket], settings: Settings) -> None:
-    """Serve on the sockets; of two that start at once on one address, the second learns it here."""
-    # The garbage collector passes over what stays for good: a look at all of it would hold every request up.
+    """Serve on the sockets; if two start at once on one address, the second fails here."""
+    # Objects so far stay for good: collecting them would hold up every request.
     gc.collect()
     gc.freeze()
     try:

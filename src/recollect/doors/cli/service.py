@@ -24,7 +24,7 @@ commands = typer.Typer()
 jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
 tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
 AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
-NUMBERS = ("calls", "failed", "salvaged", "prompt", "completion", "seconds", "price")
+NUMBERS = ("calls", "failed", "partial", "prompt", "completion", "seconds", "price")
 reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
 key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
@@ -43,7 +43,7 @@ def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
 
         reflection, thoughts = with_mind(agent, user, tenant, work)
     if not thoughts:
-        out.print("There is nothing to reflect upon yet.")
+        out.print("There is nothing to reflect on yet.")
         return
     table = Table("question", "thought", "importance", "depth", "evidence")
     for question in reflection.questions:
@@ -104,7 +104,7 @@ def retry_jobs(
 
 
 def show_time(moment: datetime | None) -> str:
-    """Write a moment down to the second, if there is one."""
+    """Write a moment to the second, if there is one."""
     return f"{moment:%F %T}" if moment else ""
 
 
@@ -114,7 +114,7 @@ def show_span(seconds: float | None) -> str:
 
 
 def show_progress(done: int | None, total: int | None) -> str:
-    """Write how far something is, and of how much, where that is known."""
+    """Write progress, and of how much, if it is known."""
     if done is None:
         return ""
     return str(done) if total is None else f"{done} of {total}"
@@ -131,7 +131,7 @@ def ledger(
     found = run(lambda recollect: recollect.ledger(agent, user, days=days, tenant=tenant))
     table = Table("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
     for each in found.sums:
-        counts = (each.calls, each.failed, each.salvaged, each.prompt_tokens, each.completion_tokens)
+        counts = (each.calls, each.failed, each.partial, each.prompt_tokens, each.completion_tokens)
         spent = (f"{each.milliseconds / 1000:,.1f}", "" if each.price is None else f"{each.price:,.4f}")
         shown = (f"{count:,}" for count in counts)
         table.add_row(f"{each.day:%F}", escape(each.step), escape(each.model), *shown, *spent)
@@ -161,7 +161,7 @@ def budget(
 
 
 def describe(budget: DailyBudget) -> str:
-    """Say what is left of the day in one line."""
+    """Say in one line what is left of the day."""
     if budget.limit is None:
         return f"{budget.used:,} tokens used today; there is no limit."
     waits = f" Enrichment waits until {budget.waits_until:%F %R %Z}." if budget.waits_until else ""
@@ -228,7 +228,7 @@ def list_keys(tenant: Tenant = "default") -> None:
 
 
 def tell_bounds(key: ApiKey) -> str:
-    """Say what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
+    """Write what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
     return "" if key.agent is None else key.agent if key.user is None else f"{key.agent}/{key.user}"
 
 

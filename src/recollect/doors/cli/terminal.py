@@ -1,4 +1,4 @@
-"""What every command shares: options, the two consoles, bars, and a Recollect that is open as long as it runs."""
+"""What every command shares: options, the two consoles, progress bars, and an open Recollect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Steps:
         self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Show how far a step is."""
+        """Show the progress of a step."""
         if step not in self._tasks:
             self._tasks[step] = self._progress.add_task(step, total=total)
         self._progress.update(self._tasks[step], completed=done, total=total)

@@ -38,7 +38,7 @@ NO_VALUE = {"empty", "not empty"}
 
 
 def to_names(value: object) -> object:
-    """Take one name as a list of one: there are both in Dify's descriptions."""
+    """Accept one name as a list of one: Dify's descriptions have both."""
     return [value] if isinstance(value, str) else value
 
 
@@ -54,7 +54,7 @@ class FieldTest(BaseModel):
     )
 
     def holds(self, metadata: Mapping[str, JSON]) -> bool:
-        """Tell whether metadata meet the condition; one without a value bars nothing, as in Dify."""
+        """Tell whether metadata meet the condition; one without a value excludes nothing, as in Dify."""
         found = [metadata.get(name) for name in self.name]
         if self.comparison_operator in NO_VALUE:
             return any(is_empty(each) == (self.comparison_operator == "empty") for each in found)
@@ -71,18 +71,18 @@ class MetadataCondition(BaseModel):
     conditions: list[FieldTest] | None = Field(None, max_length=64)
 
     def holds(self, metadata: Mapping[str, JSON]) -> bool:
-        """Tell whether metadata meet the conditions; none bar nothing."""
+        """Tell whether metadata meet the conditions; without any, they do."""
         met = [condition.holds(metadata) for condition in self.conditions or []]
         return not met or (any(met) if self.logical_operator == "or" else all(met))
 
 
 def is_empty(found: JSON) -> bool:
-    """Tell whether a field says nothing."""
+    """Tell whether a field is empty."""
     return found is None or found in ("", [], {})
 
 
 def in_text(compare: Callable[[str, str], bool]) -> Test:
-    """Compare as text, in any case of the letters; of a list, any of its items will do."""
+    """Compare as text, ignoring case; of a list, any item may match."""
 
     def test(found: JSON, value: Value) -> bool:
         items = found if isinstance(found, list) else [found]
@@ -93,7 +93,7 @@ def in_text(compare: Callable[[str, str], bool]) -> Test:
 
 
 def in_order(compare: Callable[[float, float], bool]) -> Test:
-    """Compare as numbers, or as moments; what is neither does not compare."""
+    """Compare as numbers, or as moments; other values do not match."""
 
     def test(found: JSON, value: Value) -> bool:
         left, right = to_number(found), to_number(value)
@@ -103,7 +103,7 @@ def in_order(compare: Callable[[float, float], bool]) -> Test:
 
 
 def equal(found: JSON, value: Value) -> bool:
-    """Tell whether a field is a value: a text as it is written or as a moment, anything else as a number."""
+    """Tell whether a field equals a value: a text as it is written or as a moment, anything else as a number."""
     if isinstance(found, list):
         return any(equal(item, value) for item in found)
     read = to_seconds if isinstance(found, str) else to_number
@@ -125,7 +125,7 @@ def to_text(value: object) -> str:
 
 
 def to_number(value: object) -> float | None:
-    """Read a number; a moment is the seconds since 1970, as Dify keeps times."""
+    """Read a number; a moment is the seconds since 1970, as Dify stores times."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -144,7 +144,7 @@ def to_seconds(value: object) -> float | None:
 
 
 def negated(test: Test) -> Test:
-    """Turn a test around."""
+    """Negate a test."""
     return lambda found, value: not test(found, value)
 
 

@@ -1,4 +1,4 @@
-"""Describe the operations that a Dify user wants as tools, in the narrow OpenAPI that Dify reads without mistakes."""
+"""Describe the operations that a Dify user wants as tools, in the subset of OpenAPI that Dify reads correctly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.doors.http.problems import respond
 Schema: TypeAlias = dict[str, Any]
 LONGEST_ADDRESS = 2_000
 PLAIN = re.compile(r"[!$-;=@-\[\]-~]+")
-"""What an address is written in: ASCII without blanks, quotes, signs of a tag, and what begins a query."""
+"""Characters of a URL: ASCII without blanks, quotes, angle brackets, and what begins a query."""
 NAMED = 4
 """So many fields of the objects in a list are named in its description."""
 SCOPE = ("agent", "user")
@@ -33,7 +33,7 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *(*SCOPE, "text", "limit", "kinds", "min_trust", "since", "until", "zone", "topics", "channels"),
             *("mode", "recency", "relevance", "importance", "decay", "touch", "judge", "as_of", "at"),
         ),
-        "recall_block": (*SCOPE, "text", "budget", "conversation", "carry", "kinds", "zone", "tokenizer"),
+        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "kinds", "zone", "tokenizer"),
         "associate": (*SCOPE, "subject", "predicate", "object", "limit", "triples"),
         "history": (*SCOPE, "conversation", "max_tokens", "leaf", "tokenizer", "unanswered"),
         "context": (
@@ -46,13 +46,13 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "forget_one": ("memory_id", *SCOPE),
     }
 )
-"""Which operations are tools, and which of their parameters are offered: few enough to be looked through."""
+"""Which operations are tools, and which of their parameters are offered: few enough to be read."""
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/openapi-dify.json")
 async def read_dify_document(request: Request, base_url: str = "") -> Response:
-    """Give the document that Dify imports as a custom tool, for the address at which Dify reaches this service."""
+    """Return the document that Dify imports as a custom tool, for the URL at which Dify reaches this service."""
     address = (base_url or str(request.base_url)).rstrip("/")
     scheme, _, rest = address.partition("://")
     if scheme not in {"http", "https"} or len(address) > LONGEST_ADDRESS or not PLAIN.fullmatch(rest):
@@ -62,7 +62,7 @@ async def read_dify_document(request: Request, base_url: str = "") -> Response:
 
 
 def write_dify_document(openapi: Mapping[str, Any], address: str) -> Schema:
-    """Write the document for a service at an address, from the one that describes all of the service."""
+    """Write the document for a service at a URL, from the one of the whole service."""
     operations = {
         operation["operationId"]: (path, method, operation)
         for path, methods in openapi["paths"].items()
@@ -132,7 +132,7 @@ def flatten(schema: Schema, offered: tuple[str, ...]) -> Schema:
     if flat.get("type") == "array":
         flat["items"] = {"type": flat.get("items", {}).get("type", "string")}
     if nullable and flat["type"] in {"integer", "number"}:
-        # Of a number that is left blank Dify makes nothing where that comes first, and an error where it cannot be.
+        # Dify turns a blank number into null if that type comes first, and into an error if there is none.
         bounds = {field: flat.pop(field) for field in [*flat] if field not in {"description", "default"}}
         flat["anyOf"] = [{"type": "null"}, bounds]
     return flat
@@ -154,13 +154,13 @@ def remarks(schema: Schema, offered: tuple[str, ...]) -> Iterator[str]:
 
 
 def inline(openapi: Mapping[str, Any], schema: Any) -> Any:  # noqa: ANN401 - any part of a document
-    """Put every schema in the place of its reference; what stands beside a reference counts more."""
+    """Replace every reference by its schema; fields next to a reference have precedence."""
     if isinstance(schema, list):
         return [inline(openapi, each) for each in schema]
     if not isinstance(schema, dict):
         return deepcopy(schema)
-    beside = {name: inline(openapi, each) for name, each in schema.items() if name != "$ref"}
+    siblings = {name: inline(openapi, each) for name, each in schema.items() if name != "$ref"}
     if "$ref" not in schema:
-        return beside
+        return siblings
     name = str(schema["$ref"]).rpartition("/")[2]
-    return {**inline(openapi, openapi["components"]["schemas"][name]), **beside}
+    return {**inline(openapi, openapi["components"]["schemas"][name]), **siblings}

@@ -1,4 +1,4 @@
-"""Be a knowledge base to Dify: its External Knowledge API, answered by recall in one scope."""
+"""Dify's External Knowledge API, answered by recall in one scope."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.doors.dify.conditions import MetadataCondition
 from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
-from recollect.doors.http.auth import DOOR, Admitted, bearer, running
+from recollect.doors.http.auth import DOOR, OpenMind, bearer, running
 from recollect.doors.http.bodies.fields import Integer, Number
 from recollect.errors import NotFoundError, RecollectError
 from recollect.models.memories import JSON, Memory
@@ -45,7 +45,7 @@ class DifyRoute(APIRoute):
 
 
 async def explain(request: Request, problem: RequestValidationError) -> Response:
-    """Say which fields are wrong, once the key is known to be right: Dify tries a new key with an empty body."""
+    """Say which fields are wrong, after the key was checked: Dify tries a new key with an empty body."""
     shown = await bearer(request)
     try:
         await (await running(request)).authenticate(shown.credentials if shown else "", DOOR, bound=True)
@@ -106,15 +106,15 @@ class Records(BaseModel):
 
 
 @router.post("/retrieval", response_model=Records, responses=describe_problems())
-async def retrieve_knowledge(body: RetrievalBody, admit: Admitted) -> Response:
+async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Response:
     """Answer Dify's External Knowledge API with the memories of a scope that the query reminds of, best first."""
     named = KNOWLEDGE.fullmatch(body.knowledge_id)
     if named is None:
         raise NotFoundError(NO_SCOPE)
-    mind = await admit(named[1], named[2] or "")
+    mind = await open_mind(named[1], named[2] or "")
     most = min(body.retrieval_setting.top_k or USUAL, MOST)
     narrowed = bool(body.metadata_condition and body.metadata_condition.conditions)
-    # What is left out afterwards was not shown to anybody, and so not accessed.
+    # What is left out afterwards was shown to nobody, and so is not accessed.
     cue = Cue(body.query[:LONGEST_CUE], limit=MOST if narrowed else most, touch=not narrowed)
     found = await mind.recall(cue)
     records = [
@@ -142,13 +142,13 @@ def score_hits(hits: Sequence[Hit]) -> list[float]:
 
 
 def entitle(memory: Memory) -> str:
-    """Give a memory a title, as a document has one: what it is, and of when."""
+    """Return a title for a memory, as a document has one: its kind and its day."""
     place = f" in {memory.conversation}" if memory.conversation else ""
     return f"{memory.kind}{place}, {memory.occurred_at:%F}"
 
 
 def describe_memory(memory: Memory) -> dict[str, JSON]:
-    """Give a memory's metadata: its caller's own, and ours before all."""
+    """Return a memory's metadata: its caller's own, overridden by ours."""
     return {
         **memory.metadata,
         "id": str(memory.id),

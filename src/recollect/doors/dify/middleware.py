@@ -1,4 +1,4 @@
-"""Take the requests that Dify builds from its document: what was left blank there is left out here."""
+"""Accept the requests that Dify builds from its document, without the fields that were left blank."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ROUTES = f"{PREFIX}/v1/"
 BLANK = (None, "")
 OF_BODY = frozenset({b"content-length", b"content-type", b"transfer-encoding"})
 NAMELESS = {"agent": ""}
-"""A key that is bound to an agent says which one; any other is asked for it by the routes."""
+"""A key that is bound to an agent names it; for any other the routes ask for it."""
 
 
 class DifyDoor:
-    """Hand requests below `/dify/v1/` to the routes of `/v1/`, without their blanks.
+    """Pass requests below `/dify/v1/` on to the routes of `/v1/`, without blank fields.
 
     The routes are strict, and Dify sends a field that its user has left blank as an empty text, whatever its type.
     """
@@ -28,7 +28,7 @@ class DifyDoor:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, tidied where it is Dify's."""
+        """Pass a request on, cleaned if it is Dify's."""
         if scope["type"] != "http" or not scope["path"].startswith(ROUTES):
             await self._app(scope, receive, send)
             return
@@ -48,7 +48,7 @@ class DifyDoor:
 
 
 def leave_out_blanks(body: bytes) -> bytes:
-    """Take blank fields out of a JSON object; whatever else it is, the routes say what is wrong with it."""
+    """Remove blank fields of a JSON object; the routes report all other mistakes."""
     try:
         fields: Any = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Say what is wrong with a retrieval in the words that Dify has for it."""
+"""Report errors of a retrieval as Dify expects them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DifyProblem(BaseModel):
 
 
 def refuse(problem: RecollectError) -> Response:
-    """Answer an error; 403 for all that concerns the key, because Dify looks for this when a base is connected."""
+    """Answer an error; 403 for all that concerns the key, because Dify looks for it when a base is connected."""
     if isinstance(problem, UnauthenticatedError):
         return complain(403, NO_HEADER if str(problem) == SHOW_KEY else NOT_ALLOWED, str(problem))
     if isinstance(problem, ForbiddenError):

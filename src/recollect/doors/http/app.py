@@ -1,4 +1,4 @@
-"""Put the HTTP door together: routes, problems, one document that describes them all."""
+"""Build the HTTP door: routes, problems, one document that describes them all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.doors.dify import knowledge as dify_knowledge
 from recollect.doors.dify.middleware import DifyDoor
 from recollect.doors.http import problems
 from recollect.doors.http.auth import KnownKeys
-from recollect.doors.http.gate import Gate
+from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.middleware import Observed
 from recollect.doors.http.routes import agents, conversations, items, knowledge, memories, recall, service, topics
 from recollect.doors.mcp import http as mcp
@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     app.router.routes.extend(mcp.ROUTES)
     problems.install(app)
     app.add_middleware(DifyDoor)
-    app.add_middleware(Gate)
+    app.add_middleware(KeyCheck)
     app.add_middleware(Observed)  # added last, so that it sees every request first
     return app
 

@@ -1,4 +1,4 @@
-"""How a request is let in, the bearer key and the scope that it names; and the parameters that many requests have."""
+"""Authentication of a request by its bearer key, the scope that it names, and parameters of many requests."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ JSON = "application/json"
 SHOW_KEY = "Send your API key as `Authorization: Bearer rec_...`."
 KNOWN_SECONDS = 60.0
 MOST_KNOWN = 10_000
-Admission: TypeAlias = Callable[[str, str], Awaitable[Mind]]
+MindOpener: TypeAlias = Callable[[str, str], Awaitable[Mind]]
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key as a bearer token.")
 
 
 class KnownKeys:
-    """Keys that were valid within the last minute: they may send large bodies without being asked for first."""
+    """Keys that were valid within the last minute: they may send large bodies without another check."""
 
     def __init__(self) -> None:
         self._until: OrderedDict[str, float] = OrderedDict()
@@ -43,49 +43,49 @@ class KnownKeys:
 
 
 async def running(request: Request) -> Recollect:
-    """Find the Recollect that this application serves; async like its peers, or each would cost a thread."""
+    """Find the Recollect that this application serves; async like its peers, as otherwise each would cost a thread."""
     return cast("Recollect", request.app.state.recollect)
 
 
 async def chat_time(request: Request) -> None:
-    """Let a request take as long as the chat model may take for an answer, beside its own deadline."""
+    """Let a request take as long as the chat model may, in addition to its own deadline."""
     allow: Callable[[float], None] = request.scope["allow_seconds"]
     allow((await running(request)).settings.chat_seconds)
 
 
 async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
-    """Read the key that was shown."""
+    """Read the key of the request."""
     if credentials is None or not credentials.credentials:
         raise UnauthenticatedError(SHOW_KEY)
     return credentials.credentials
 
 
-async def admission(request: Request, shown: Annotated[str, Depends(secret)]) -> Admission:
-    """Give the route a way to turn the scope it was asked for into a mind."""
+async def mind_opener(request: Request, shown: Annotated[str, Depends(secret)]) -> MindOpener:
+    """Give the route a function that turns the names of a scope into a mind."""
 
-    async def admit(agent: str, user: str) -> Mind:
-        mind = await (await running(request)).admit(shown, DOOR, agent, user)
+    async def open_mind(agent: str, user: str) -> Mind:
+        mind = await (await running(request)).authorize(shown, DOOR, agent, user)
         request.app.state.known_keys.add(shown)
         return mind
 
-    return admit
+    return open_mind
 
 
-Admitted: TypeAlias = Annotated[Admission, Depends(admission)]
+OpenMind: TypeAlias = Annotated[MindOpener, Depends(mind_opener)]
 Running: TypeAlias = Annotated[Recollect, Depends(running)]
 Secret: TypeAlias = Annotated[str, Depends(secret)]
 Agent: TypeAlias = Annotated[Name, Query(description=AGENT, examples=["ada"])]
 User: TypeAlias = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
 
 
-async def find_mind(agent: Agent, admit: Admitted, user: User = "") -> Mind:
+async def find_mind(agent: Agent, open_mind: OpenMind, user: User = "") -> Mind:
     """Turn the scope that a query names into a mind."""
-    return await admit(agent, user)
+    return await open_mind(agent, user)
 
 
-async def find_agent(agent: Agent, admit: Admitted) -> Mind:
+async def find_agent(agent: Agent, open_mind: OpenMind) -> Mind:
     """Turn the agent that a query names into a mind."""
-    return await admit(agent, "")
+    return await open_mind(agent, "")
 
 
 AskedMind: TypeAlias = Annotated[Mind, Depends(find_mind)]

@@ -28,19 +28,19 @@ SECONDS = Histogram(
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
 )
 UPLOAD_SECONDS = 60.0
-"""So long a body may take in all, however steadily it comes."""
+"""How long a body may take in total, even if it keeps coming."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
 class TooLargeError(HTTPException):
-    """The body is beyond the limit; of HTTP's kind, because the framework takes others for unreadable bodies."""
+    """The body is beyond the limit; an HTTP error, because the framework takes others for unreadable bodies."""
 
     def __init__(self) -> None:
         super().__init__(413)
 
 
 class Observed:
-    """Wrap the application; written as plain ASGI because it stands in the way of every request."""
+    """Wrap the application; written as plain ASGI because every request passes it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -61,7 +61,7 @@ class Observed:
         except TimeoutError:
             await call.fail(*call.describe_lateness())
         except Exception as problem:
-            # Whoever answers after us would print the error's text, and that may quote content.
+            # A handler after us would print the error's text, which may quote content.
             report(LOG, "failure", problem, request_id=call.id.decode())
             await call.fail(500, "internal", "Something is wrong with the service; its log says where.")
         finally:
@@ -74,7 +74,7 @@ def has_body(headers: Mapping[bytes, bytes]) -> bool:
 
 
 class Call:
-    """One request under way: what it brought, what it was answered, how long it took."""
+    """One running request: what it sent, what it was answered, how long it took."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -89,12 +89,12 @@ class Call:
         scope["allow_seconds"] = self.allow
 
     def extend(self) -> None:
-        """Start the deadline anew: it counts from the last part of the body, which may not come for ever."""
+        """Restart the deadline: it counts from the last part of the body, which must end at some time."""
         ends = asyncio.get_running_loop().time() + self.deadline_seconds
         self.timer.reschedule(min(ends, self._upload_ends) if self._uploading else ends)
 
     def allow(self, seconds: float) -> None:
-        """Give this request more time than others have: a route calls it that waits for a model."""
+        """Give this request more time than others have: called by routes that wait for a model."""
         self.deadline_seconds += seconds
         self.extend()
 
@@ -130,11 +130,11 @@ class Call:
         """Pass the answer on, with the request's id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            # Whoever is answered before the body has come is not to go on sending it.
+            # A client that is answered before its body has come must stop sending it.
             closing = [(b"connection", b"close")] if self._uploading else []
             message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id), *closing]
         elif message.get("more_body"):
-            # An answer that comes in pieces may go on for as long as each of them comes in time.
+            # An answer in pieces may take as long as each piece comes in time.
             self.extend()
         await self._send(message)
 

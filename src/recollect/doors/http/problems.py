@@ -93,7 +93,7 @@ def describe(*statuses: int) -> dict[int | str, dict[str, object]]:
 
 def respond(status: int, code: str, detail: str, errors: list[FieldProblem] | None = None) -> Response:
     """Build the answer for one problem."""
-    # Trying again does not help before somebody has acted.
+    # A retry does not help before somebody has acted.
     lasting = code == SetupError.code
     body = {
         "type": f"urn:recollect:problem:{code}",
@@ -126,7 +126,7 @@ async def on_invalid_request(request: Request, error: Exception) -> Response:
 
 
 def explain(request: Request, item: Mapping[str, Any]) -> FieldProblem:
-    """Say where a request went wrong and how; of what was sent only an unknown name is repeated, and in short."""
+    """Say where a request went wrong and how; of its content only an unknown name is repeated, shortened."""
     place, message = item["loc"], MESSAGES.get(item["type"], item["msg"])
     if item["type"] == UNKNOWN:
         message = explain_name(str(place[-1]), known_names(request, place))
@@ -137,7 +137,7 @@ def explain(request: Request, item: Mapping[str, Any]) -> FieldProblem:
 
 
 def known_names(request: Request, place: Sequence[int | str]) -> list[str]:
-    """List the names that a route knows beside a place in its query or its body."""
+    """List the names that a route knows next to a place in its query or its body."""
     route = request.scope["route"]
     if place[0] == "query":
         return list_parameters(route.dependant)
@@ -145,13 +145,13 @@ def known_names(request: Request, place: Sequence[int | str]) -> list[str]:
 
 
 def list_parameters(dependant: Dependant) -> list[str]:
-    """List the parameters that a route, and whatever it depends on, reads from the query."""
+    """List the parameters that a route, and its dependencies, read from the query."""
     below = [name for each in dependant.dependencies for name in list_parameters(each)]
     return [*dict.fromkeys([*below, *(field.alias for field in dependant.query_params)])]
 
 
 async def check_query(request: Request) -> None:
-    """Refuse parameters that a route does not know; async like its peers, or each would cost a thread."""
+    """Refuse parameters that a route does not know; async like its peers, as otherwise each would cost a thread."""
     if not request.scope["query_string"]:
         return
     known = frozenset(list_parameters(request.scope["route"].dependant))

@@ -1,4 +1,4 @@
-"""Close connections whose headers do not arrive in time; the server itself would wait for them for ever."""
+"""Close connections whose headers do not arrive in time; the server itself would wait forever."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEADER_SECONDS = 10.0
-"""So long the headers of a request may take, from the first byte or from the connection on."""
+"""How long the headers of a request may take, from the first byte or from the connection on."""
 
 
 class BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # chosen when it is imported
-    """Serve a connection as usual, but bound the time that headers take."""
+    """Serve a connection as usual, but limit the time for headers."""
 
     cycle: Any
     transport: Any
@@ -24,7 +24,7 @@ class BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # ch
         self._watch_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and expect the rest of the headers if they are not whole."""
+        """Take data, and expect the rest of the headers if they are incomplete."""
         super().data_received(data)
         self._watch_headers()
 

@@ -1,4 +1,4 @@
-"""Read a request's body: before its route does, to hand it on, or for its route, fast."""
+"""Read a request's body: before its route does, to pass it on, or for its route, fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL_BODY = 64 * 1024
 
 
 class JsonRequest(Request):
-    """A request whose JSON is read in a third of the time: the event loop waits for all of it."""
+    """A request whose JSON is read in a third of the time, during which the event loop waits."""
 
     async def json(self) -> Any:  # noqa: ANN401 - whatever was sent
         """Read the body as JSON."""
@@ -33,7 +33,7 @@ class JsonRoute(APIRoute):
     """A route that takes large bodies."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Let the framework read the body by our reader."""
+        """Let the framework use our reader."""
         answer = super().get_route_handler()
 
         async def read_and_answer(request: Request) -> Response:
@@ -43,7 +43,7 @@ class JsonRoute(APIRoute):
 
 
 async def read_body(receive: Receive) -> Message:
-    """Read the whole body, which is within the limit that stands before this; or learn that the client has left."""
+    """Read the whole body, whose size is limited before this; or learn that the client has left."""
     pieces: list[bytes] = []
     while True:
         message = await receive()
@@ -60,7 +60,7 @@ def give_body(body: bytes) -> Message:
 
 
 def replay(first: Message, receive: Receive) -> Receive:
-    """Give a message that was read already, then whatever comes."""
+    """Return a message that was read already, then the following ones."""
     waiting = [first]
 
     async def received() -> Message:

@@ -1,4 +1,4 @@
-"""Make routes from the list of operations: method, path, status, answer and description stand there, not here."""
+"""Make routes from the list of operations: method, path, status, answer and description are declared there."""
 
 # ruff: noqa: ANN401 - it joins the types and answers of all operations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_type_hints
 from fastapi import APIRouter, Response
 from pydantic import TypeAdapter, create_model
 
-from recollect.doors.http.auth import JSON, Admitted, AskedAgent, AskedMind
+from recollect.doors.http.auth import JSON, AskedAgent, AskedMind, OpenMind
 from recollect.doors.http.bodies.fields import Body, OfAgent, OfScope
 from recollect.doors.http.problems import describe
 from recollect.mind.mind import OPERATIONS, Mind
@@ -47,7 +47,7 @@ def forward(
     errors: Sequence[int] = (),
     **parameters: Any,
 ) -> None:
-    """Serve an operation under a name by handing on what its body holds, or the named parameters of path and query."""
+    """Serve an operation under a name by passing on its body, or the named parameters of path and query."""
     operation, call = OPERATIONS[key]
     usual = inspect.signature(call).parameters
 
@@ -95,7 +95,7 @@ def add_route(
 def answer_by(
     handler: Handler, parameters: Sequence[inspect.Parameter], operation: Operation, write: Callable[[Any], Response]
 ) -> Callable[..., Awaitable[Response]]:
-    """Give the function that the framework calls: it finds the scope's mind, calls the handler, writes the answer."""
+    """Return the function that the framework calls: it finds the scope's mind, calls the handler, writes the answer."""
     in_body = any(each.name == "body" for each in parameters)
 
     async def answer(*, mind: Any, **given: Any) -> Response:
@@ -104,20 +104,20 @@ def answer_by(
             mind = await mind(scope.agent, "" if operation.agent_only else scope.user)
         return write(await handler(mind, **given))
 
-    # Where the query names the scope, who asks is known before the other parameters are looked at.
-    kind = Admitted if in_body else AskedAgent if operation.agent_only else AskedMind
+    # If the query names the scope, the caller is known before the other parameters are checked.
+    kind = OpenMind if in_body else AskedAgent if operation.agent_only else AskedMind
     taken = [inspect.Parameter("mind", NAMED, annotation=kind), *(each.replace(kind=NAMED) for each in parameters)]
     answer.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return answer
 
 
 def fields_of(body: Body) -> dict[str, Any]:
-    """Give what a body holds, as it was read, without the names of the scope."""
+    """Return the fields of a body, as they were read, without the names of the scope."""
     return {name: value for name, value in vars(body).items() if name not in OfScope.model_fields}
 
 
 def find_view(mind: Mind, operation: Operation, arguments: dict[str, Any]) -> object:
-    """Give the part of a mind that an operation is called through."""
+    """Return the part of a mind through which an operation is called."""
     if operation.view == CONVERSATION:
         return mind.conversation(arguments.pop(CONVERSATION))
     return getattr(mind, operation.view) if operation.view else mind

@@ -1,4 +1,4 @@
-"""The command that brings a Dify database's conversations over, with bars while it runs and a report at the end."""
+"""The command that imports a Dify database's conversations, with progress bars and a report at the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def import_dify(
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Bring over the conversations of a Dify database; run it again to bring over what is new since."""
+    """Import the conversations of a Dify database; run it again to import what is new since."""
     wanted = order(dsn, agent, chosen)
     with Progress(console=err) as progress:
         steps = Steps(progress)
@@ -46,7 +46,7 @@ def import_dify(
 
 
 def order(dsn: str, agent: str, chosen: dict[str, Any]) -> DifyImport:
-    """Put together what was asked for; a date without a zone is meant in UTC."""
+    """Build the options of an import; a date without a zone means UTC."""
     since: datetime | None = chosen["since"]
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=UTC)

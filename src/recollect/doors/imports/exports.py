@@ -1,4 +1,4 @@
-"""The commands that bring other systems' exports over: one for each format, with bars while it runs and a report."""
+"""The commands that import other systems' exports: one for each format, with progress bars and a report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMED_BY = {
 
 
 def build_command(wanted: Format) -> Callable[..., None]:
-    """Give the command that reads one format."""
+    """Return the command that reads one format."""
     options: dict[str, object] = {"dry_run": DryRun}
     if wanted in NAMED_BY:
         help_text = f"What of an entry becomes the user: {NAMED_BY[wanted]}; --user for entries without it."

@@ -1,4 +1,4 @@
-"""Open an export wherever its JSON lies, in a file or a zip, and read long lists one entry at a time."""
+"""Open an export, a JSON file or a zip with some, and read long lists one entry at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.models.memories import JSON
 WRITTEN = {"messages": "appended", "memories": "remembered", "facts": "stated"}
 CHUNK = 1 << 20
 LISTED = {Format.CHATGPT, Format.CLAUDE}
-"""Whose exports are lists of conversations, and can be hundreds of megabytes."""
+"""Systems whose exports are lists of conversations, and can be hundreds of megabytes."""
 INSIDE = {
     Format.CHATGPT: re.compile(r"(.*/)?conversations(-\d+)?\.json"),
     Format.CLAUDE: re.compile(r"(.*/)?(conversations(-\d+)?|memories|memories/[^/]+)\.json"),
@@ -40,7 +40,7 @@ def print_report(arrival: ImportReport, there: str, *, dry_run: bool) -> None:
 
 
 def tabulate(arrival: ImportReport, there: str, *, dry_run: bool) -> Table:
-    """Show how many of each thing came over, were here, or stayed."""
+    """Show how many of each thing were imported, known, or skipped."""
     imported = "would be imported" if dry_run else "imported"
     table = Table("", *(Column(name, justify="right") for name in (there, imported, "here already", "skipped")))
     for line in arrival.brought:
@@ -120,7 +120,7 @@ def read_list(member: Member) -> Iterator[Document]:
             position, wanted = end, CHUNK
             yield Document(entry, min(member.before + member.stream.tell(), member.total), member.total)
         else:
-            # An entry is tried anew only when there is twice as much of it.
+            # An entry is parsed again only when twice as much of it is read.
             more = text.read(wanted)
             if not more:
                 raise InvalidInputError(NO_JSON)
@@ -128,7 +128,7 @@ def read_list(member: Member) -> Iterator[Document]:
 
 
 def read_entry(held: str, position: int) -> tuple[JSON, int]:
-    """Read one entry and where it ends; 0 if it is not all there yet, as long as nothing is behind it."""
+    """Read one entry and where it ends; 0 if it is incomplete, as long as nothing follows it."""
     try:
         entry, end = json.JSONDecoder().raw_decode(held, position)
     except json.JSONDecodeError:

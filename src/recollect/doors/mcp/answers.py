@@ -143,8 +143,8 @@ def tell_history(found: History) -> tuple[HistoryAnswer, str]:
         MessageAnswer(id=each.id, role=each.role, content=each.content, occurred_at=each.occurred_at)
         for each in found.messages
     ]
-    talk = HistoryAnswer(messages=said, text=found.text, tokens=found.tokens, complete=found.complete)
-    return talk, found.text or "Nothing has been said in this conversation."
+    conversation = HistoryAnswer(messages=said, text=found.text, tokens=found.tokens, complete=found.complete)
+    return conversation, found.text or "Nothing has been said in this conversation."
 
 
 def tell_block(found: Block) -> tuple[Prompted, str]:

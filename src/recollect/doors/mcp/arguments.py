@@ -1,4 +1,4 @@
-"""What tools are called with: flat and plain, for models fill these in by hand."""
+"""Arguments of tools: flat and plain, because models fill them in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from recollect.models.service import Bounds
 AnyMind: TypeAlias = Mind | RemoteMind
 Asked: TypeAlias = ServerRequestContext[Any, Any]
 OpenMind: TypeAlias = Callable[[Asked, str, str], Awaitable[AnyMind]]
-"""From a request and the names in it to a mind; asked anew at every call, so that no two callers share one."""
+"""From a request and the names in it to a mind; opened again at every call, so that no two callers share one."""
 OUT_OF_BOUNDS = "This server was started for other names: leave agent and user empty."
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
 KINDS = "message, event, chat, thought, fact, summary"
@@ -33,7 +33,7 @@ LEFT_OUT = "leave empty where the key or the command names it"
 
 
 def choose_names(bounds: Bounds, agent: str, user: str) -> tuple[str, str]:
-    """Fill in the names that a call leaves out, and refuse any beside those that the command was given."""
+    """Fill in the names that a call leaves out, and refuse any other than those that the command was given."""
     chosen = agent or bounds.agent or "", user or bounds.user or ""
     for own, asked in zip((bounds.agent, bounds.user), chosen, strict=True):
         if own is not None and asked != own:
@@ -168,7 +168,7 @@ class PinArguments(ForgetArguments):
 
 
 def read_moment(name: str, text: str) -> datetime | None:
-    """Read a moment that has an offset; nothing if there is none."""
+    """Read a moment that has an offset; None if it is empty."""
     if not text.strip():
         return None
     with suppress(ValueError):
@@ -179,7 +179,7 @@ def read_moment(name: str, text: str) -> datetime | None:
 
 
 def take_arguments(takes: type[Given], given: Mapping[str, object] | None) -> Given:
-    """Read a call's arguments; say which cannot be accepted and why, and never what they were."""
+    """Read a call's arguments; say which are invalid and why, and never their values."""
     try:
         return takes.model_validate(given or {})
     except ValidationError as problem:

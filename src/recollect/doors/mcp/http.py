@@ -1,4 +1,4 @@
-"""The MCP door over HTTP: one POST, one answer, and the bearer key of that very request decides whose memory it is."""
+"""The MCP door over HTTP: one POST, one answer; the bearer key of that request decides whose memory it is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FOREIGN_NAME = "This server is not known by that name: its operator can add it t
 
 
 class McpEndpoint:
-    """Answer MCP requests in whichever revision of the protocol they come, and keep nothing between two of them."""
+    """Answer MCP requests of any revision of the protocol, and keep nothing between two of them."""
 
     def __init__(self) -> None:
         self._server = build_server(open_mind)
@@ -54,7 +54,7 @@ class McpEndpoint:
 
 
 async def refuse(scope: Scope) -> Response | None:
-    """Turn away what is no POST, comes from a page or by a name of another site, or shows a key that is not valid."""
+    """Refuse what is no POST, comes from a web page or under the name of another site, or has no valid key."""
     headers = Headers(scope=scope)
     if not is_ours(headers.get("host", ""), running(scope).settings):
         return respond(403, "forbidden", FOREIGN_NAME)
@@ -72,7 +72,7 @@ async def refuse(scope: Scope) -> Response | None:
 
 
 def is_ours(host: str, settings: Settings) -> bool:
-    """Tell whether a request names a host that we go by: a page could lead its visitors here by a name of its own."""
+    """Tell whether a request names a host of ours: a page could lead its visitors here by a name of its own."""
     named = {name.strip() for name in settings.mcp_hosts.split(",") if name.strip()}
     if not named and settings.host not in HERE:
         return True  # reached from elsewhere, by names that only the operator knows
@@ -93,9 +93,9 @@ def is_local(origin: str | None) -> bool:
 
 
 async def open_mind(ctx: Asked, agent: str, user: str) -> AnyMind:
-    """Admit whoever sent the request that this call came with, to the scope that it names."""
+    """Authorize the sender of the request that this call came with, for the scope that it names."""
     request = cast("Request", ctx.request)
-    return await running(request.scope).admit(shown_key(request.headers), DOOR, agent, user)
+    return await running(request.scope).authorize(shown_key(request.headers), DOOR, agent, user)
 
 
 def running(scope: Scope) -> Recollect:

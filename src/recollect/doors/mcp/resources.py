@@ -1,4 +1,4 @@
-"""The resources: topics, entities and memories of one scope, each under an address of its own."""
+"""The resources: topics, entities and memories of one scope, each under its own URI."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TEMPLATES = [
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A resource's address taken apart."""
+    """The parsed URI of a resource."""
 
     room: str
     name: str
@@ -61,7 +61,7 @@ class Address:
 
 
 def read_address(uri: str) -> Address:
-    """Take an address apart."""
+    """Parse a URI."""
     try:
         parts = urlsplit(uri)
         asked = parse_qs(parts.query, max_num_fields=4)
@@ -74,7 +74,7 @@ def read_address(uri: str) -> Address:
 
 
 async def read_resource(mind: AnyMind, address: Address) -> tuple[str, str]:
-    """Read what lies under an address; give its type and its text."""
+    """Read the resource of a URI; return its type and its text."""
     room, name = address.room, address.name
     if room == "topics":
         return await (read_topic(mind, name) if name else read_topics(mind))
@@ -92,7 +92,7 @@ async def read_topics(mind: AnyMind) -> tuple[str, str]:
 
 
 async def read_topic(mind: AnyMind, path: str) -> tuple[str, str]:
-    """Read a topic with those below it, and what is filed under it, the most readily coming to mind first."""
+    """Read a topic with those below it, and what is filed under it, the strongest first."""
     tree = await mind.topics.tree(path)
     cue = Cue(path, topics=(path,), channels=("topic",), touch=False, keep=False, limit=50)
     found = await mind.recall(cue)

@@ -1,4 +1,4 @@
-"""Put the MCP door together: each call finds its mind anew, and each failure becomes a text that says what to do."""
+"""Build the MCP door: each call opens its mind, and each failure becomes a text that says what to do."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Door:
         return ListToolsResult(tools=[deed.describe() for deed in DEEDS.values()])
 
     async def call_tool(self, ctx: Asked, params: CallToolRequestParams) -> CallToolResult:
-        """Call a tool; what goes wrong is told to the model, for it can do better."""
+        """Call a tool; errors are returned to the model, which can correct its call."""
         deed = DEEDS.get(params.name)
         if deed is None:
             raise MCPError(INVALID_PARAMS, f"There is no such tool; there are {', '.join(DEEDS)}.")
@@ -78,11 +78,11 @@ class Door:
             return CallToolResult(content=[TextContent(type="text", text=problem.message)], is_error=True)
 
     async def list_resources(self, _ctx: Asked, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        """List the resources that have one address."""
+        """List the resources with a fixed URI."""
         return ListResourcesResult(resources=RESOURCES)
 
     async def list_templates(self, _ctx: Asked, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        """List how the addresses of the others are made."""
+        """List the templates of the other URIs."""
         return ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read_resource(self, ctx: Asked, params: ReadResourceRequestParams) -> ReadResourceResult:
@@ -127,7 +127,7 @@ async def observe(what: str, asked: Awaitable[Answer]) -> Answer:
         at_fault = isinstance(problem, InvalidInputError | NotFoundError)
         raise MCPError(INVALID_PARAMS if at_fault else INTERNAL_ERROR, str(problem)) from None
     except Exception as problem:
-        # Whoever answers after us would tell the error's text, and that may quote content.
+        # A handler after us would return the error's text, which may quote content.
         outcome = "internal"
         report(LOG, "failure", problem)
         raise MCPError(INTERNAL_ERROR, INTERNAL) from None
@@ -161,7 +161,7 @@ def build_server(open_mind: OpenMind) -> Server[object]:
 
 
 class Quiet(logging.Handler):
-    """Pass on that the protocol's library complains, and not what about: that may quote content."""
+    """Log that the protocol's library complains, but not its text, which may quote content."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log where it came from and what sort of error it was."""
@@ -170,7 +170,7 @@ class Quiet(logging.Handler):
 
 
 def keep_quiet() -> None:
-    """See that nothing of what is remembered gets into the log by way of the protocol's library."""
+    """Keep content out of the log of the protocol's library."""
     library = logging.getLogger("mcp")
     if not any(isinstance(handler, Quiet) for handler in library.handlers):
         library.addHandler(Quiet(logging.WARNING))

@@ -1,4 +1,4 @@
-"""The MCP door over standard input and output: on a Recollect of this process, or in front of one elsewhere."""
+"""The MCP door over standard input and output: on a Recollect of this process, or in front of another one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def serve(minds: AbstractAsyncContextManager[OpenMind]) -> None:
             stopping.cancel()
             await answering
     if signalled.is_set():
-        # All is closed but standard input: a thread waits for its next line, and would hold the process up.
+        # Everything is closed but standard input: a thread waits for its next line, and would block the exit.
         os._exit(0)
 
 
@@ -45,7 +45,7 @@ async def answer(open_mind: OpenMind) -> None:
 
 @asynccontextmanager
 async def open_here(settings: Settings, tenant: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
-    """Give minds of a Recollect that is opened in this process, with full trust as the operator's own commands."""
+    """Open minds of a Recollect in this process, with full trust like the operator's own commands."""
     async with open_recollect(settings) as recollect:
 
         async def open_mind(_ctx: Asked, agent: str, user: str) -> AnyMind:
@@ -56,8 +56,8 @@ async def open_here(settings: Settings, tenant: str, bounds: Bounds) -> AsyncIte
 
 @asynccontextmanager
 async def reach_server(url: str, key: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
-    """Give minds of a server, as far as a key of it reaches."""
-    # The server has its own deadline, and says so when it is over.
+    """Open minds of a server, as far as its key reaches."""
+    # The server has its own deadline, and reports when it is over.
     async with Client(url, key, timeout_seconds=Settings().deadline_seconds + 5) as client:
 
         async def open_mind(_ctx: Asked, agent: str, user: str) -> AnyMind:

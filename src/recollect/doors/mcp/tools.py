@@ -29,7 +29,7 @@ from recollect.models.service import Right
 
 READ = str(Right.READ)
 RIGHTS = {operation.tool: operation.right for operation, _ in OPERATIONS.values() if operation.tool}
-"""The right that each tool takes: that of the operation which it is made of."""
+"""The right of each tool: that of its operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Deed(Generic[Given]):
 
 @cache
 def with_scope(takes: type[Arguments]) -> type[Arguments]:
-    """Add the names of the scope to what a tool takes, at the end; made once, for it is asked for at every call."""
+    """Add the names of the scope to what a tool takes, at the end; cached, because every call needs it."""
     fields: Any = {name: (field.annotation, field) for name, field in Scoped.model_fields.items()}
     return create_model(takes.__name__, __base__=takes, **fields)
 

@@ -16,13 +16,13 @@ from recollect.loading import load
 Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
 
 OPSET, IR_VERSION = 20, 9
-"""The oldest that carry Gelu and LayerNormalization, so that older runtimes can read the file."""
+"""The oldest opset with Gelu and LayerNormalization, so that older runtimes can read the file."""
 MASKED = -1e9
 
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """How many layers and heads the weights are to be read as."""
+    """How many layers and heads the weights have."""
 
     hidden: int
     layers: int
@@ -112,7 +112,7 @@ def _embed_tokens(graph: _Graph, weights: Weights, shape: BertShape) -> str:
     length = graph.add("Shape", "input_ids", start=1, end=2)
     # A Slice, because onnxruntime 1.31 turns a Gather over a Range into an invalid graph.
     zero = graph.integers(0)
-    # The segment is always the first one, so its row is added to every position once and for all.
+    # The segment is always the first one, so its row is added to every position in advance.
     places = graph.constant("places", table("position") + table("token_type")[0])
     summed = graph.add("Add", words, graph.add("Slice", places, zero, length, zero))
     return graph.normalise(summed, weights, "embeddings.LayerNorm", shape.epsilon)

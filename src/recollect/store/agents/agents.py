@@ -20,39 +20,39 @@ QUERIES = load_queries(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What is kept of an agent."""
+    """The stored data of an agent."""
 
     profile: Profile
     metadata: Mapping[str, JSON]
 
 
 async def fetch(database: Database, scope: Scope) -> Agent:
-    """Fetch what is kept of a scope's agent."""
+    """Fetch the stored data of a scope's agent."""
     async with database.reading(scope.tenant_id) as connection:
         found = await ask(connection, scope)
     return await read(found)
 
 
 async def ask(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
-    """Ask for what is kept of a scope's agent."""
+    """Ask for the stored data of a scope's agent."""
     return await connection.execute(QUERIES["read"], {"agent": scope.agent})
 
 
 async def read(found: AsyncCursor[DictRow]) -> Agent:
-    """Read the answer to `ask`; of an agent that nobody wrote about, nothing is kept."""
+    """Read the answer to `ask`; an unknown agent has none."""
     row = await found.fetchone()
     return Agent(to_profile(row["profile"]), row["metadata"]) if row else Agent(Profile(), {})
 
 
 async def write_profile(database: Database, scope: Scope, profile: Profile) -> None:
-    """Write the profile of a scope's agent in place of the one before."""
+    """Replace the profile of a scope's agent."""
     parameters = {"agent": scope.agent, "profile": Jsonb(from_profile(profile))}
     async with database.transaction(scope.tenant_id) as connection:
         await connection.execute(QUERIES["write_profile"], parameters)
 
 
 async def write(connection: Connection, scope: Scope, agent: Agent) -> None:
-    """Write an agent's profile in place of the one before, and its metadata beside what else is kept there."""
+    """Replace an agent's profile, and merge its metadata."""
     profile, metadata = Jsonb(from_profile(agent.profile)), Jsonb(dict(agent.metadata))
     parameters = {"agent": scope.agent, "profile": profile, "metadata": metadata}
     await connection.execute(QUERIES["write"], parameters)

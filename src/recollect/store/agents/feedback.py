@@ -1,4 +1,4 @@
-"""Keep what callers said of hits, and read it back for all scopes of an agent."""
+"""Store feedback on hits, and read it back for all scopes of an agent."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ async def read_of_agent(database: Database, scope: Scope, limit: int) -> list[Ma
 
 
 def recall_of(row: DictRow) -> UUID:
-    """Tell which recall a mark belongs to."""
+    """Return the recall that a mark belongs to."""
     recall_id: UUID = row["recall_id"]
     return recall_id
 
 
 def to_judged(recall_id: UUID, rows: Sequence[DictRow]) -> MarkedRecall:
-    """Gather the marks of one recall."""
+    """Collect the marks of one recall."""
     return MarkedRecall(
         recall_id,
         rows[0]["candidates"],

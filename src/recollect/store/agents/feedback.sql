@@ -7,7 +7,7 @@ with place as (
       and (
           not (select exists (
               select from conversations
-              where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+              where scope_id = (select id from place) and not synced and state in ('deleted', 'purging')
           ))
           or not rests_on_deleted(scope_id, id)
       )

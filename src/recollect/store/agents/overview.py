@@ -30,12 +30,12 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
         unreflected_events=counts.get("unreflected_events", 0),
         strengths=tuple(strengths),
         profile=(await agents.read(kept)).profile,
-        stale=counts.get("stale", 0),
+        to_rederive=counts.get("to_rederive", 0),
     )
 
 
-async def count_beside(database: Database, scope: Scope) -> dict[str, int]:
-    """Count what a scope holds beside the memories that a page of them shows."""
+async def count_others(database: Database, scope: Scope) -> dict[str, int]:
+    """Count what a scope holds in addition to the memories that `browse` lists."""
     async with database.reading(scope.tenant_id) as connection:
-        counted = await connection.execute(QUERIES["beside"], names(scope))
+        counted = await connection.execute(QUERIES["others"], names(scope))
     return await counted.fetchone() or {}

@@ -1,6 +1,6 @@
 -- name: counts
 select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events,
-       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'stale') as stale
+       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'to_rederive') as to_rederive
 from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: strongest
@@ -9,11 +9,11 @@ with place as materialized (
 )
 select keyword, kind, strength from keyword_strengths strengths
 where scope_id = (select id from place)
-  -- A keyword can be a word of what was said: those of a deleted conversation are out of sight before they are unfiled.
+  -- A keyword can be a word of a message: those of a deleted conversation are hidden before they are removed.
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select id from place) and not synced and state in ('deleted', 'purging')
       ))
       or exists (
           select from memory_keywords filed
@@ -24,7 +24,7 @@ where scope_id = (select id from place)
 order by strength desc, keyword, kind
 limit %(limit)s
 
--- name: beside
+-- name: others
 with place as materialized (
     select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 )

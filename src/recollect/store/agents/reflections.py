@@ -1,4 +1,4 @@
-"""What a reflection begins with and leaves behind: the newest memories, what has gathered, jobs and their outcome."""
+"""What a reflection reads and writes: the newest memories, what has gathered, jobs and their outcome."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ async def read_gathered(database: Database, scope: Scope) -> Unreflected:
     return Unreflected(row["importance"], row["events"]) if row else Unreflected(0.0, 0)
 
 
-async def settle(database: Database, scope: Scope, gathered: Unreflected) -> None:
-    """Count what was reflected upon as done; what came meanwhile goes on counting."""
+async def mark_reflected(database: Database, scope: Scope, gathered: Unreflected) -> None:
+    """Count what was reflected on as done; what came meanwhile still counts."""
     async with database.transaction(scope.tenant_id) as connection:
         parameters = {**names(scope), "importance": gathered.importance, "events": gathered.events}
-        await connection.execute(QUERIES["settle"], parameters)
+        await connection.execute(QUERIES["mark_reflected"], parameters)
 
 
 async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
-    """Put a reflection at a moment off to a job, or find the one that waits already; return its number."""
+    """Queue a reflection at a moment, or find the job that waits already; return its number."""
     async with database.transaction(scope.tenant_id) as connection:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
-            raise NotFoundError("There is nothing to reflect upon in this scope yet.")
+            raise NotFoundError("There is nothing to reflect on in this scope yet.")
         deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"], now)
         row = await deferred.fetchone()
     assert row is not None  # noqa: S101 - one waits, or one was made
@@ -55,12 +55,12 @@ async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
 
 
 def key_of(job_id: int) -> str:
-    """Give the idempotency key that a job's reflection is written under."""
+    """Return the idempotency key of a job's reflection."""
     return f"reflect-job-{job_id}"
 
 
 async def find_written(database: Database, scope: Scope, key: str) -> Reflection | None:
-    """Find what was written under an idempotency key, None if nothing was; questions that led to nothing are gone."""
+    """Find what was written under an idempotency key, None if nothing was; questions without a thought are gone."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["written"], {**names(scope), "key": key})
     row = await found.fetchone()

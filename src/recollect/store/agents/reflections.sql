@@ -10,7 +10,7 @@ limit %(limit)s
 select unreflected_importance as importance, unreflected_events as events from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
--- name: settle
+-- name: mark_reflected
 update scopes
 set unreflected_importance = greatest(0, unreflected_importance - %(importance)s),
     unreflected_events = greatest(0, unreflected_events - %(events)s)

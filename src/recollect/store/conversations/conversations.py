@@ -38,32 +38,32 @@ from recollect.store.service.scopes import names
 QUERIES = load_queries(__file__)
 EVERY_STATE = tuple(ConversationState)
 AT_ONCE = 100
-"""So many messages one statement writes."""
+"""How many messages one statement writes."""
 IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A message as it was read, with what only the walk needs to know."""
+    """A message as it was read, with what only the walk needs."""
 
     message: Message
     exact: bool
     """Whether its cost was counted by the tokenizer that was asked for."""
     followed: UUID | None = None
-    """What its source named as the turn before, or the turn that it follows here."""
+    """The turn that its source names as its parent, or the turn that it follows here."""
 
 
 async def ask_opened(
     connection: Connection, scope: Scope, conversation: str, named: Sequence[UUID]
 ) -> tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]:
-    """Hold a conversation for an append to an opened scope, and look up the messages that are named as parents."""
+    """Lock a conversation for an append to an opened scope, and look up the messages that are named as parents."""
     parameters = {**names(scope), "conversation": conversation, "ids": list(named)}
     opened = await connection.execute(QUERIES["open"], parameters)
     return opened, await connection.execute(QUERIES["anchors"], parameters)
 
 
 async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> OpenConversation:
-    """Read the answer to `ask_opened`; a conversation that is not there yet is as good as empty."""
+    """Read the answer to `ask_opened`; a conversation that does not exist yet counts as empty."""
     row = await asked[0].fetchone()
     if row is None:
         return OpenConversation(ConversationState.ACTIVE, 0, None, None, {})
@@ -109,7 +109,7 @@ async def store(
 def to_columns(
     linked: Sequence[Linked], tokens: Sequence[Mapping[str, int]], moments: Sequence[datetime]
 ) -> dict[str, object]:
-    """Give the parameters of messages, one array for each column."""
+    """Return the parameters of messages, one array for each column."""
     return {
         "ids": [each.id for each in linked],
         "numbers": [each.number for each in linked],
@@ -128,7 +128,7 @@ def to_columns(
 
 
 def trim(value: Part | Attachment) -> dict[str, str]:
-    """Write a part or an attachment without what it leaves empty; a type it always has."""
+    """Write a part or an attachment without its empty fields; it always has a type."""
     return {name: field for name, field in asdict(value).items() if field or name == "type"}
 
 
@@ -194,7 +194,7 @@ async def walk(database: Database, scope: Scope, conversation: str, window: Wind
 async def read_turns(
     database: Database, scope: Scope, conversation: str, limit: int, window: Window, tokenizer: str
 ) -> list[Read]:
-    """Read the newest questions of a conversation with their answers, whatever thread they are of."""
+    """Read the newest questions of a conversation with their answers, of any thread."""
     times = bind(Filter(as_of=window.as_of, at=window.at))
     parameters = {**names(scope), "conversation": conversation, "limit": limit, **times}
     async with database.reading(scope.tenant_id) as connection:
@@ -214,7 +214,7 @@ async def list_leaves(database: Database, scope: Scope, conversation: str, limit
 
 
 async def ask_summary(connection: Connection, scope: Scope, conversation: str, only: Filter) -> AsyncCursor[DictRow]:
-    """Ask for the id of a conversation's running summary, or of the one that it was."""
+    """Ask for the id of a conversation's running summary, now or at a moment."""
     query = QUERIES["summary_then" if only.past else "summary"]
     parameters = {**names(scope), "conversation": conversation, **bind(only)}
     return await connection.execute(query, parameters)

@@ -1,8 +1,8 @@
 -- A row is looked up as `id between x and x order by id limit 1`, because only its key gives that order. Of `id = x` the
--- planner thinks that any index that begins with the scope would do as well, and may read all of the conversation.
+-- planner assumes that any index that begins with the scope would do as well, and may read all of the conversation.
 
 -- name: open
--- Whoever appends holds the scope, so no other append comes between; the lock is against a change of state.
+-- An append holds the scope, so no other append comes between; the lock is against a change of state.
 select state, last_number, newest.id as newest_id, newest.turn_id as newest_turn,
        unbranched.id as unbranched_id, unbranched.turn_id as unbranched_turn
 from (
@@ -11,15 +11,15 @@ from (
       and id between %(conversation)s and %(conversation)s
     order by id limit 1
     for no key update
-) talk
+) conversation
 left join lateral (
     select messages.id, messages.turn_id from messages
-    where messages.scope_id = talk.scope_id and conversation_id = talk.id
+    where messages.scope_id = conversation.scope_id and conversation_id = conversation.id
     order by number desc limit 1
 ) newest on true
 left join lateral (
     select messages.id, messages.turn_id from messages
-    where messages.scope_id = talk.scope_id and conversation_id = talk.id
+    where messages.scope_id = conversation.scope_id and conversation_id = conversation.id
       and stated_parent = '00000000-0000-0000-0000-000000000000'
     order by number desc limit 1
 ) unbranched on true
@@ -55,8 +55,8 @@ on conflict (scope_id, id) do update
 set last_number = excluded.last_number,
     updated_at = greatest(conversations.updated_at, excluded.updated_at),
     idle_since = excluded.idle_since,
-    settled = conversations.settled and conversations.state = 'active',
-    settled_number = case when conversations.state = 'active' then conversations.settled_number else 0 end,
+    synced = conversations.synced and conversations.state = 'active',
+    synced_number = case when conversations.state = 'active' then conversations.synced_number else 0 end,
     changed_at = case when conversations.state = 'active' then conversations.changed_at else clock_timestamp() end,
     state = 'active'
 
@@ -97,7 +97,7 @@ limit %(limit)s
 -- From the leaf towards the root, one look into the index for each message, until the budget is spent and a turn has
 -- begun. Last turns that nobody has answered cost nothing, because they are left out: a turn is answered by an
 -- assistant's last message that is done, unless it calls a tool; nobody has to answer a system's message.
-with recursive talk as materialized (
+with recursive place as materialized (
     select scope_id, id from conversations
     where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
@@ -105,7 +105,7 @@ with recursive talk as materialized (
 ), chosen (id) as materialized (
     select coalesce(%(leaf)s::uuid, (
         select messages.id from messages
-        where messages.scope_id = (select scope_id from talk) and conversation_id = (select id from talk)
+        where messages.scope_id = (select scope_id from place) and conversation_id = (select id from place)
           and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
           and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
         order by number desc limit 1
@@ -113,18 +113,18 @@ with recursive talk as materialized (
 ), leaf as (
     select message.* from (
         select messages.* from messages
-        where messages.scope_id = (select scope_id from talk)
+        where messages.scope_id = (select scope_id from place)
           and messages.id between (select id from chosen) and (select id from chosen)
         order by messages.id limit 1
     ) message
-    where message.conversation_id = (select id from talk)
+    where message.conversation_id = (select id from place)
       and (%(before)s::uuid is null or message.id < %(before)s::uuid)
       and (%(at)s::timestamptz is null or message.occurred_at <= %(at)s::timestamptz)
 ), walked as (
     select leaf.id, leaf.parent_id, leaf.turn_id, leaf.number, leaf.role, leaf.status, leaf.occurred_at, leaf.tokens,
            leaf.images, leaf.parts, leaf.attachments, leaf.external_id, judged.counts,
            answer.given and answer.calls as calls,
-           case when judged.counts then 0 else priced.cost end as put_off,
+           case when judged.counts then 0 else priced.cost end as unanswered,
            case when judged.counts then priced.cost else 0 end as spent,
            case when judged.counts and leaf.id = leaf.turn_id then 1 else 0 end as turns
     from leaf
@@ -143,13 +143,13 @@ with recursive talk as materialized (
     select parent.id, parent.parent_id, parent.turn_id, parent.number, parent.role, parent.status, parent.occurred_at,
            parent.tokens, parent.images, parent.parts, parent.attachments, parent.external_id, judged.counts,
            (turn.goes_on and walked.calls) or (answer.given and answer.calls),
-           case when judged.counts then 0 else priced.cost + turn.put_off end,
-           walked.spent + case when judged.counts then priced.cost + turn.put_off else 0 end,
+           case when judged.counts then 0 else priced.cost + turn.unanswered end,
+           walked.spent + case when judged.counts then priced.cost + turn.unanswered else 0 end,
            walked.turns + case when judged.counts and parent.id = parent.turn_id then 1 else 0 end
     from walked
     cross join lateral (
         select messages.* from messages
-        where messages.scope_id = (select scope_id from talk) and messages.id between walked.parent_id and walked.parent_id
+        where messages.scope_id = (select scope_id from place) and messages.id between walked.parent_id and walked.parent_id
           and messages.number < walked.number
         order by messages.id limit 1
     ) parent
@@ -159,7 +159,7 @@ with recursive talk as materialized (
     ) priced
     cross join lateral (
         select parent.turn_id = walked.turn_id as goes_on,
-               case when parent.turn_id = walked.turn_id then walked.put_off else 0 end as put_off
+               case when parent.turn_id = walked.turn_id then walked.unanswered else 0 end as unanswered
     ) turn
     cross join lateral (
         select parent.role = 'assistant' and parent.status = 'done' as given,
@@ -178,21 +178,21 @@ select walked.id, walked.parent_id, walked.turn_id, walked.number, walked.role, 
 from walked
 cross join lateral (
     select content, speaker, metadata from memories
-    where memories.scope_id = (select scope_id from talk) and memories.id between walked.id and walked.id
+    where memories.scope_id = (select scope_id from place) and memories.id between walked.id and walked.id
     order by memories.id limit 1
 ) said
 order by walked.number desc
 
 -- name: turns
 -- The newest questions as Dify orders them, each with its newest answer.
-with talk as materialized (
+with place as materialized (
     select scope_id, id from conversations
     where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), head as materialized (
     select messages.* from messages
-    where scope_id = (select scope_id from talk) and conversation_id = (select id from talk) and role = 'user'
+    where scope_id = (select scope_id from place) and conversation_id = (select id from place) and role = 'user'
       and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
       and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
     order by occurred_at desc, number desc
@@ -201,7 +201,7 @@ with talk as materialized (
     select newest.*
     from head cross join lateral (
         select messages.* from messages
-        where scope_id = (select scope_id from talk) and parent_id between head.id and head.id and role = 'assistant'
+        where scope_id = (select scope_id from place) and parent_id between head.id and head.id and role = 'assistant'
           and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
           and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
         order by parent_id, number desc limit 1
@@ -215,29 +215,29 @@ select shown.id, shown.parent_id, shown.turn_id, shown.number, shown.role, shown
 from shown
 cross join lateral (
     select content, speaker, metadata from memories
-    where memories.scope_id = (select scope_id from talk) and memories.id between shown.id and shown.id
+    where memories.scope_id = (select scope_id from place) and memories.id between shown.id and shown.id
     order by memories.id limit 1
 ) said
 left join lateral (
     select messages.turn_id from messages
-    where messages.scope_id = (select scope_id from talk) and messages.id between shown.parent_id and shown.parent_id
+    where messages.scope_id = (select scope_id from place) and messages.id between shown.parent_id and shown.parent_id
     order by messages.id limit 1
 ) followed on true
 order by shown.occurred_at desc, shown.number desc
 
 -- name: leaves
-with talk as materialized (
+with place as materialized (
     select scope_id, id from conversations
     where scope_id = {this_scope}
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), leaf as materialized (
     select messages.id, messages.number, messages.role, messages.occurred_at from messages
-    where messages.scope_id = (select scope_id from talk) and messages.conversation_id = (select id from talk)
+    where messages.scope_id = (select scope_id from place) and messages.conversation_id = (select id from place)
       -- Not as `not exists`, which would be joined with all of the conversation.
       and (
           select child.number from messages child
-          where child.scope_id = (select scope_id from talk) and child.parent_id between messages.id and messages.id
+          where child.scope_id = (select scope_id from place) and child.parent_id between messages.id and messages.id
           order by child.parent_id limit 1
       ) is null
     order by messages.number desc
@@ -247,7 +247,7 @@ select leaf.id, leaf.number, leaf.role, leaf.occurred_at, left(said.content, 200
 from leaf
 cross join lateral (
     select content from memories
-    where memories.scope_id = (select scope_id from talk) and memories.id between leaf.id and leaf.id
+    where memories.scope_id = (select scope_id from place) and memories.id between leaf.id and leaf.id
     order by memories.id limit 1
 ) said
 order by leaf.number desc

@@ -1,4 +1,4 @@
-"""Move conversations from one state to the next, and bring their memories after them, a chunk at a time."""
+"""Change the state of conversations, and bring their memories in line with it, a chunk at a time."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from recollect.store.service.scopes import names, tenant_of
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
-"""So many messages are moved in one transaction: writers of the scope wait that long, and no longer."""
+"""How many messages one transaction handles: writers of the scope wait that long, and no longer."""
 PAGE = 1000
 IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
 class MovedChunk:
-    """One chunk that was moved: of which conversation, how many messages, and whether it was the last."""
+    """One chunk that was handled: of which conversation, how many messages, and whether it was the last."""
 
     conversation: str
     messages: int
-    settled: bool
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A state that somebody wants a conversation to be in."""
+    """A requested state of a conversation."""
 
     wanted: ConversationState
     asked_by: str
     idle_since: datetime | None = None
-    """Set where it is wanted only if nobody has used the conversation meanwhile."""
+    """Set if the change applies only if nobody has used the conversation meanwhile."""
 
 
 async def change(database: Database, scope: Scope, conversation: str, wanted: StateChange) -> int | None:
-    """Bring a conversation into a state, and put the rest off to a job; return the scope, None if there is none."""
+    """Bring a conversation into a state, and queue a job for its memories; return the scope, None if there is none."""
     named = {**names(scope), "conversation": conversation}
     async with database.transaction(scope.tenant_id) as connection:
-        # The scope comes first, as in every write: no append or derived memory can slip in between.
+        # The scope is locked first, as in every write: no append or derived memory can come in between.
         await connection.execute(memories.QUERIES["lock_scope"], names(scope))
         found = await (await connection.execute(QUERIES["find"], named)).fetchone()
         if found is None:
@@ -62,60 +62,60 @@ async def change(database: Database, scope: Scope, conversation: str, wanted: St
         await connection.execute(QUERIES["change"], parameters)
         if wanted.wanted is ConversationState.PURGING:
             await connection.execute(QUERIES["begin_receipt"], parameters | {"asked_by": wanted.asked_by})
-        await defer_settling(connection, scope_id)
+        await defer_sync(connection, scope_id)
     return scope_id
 
 
-async def defer_settling(connection: Connection, scope_id: int) -> None:
-    """See that a job brings the memories of a scope's conversations where their states want them."""
-    await jobs.defer(connection, "settle", f"settle:{scope_id}", {"scope_id": scope_id})
+async def defer_sync(connection: Connection, scope_id: int) -> None:
+    """See that a job brings the memories of a scope in line with the states of its conversations."""
+    await jobs.defer(connection, "sync_state", f"sync_state:{scope_id}", {"scope_id": scope_id})
 
 
-async def settle_chunk(
+async def sync_chunk(
     database: Database, scope_id: int, conversation: str | None = None, *, rederive: bool = False
 ) -> MovedChunk | None:
-    """Move the next messages of a conversation, or of any in the scope, to where its state wants them.
+    """Bring the next messages of a conversation, or of any in the scope, in line with its state.
 
     A step is one transaction, and the next one goes on where the last that was committed ended. None if all is done.
     """
     async with database.transaction(tenant_of(scope_id)) as connection:
         place = {"scope_id": scope_id, "conversation": conversation}
         await connection.execute(QUERIES["lock"], place)
-        found = await (await connection.execute(QUERIES["unsettled"], place)).fetchone()
+        found = await (await connection.execute(QUERIES["unsynced"], place)).fetchone()
         if found is None:
             return None
         state = ConversationState(found["state"])
         place["conversation"] = found["id"]
-        bounds = {**place, "after": found["settled_number"], "limit": CHUNK}
+        bounds = {**place, "after": found["synced_number"], "limit": CHUNK}
         rows = await (await connection.execute(QUERIES["chunk"], bounds)).fetchall()
         ids = [row["id"] for row in rows]
-        settled = len(rows) < CHUNK
+        last = len(rows) < CHUNK
         if state is ConversationState.PURGING:
             await erase(connection, place, ids)
         else:
             await move_memories(connection, scope_id, state, ids)
-        if state is ConversationState.PURGING and settled:
+        if state is ConversationState.PURGING and last:
             await connection.execute(QUERIES["close_purge"], place)
         else:
-            number = rows[-1]["number"] if rows else found["settled_number"]
-            await connection.execute(QUERIES["advance"], {**place, "number": number, "settled": settled})
-        if settled and state in IN_SIGHT:
-            # Nothing of it was learned from while only some of it was there.
+            number = rows[-1]["number"] if rows else found["synced_number"]
+            await connection.execute(QUERIES["advance"], {**place, "number": number, "last": last})
+        if last and state in IN_SIGHT:
+            # Nothing of it was enriched while it was incomplete.
             await jobs.defer_enrichment(connection, scope_id)
-        if settled and rederive:
+        if last and rederive:
             await defer_rederiving(connection, scope_id)
-        return MovedChunk(found["id"], len(rows), settled)
+        return MovedChunk(found["id"], len(rows), last)
 
 
-async def count_unsettled(database: Database, scope_id: int) -> int:
-    """Count a scope's messages that are not yet where the state of their conversation wants them."""
+async def count_unsynced(database: Database, scope_id: int) -> int:
+    """Count a scope's messages that are not yet in line with the state of their conversation."""
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["count_unsettled"], {"scope_id": scope_id})
+        found = await connection.execute(QUERIES["count_unsynced"], {"scope_id": scope_id})
     return sum([row["waiting"] for row in await found.fetchall()])
 
 
 async def move_memories(connection: Connection, scope_id: int, state: ConversationState, ids: Sequence[UUID]) -> None:
-    """Bring messages' memories, and what was made from them, where a state wants them."""
+    """Bring messages' memories, and what was derived from them, in line with a state."""
     parameters = {"scope_id": scope_id, "ids": list(ids)}
     if state is ConversationState.DELETED:
         await connection.execute(QUERIES["hide"], parameters)
@@ -123,7 +123,7 @@ async def move_memories(connection: Connection, scope_id: int, state: Conversati
     asked = ["restore"] if state is ConversationState.ACTIVE else []
     if state is ConversationState.ARCHIVED:
         await connection.execute(QUERIES["withhold"], parameters)
-    # What was hidden with a deleted conversation comes back with it, also if it is archived before that was done.
+    # What was hidden with a deleted conversation is restored with it, also if it is archived before that was done.
     for query in [*asked, "restore_derived"]:
         row = await (await connection.execute(QUERIES[query], parameters)).fetchone()
         if row is not None and row["waiting"]:
@@ -131,7 +131,7 @@ async def move_memories(connection: Connection, scope_id: int, state: Conversati
 
 
 async def erase(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> None:
-    """Erase messages for good with what was made from them alone, and blank what was made from more."""
+    """Erase messages for good with what was derived from them alone, and blank what was derived from others, too."""
     found = await connection.execute(QUERIES["derived"], {**place, "ids": list(ids)})
     evidence: dict[UUID, set[UUID]] = {}
     purged = set(ids)
@@ -140,24 +140,24 @@ async def erase(connection: Connection, place: Mapping[str, object], ids: Sequen
         if row["purged"]:
             purged.add(row["source_id"])
     erasure = decide(purged, evidence)
-    chosen = {"gone": [*ids, *erasure.gone], "stale": list(erasure.stale), "lost": list(erasure.lost)}
+    chosen = {"gone": [*ids, *erasure.gone], "to_rederive": list(erasure.to_rederive), "lost": list(erasure.lost)}
     await connection.execute(QUERIES["erase"], {**place, **chosen})
 
 
 async def defer_rederiving(connection: Connection, scope_id: int) -> None:
-    """See that a job makes anew what lost some of its evidence, if there is anything to make."""
-    row = await (await connection.execute(QUERIES["has_stale"], {"scope_id": scope_id})).fetchone()
+    """Queue a job that derives again what lost some of its evidence, if there is anything."""
+    row = await (await connection.execute(QUERIES["has_to_rederive"], {"scope_id": scope_id})).fetchone()
     if row is not None and row["present"]:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
 
 
 async def revive(database: Database, tenant_id: int, *, rederive: bool) -> None:
-    """See that whatever is under way in a tenant's scopes has a job."""
+    """See that all unfinished work in a tenant's scopes has a job."""
     async with database.transaction(tenant_id) as connection:
-        for row in await (await connection.execute(QUERIES["scopes_unsettled"])).fetchall():
-            await defer_settling(connection, row["scope_id"])
+        for row in await (await connection.execute(QUERIES["scopes_unsynced"])).fetchall():
+            await defer_sync(connection, row["scope_id"])
         if rederive:
-            for row in await (await connection.execute(QUERIES["scopes_with_stale"])).fetchall():
+            for row in await (await connection.execute(QUERIES["scopes_to_rederive"])).fetchall():
                 await defer_rederiving(connection, row["scope_id"])
 
 
@@ -182,7 +182,7 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
 async def list_due(
     database: Database, tenant_id: int, usual: RetentionRules, after: tuple[int, str] = (0, "")
 ) -> list[tuple[int, Due]]:
-    """List a tenant's conversations that are due to move on, each with its scope, after a place in that order."""
+    """List a tenant's conversations whose state is due to change, each with its scope, after a position."""
     bounds = {**asdict(usual), "after_scope": after[0], "after_id": after[1], "limit": PAGE}
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["due"], bounds)

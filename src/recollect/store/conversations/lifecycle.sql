@@ -5,9 +5,9 @@ where scopes.tenant_id = current_tenant() and agent = %(agent)s and "user" = %(u
   and conversations.id = %(conversation)s
 
 -- name: change
--- What is about to be purged has no name any more.
+-- A conversation that is being purged has no name any more.
 update conversations
-set state = %(state)s, changed_at = clock_timestamp(), settled = false, settled_number = 0,
+set state = %(state)s, changed_at = clock_timestamp(), synced = false, synced_number = 0,
     idle_since = case when %(state)s = 'active' then clock_timestamp() else idle_since end,
     name = case when %(state)s = 'purging' then '' else name end,
     metadata = case when %(state)s = 'purging' then '{}' else metadata end
@@ -19,17 +19,17 @@ insert into purge_receipts (scope_id, conversation_id, asked_by) values (%(scope
 -- name: lock
 select id from scopes where id = %(scope_id)s for no key update
 
--- name: unsettled
-select id, state, settled_number from conversations
-where scope_id = %(scope_id)s and not settled and (%(conversation)s::text is null or id = %(conversation)s)
+-- name: unsynced
+select id, state, synced_number from conversations
+where scope_id = %(scope_id)s and not synced and (%(conversation)s::text is null or id = %(conversation)s)
 order by changed_at, id
 limit 1
 
--- name: count_unsettled
+-- name: count_unsynced
 select count(*) as waiting from conversations
 join messages on messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
-    and messages.number > conversations.settled_number
-where conversations.scope_id = %(scope_id)s and not conversations.settled
+    and messages.number > conversations.synced_number
+where conversations.scope_id = %(scope_id)s and not conversations.synced
 
 -- name: chunk
 select id, number from messages
@@ -51,7 +51,7 @@ select restore_memories(%(scope_id)s, %(ids)s::uuid[]) as waiting
 select restore_derived(%(scope_id)s, %(ids)s::uuid[]) as waiting
 
 -- name: derived
--- Of all that was made from these messages: what it was made from, and whether that is of the same conversation.
+-- Of all that was derived from these messages: its evidence, and whether that is of the same conversation.
 select evidence.memory_id, evidence.source_id, messages.id is not null as purged
 from derived_from(%(scope_id)s, %(ids)s::uuid[]) as derived (id)
 join evidence on evidence.scope_id = %(scope_id)s and evidence.memory_id = derived.id
@@ -60,7 +60,7 @@ left join messages on messages.scope_id = %(scope_id)s and messages.id = evidenc
 
 -- name: erase
 with erased as materialized (
-    select erase_memories(%(scope_id)s, %(gone)s::uuid[], %(stale)s::uuid[], %(lost)s::uuid[]) as removed
+    select erase_memories(%(scope_id)s, %(gone)s::uuid[], %(to_rederive)s::uuid[], %(lost)s::uuid[]) as removed
 )
 update purge_receipts
 set removed = (
@@ -71,7 +71,7 @@ from erased
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and finished_at is null
 
 -- name: advance
-update conversations set settled_number = %(number)s, settled = %(settled)s
+update conversations set synced_number = %(number)s, synced = %(last)s
 where scope_id = %(scope_id)s and id = %(conversation)s
 
 -- name: close_purge
@@ -88,19 +88,19 @@ where scope_id = {this_scope}
 order by begun_at desc, id
 limit %(limit)s
 
--- name: has_stale
-select exists (select from memories where scope_id = %(scope_id)s and withheld = 'stale') as present
+-- name: has_to_rederive
+select exists (select from memories where scope_id = %(scope_id)s and withheld = 'to_rederive') as present
 
--- name: scopes_unsettled
+-- name: scopes_unsynced
 select distinct scope_id from conversations
-where scope_id between first_scope() and last_scope() and not settled
+where scope_id between first_scope() and last_scope() and not synced
 
--- name: scopes_with_stale
+-- name: scopes_to_rederive
 select distinct scope_id from memories
-where scope_id between first_scope() and last_scope() and withheld = 'stale'
+where scope_id between first_scope() and last_scope() and withheld = 'to_rederive'
 
 -- name: due
--- One look into the index for each scope and state: what is not due is not read.
+-- One index lookup for each scope and state: what is not due is not read.
 with chosen as materialized (
     select scopes.id as scope_id, scopes.agent, scopes."user", agents.profile,
            coalesce((agents.profile ->> 'archive_after_days')::float8, %(archive_after_days)s) as archive_days,

@@ -1,4 +1,4 @@
-"""Keep which memories a conversation was shown in blocks, and find the one that a short id stands for."""
+"""Store which memories a conversation was shown in blocks, and find the memory of a short id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.core.conversations.shown import Showing
+from recollect.core.conversations.shown import ShownMemory
 from recollect.models.conversations import ConversationState
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service.scopes import tenant_of
@@ -16,12 +16,12 @@ QUERIES = load_queries(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a conversation was shown, which of it still takes part in recall, and where the conversation stands."""
+    """What a conversation was shown, which of it still takes part in recall, and the state of the conversation."""
 
-    showings: tuple[Showing, ...]
+    memories: tuple[ShownMemory, ...]
     in_sight: frozenset[UUID]
     state: ConversationState | None
-    """None where it has not begun."""
+    """None before its first message."""
 
 
 async def read(database: Database, scope_id: int, conversation: str) -> Shown:
@@ -31,26 +31,28 @@ async def read(database: Database, scope_id: int, conversation: str) -> Shown:
         found = await connection.execute(QUERIES["read"], parameters)
         known = await connection.execute(QUERIES["state"], parameters)
     rows, row = await found.fetchall(), await known.fetchone()
-    showings = tuple(Showing(each["memory_id"], each["short_id"], each["score"], each["reckoned_at"]) for each in rows)
+    memories = tuple(
+        ShownMemory(each["memory_id"], each["short_id"], each["score"], each["computed_at"]) for each in rows
+    )
     in_sight = frozenset(each["memory_id"] for each in rows if each["in_sight"])
-    return Shown(showings, in_sight, ConversationState(row["state"]) if row else None)
+    return Shown(memories, in_sight, ConversationState(row["state"]) if row else None)
 
 
-async def save(connection: Connection, scope_id: int, conversation: str, showings: Sequence[Showing]) -> None:
-    """Write down what a conversation is shown by now."""
+async def save(connection: Connection, scope_id: int, conversation: str, memories: Sequence[ShownMemory]) -> None:
+    """Store what a conversation is shown by now."""
     parameters = {
         "scope_id": scope_id,
         "conversation": conversation,
-        "ids": [each.memory_id for each in showings],
-        "short_ids": [each.short_id for each in showings],
-        "scores": [each.score for each in showings],
-        "moments": [each.reckoned_at for each in showings],
+        "ids": [each.memory_id for each in memories],
+        "short_ids": [each.short_id for each in memories],
+        "scores": [each.score for each in memories],
+        "moments": [each.computed_at for each in memories],
     }
     await connection.execute(QUERIES["save"], parameters)
 
 
 async def find_shown(database: Database, scope_id: int, conversation: str, short_id: str) -> UUID | None:
-    """Find the memory that a short id stands for in a conversation."""
+    """Find the memory of a short id in a conversation."""
     parameters = {"scope_id": scope_id, "conversation": conversation, "short_id": short_id}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["resolve"], parameters)
@@ -59,7 +61,7 @@ async def find_shown(database: Database, scope_id: int, conversation: str, short
 
 
 async def find_ending(database: Database, scope_id: int, tail: str) -> list[UUID]:
-    """Find memories whose ids end so: one, or two where there are more."""
+    """Find memories whose ids end so: one, or two if there are more."""
     parameters = {"scope_id": scope_id, "tail": tail, "length": len(tail)}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["ending"], parameters)

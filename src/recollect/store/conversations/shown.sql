@@ -1,14 +1,14 @@
 -- name: read
--- What was shown and still takes part in recall; what does not is not carried on, and keeps its short id.
-select showings.memory_id, showings.short_id, showings.score, showings.reckoned_at, memory.withheld is null as in_sight
-from showings
+-- What was shown and still takes part in recall; what does not is not shown again, and keeps its short id.
+select shown_memories.memory_id, shown_memories.short_id, shown_memories.score, shown_memories.computed_at, memory.withheld is null as in_sight
+from shown_memories
 cross join lateral (
     select withheld from memories
-    where memories.scope_id = %(scope_id)s and memories.id between showings.memory_id and showings.memory_id
+    where memories.scope_id = %(scope_id)s and memories.id between shown_memories.memory_id and shown_memories.memory_id
     order by memories.id limit 1
 ) memory
-where showings.scope_id = %(scope_id)s and showings.conversation_id = %(conversation)s
-order by showings.memory_id
+where shown_memories.scope_id = %(scope_id)s and shown_memories.conversation_id = %(conversation)s
+order by shown_memories.memory_id
 
 -- name: state
 select state from conversations
@@ -16,11 +16,11 @@ where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation
 order by id limit 1
 
 -- name: save
--- Nothing of a conversation that is on its way out, and of no memory that is gone by now.
-insert into showings (scope_id, conversation_id, memory_id, short_id, score, reckoned_at)
-select %(scope_id)s, %(conversation)s, given.id, given.short_id, given.score, given.reckoned_at
+-- Nothing of a conversation that is being deleted, and no memory that is gone by now.
+insert into shown_memories (scope_id, conversation_id, memory_id, short_id, score, computed_at)
+select %(scope_id)s, %(conversation)s, given.id, given.short_id, given.score, given.computed_at
 from unnest(%(ids)s::uuid[], %(short_ids)s::text[], %(scores)s::double precision[], %(moments)s::timestamptz[])
-    as given (id, short_id, score, reckoned_at)
+    as given (id, short_id, score, computed_at)
 where given.id = any (array(
         select id from memories
         where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
@@ -32,14 +32,14 @@ where given.id = any (array(
     )
 order by given.id
 on conflict (scope_id, conversation_id, memory_id) do update
-set short_id = excluded.short_id, score = excluded.score, reckoned_at = excluded.reckoned_at
+set short_id = excluded.short_id, score = excluded.score, computed_at = excluded.computed_at
 
 -- name: prune
-delete from showings
-where scope_id between first_scope() and last_scope() and reckoned_at < clock_timestamp() - %(age)s::interval
+delete from shown_memories
+where scope_id between first_scope() and last_scope() and computed_at < clock_timestamp() - %(age)s::interval
 
 -- name: resolve
-select memory_id from showings
+select memory_id from shown_memories
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and short_id = %(short_id)s
   and not exists (
       select from conversations
@@ -49,7 +49,7 @@ where scope_id = %(scope_id)s and conversation_id = %(conversation)s and short_i
 order by memory_id limit 1
 
 -- name: ending
--- Ids are random at their end, so that no index is of use: all of the scope's are read, and nothing else of it.
+-- Ids are random at their end, so no index helps: all ids of the scope are read, and nothing else of it.
 select id from memories
 where scope_id = %(scope_id)s and right(replace(id::text, '-', ''), %(length)s) = %(tail)s
 limit 2

@@ -22,7 +22,7 @@ PLACE = sql.SQL(QUERIES["place"])
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where a statement has what is filtered by."""
+    """Where a statement has the columns of the filter."""
 
     table: str
     id: str = "id"
@@ -35,11 +35,11 @@ class Columns:
 MEMORIES = Columns("memories")
 FEATURE_ROWS = Columns("features", trust=None)
 FEATURES = frozenset({"pinned"})
-"""What is said of a memory by a column of `memory_features`: a condition on it is looked up there before each limit."""
+"""A field that is a column of `memory_features`: its condition is looked up there before each limit."""
 
 
 def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -> sql.Composed:
-    """Write the conditions of a filter on what the indexes of recall hold, each behind an `and`."""
+    """Write the conditions of a filter on the indexes of recall, each after an `and`."""
     return join(name_conditions(only), columns, scope)
 
 
@@ -52,42 +52,42 @@ def restrict_rows(
 
 
 def restrict_among(only: Filter, columns: Columns) -> sql.Composed:
-    """Write a filter as one condition on ids, for what lists withheld memories, too."""
+    """Write a filter as one condition on ids, for lists that include withheld memories."""
     identity = sql.Identifier(columns.table, columns.id)
     among = sql.SQL(QUERIES["among"]).format(id=identity, allowed=find_allowed(only, SCOPE_ID))
     return sql.Composed([AND, among] if only.named else [])
 
 
 def list_allowed(only: Filter, scope: sql.Composable = SCOPE_ID) -> sql.Composable:
-    """Write the array of all that a filter allows, for a function that limits by itself; null if it names nothing."""
+    """Write the array of all ids that a filter allows, for a function with its own limit; null if it names nothing."""
     return sql.SQL(QUERIES["listed"]).format(allowed=find_allowed(only, scope)) if only.named else ALL
 
 
 def list_featured(only: Filter) -> sql.Composable:
-    """Write the array of all that has the features a filter names; null if it names none."""
+    """Write the array of all ids with the features that a filter names; null if it names none."""
     named = FEATURES.intersection(only.named)
     return sql.SQL(QUERIES["listed"]).format(allowed=find_featured(named, SCOPE_ID)) if named else ALL
 
 
 def find_featured(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
-    """Write the query for all that has the features of these names."""
+    """Write the query for all ids with the features of these names."""
     conditions = sql.Composed([AND + sql.SQL(QUERIES[name]) for name in sorted(names)])
     return sql.SQL(QUERIES["featured"]).format(scope=scope, conditions=conditions)
 
 
 def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
-    """Write the query for all memories that a filter allows; without times, in whichever version."""
+    """Write the query for all ids that a filter allows; without times, of any version."""
     conditions = restrict_rows(only, scope, every=not only.past)
     return sql.SQL(QUERIES["allowed"]).format(scope=scope, filter=conditions)
 
 
 def name_conditions(only: Filter) -> list[str]:
-    """List the conditions of a filter: each field that it names has one of its name, or of what is barred by it."""
+    """List the conditions of a filter: each field that it names has one of its name, or of its opposite."""
     return ["unpinned" if name == "pinned" and not only.pinned else name for name in only.named]
 
 
 def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.Composed:
-    """Write the conditions of these names on a table's columns, each behind an `and`."""
+    """Write the conditions of these names on a table's columns, each after an `and`."""
     named = [*names]
     own: dict[str, sql.Composable] = {
         "id": sql.Identifier(columns.table, columns.id),
@@ -105,7 +105,7 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
 
 
 def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
-    """Give the values that the conditions of a filter compare with; `usual` are the kinds if it names none."""
+    """Return the values that the conditions of a filter compare with; `usual` are the kinds if it names none."""
     return {
         "kinds": [kind.value for kind in only.kinds or usual] or None,
         "min_trust": only.min_trust,

@@ -8,14 +8,14 @@
 {id} < %(before)s::uuid
 
 -- name: at
--- Looked up in a set that is made once. As a join, it would tempt the planner away from the order that a limit needs.
+-- Looked up in a set that is made once. As a join, the planner might not use the order that a limit needs.
 ({id} in (select true_at({scope}, %(at)s::timestamptz))) is true
 
 -- name: pinned
 features.pinned = %(pinned)s::boolean
 
 -- name: unpinned
--- Nearly all are: to look the few others up is less than to read the features of a whole scope.
+-- Nearly all are: to look up the few others is cheaper than to read the features of a whole scope.
 {id} not in (select features.id from memory_features features where features.scope_id = {scope} and features.pinned)
 
 -- name: featured
@@ -44,7 +44,7 @@ select memories.id from memories where memories.scope_id = {scope}{filter}
 array({allowed})
 
 -- name: rare
--- By key: such features are rare, and a join would leave it to statistics whether the whole scope is read for them.
+-- By key: such features are rare, and with a join, statistics would decide whether the whole scope is read.
 {id} = any (array({allowed}))
 
 -- name: among

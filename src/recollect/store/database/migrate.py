@@ -71,7 +71,7 @@ def own_migrations() -> list[Migration]:
 
 
 def job_engine_migrations() -> list[Migration]:
-    """List the steps that the installed job engine ships, so that its upgrades travel with ours."""
+    """List the steps of the installed job engine, so that its upgrades are applied with ours."""
     return read_folder(Path(SchemaManager.get_migrations_path()), JOB_ENGINE)
 
 
@@ -84,7 +84,7 @@ def read_folder(folder: Path, prefix: str) -> list[Migration]:
 
 
 def number_of(name: str) -> int:
-    """Read the number that a step's name begins with; a name without one is later than every program."""
+    """Read the number at the beginning of a step's name; a name without one is later than every program."""
     number = name.partition("_")[0]
     return int(number) if number.isdigit() else LATEST
 
@@ -110,7 +110,7 @@ def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
 
 
 async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> None:
-    """Run one step and record it, together where PostgreSQL allows it."""
+    """Run one step and record it, in one transaction where PostgreSQL allows it."""
     record = to_record(migration)
     if migration.text.startswith(OUTSIDE_TRANSACTION):
         await connection.execute(migration.text)
@@ -122,7 +122,7 @@ async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> N
 
 
 def to_record(migration: Migration) -> dict[str, str | int | None]:
-    """Write down what was applied."""
+    """Record what was applied."""
     return {
         "name": migration.name,
         "checksum": migration.checksum,
@@ -131,7 +131,7 @@ def to_record(migration: Migration) -> dict[str, str | int | None]:
 
 
 async def apply_job_engine(connection: AsyncConnection[DictRow]) -> None:
-    """Install the job engine's whole schema and count all its steps as done."""
+    """Install the job engine's whole schema and record all its steps as done."""
     async with connection.transaction():
         await connection.execute(SchemaManager.get_schema())
         for migration in job_engine_migrations():

@@ -22,7 +22,7 @@ async def owning(dsn: str) -> AsyncIterator[AsyncConnection[DictRow]]:
 
 
 async def ensure_database(dsn: str, name: str) -> None:
-    """Create a database unless it is there."""
+    """Create a database if it does not exist."""
     async with owning(dsn) as connection:
         if await (await connection.execute(QUERIES["has_database"], {"name": name})).fetchone() is None:
             try:
@@ -50,7 +50,7 @@ async def find_tenant(dsn: str, name: str) -> int | None:
 
 
 async def set_budget(dsn: str, name: str, tokens: int | None) -> int | None:
-    """Set a tenant's tokens a day, and wake what waits for more; return its number, None if there is no such tenant."""
+    """Set a tenant's tokens a day, and wake what waits for them; return its number, None if there is no such tenant."""
     async with owning(dsn) as connection, connection.transaction():
         row = await (await connection.execute(QUERIES["set_budget"], {"name": name, "tokens": tokens})).fetchone()
         if row is None:

@@ -14,7 +14,7 @@ select id from tenants where name = %(name)s
 update tenants set tokens_per_day = %(tokens)s where name = %(name)s returning id
 
 -- name: wake
--- What was put off until another day is tried at once; what waits a moment only is none the worse for it.
+-- What was deferred to another day is tried at once; it does no harm to what waits for a moment only.
 update procrastinate_jobs set scheduled_at = clock_timestamp()
 where status = 'todo' and attempts > 0 and scheduled_at > clock_timestamp()
   and (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s

@@ -35,14 +35,14 @@ UNAVAILABLE = (
 )
 UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
 OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
-"""What a dropped embedding space takes with it, between two round trips of somebody who still reads it."""
+"""Names of a dropped embedding space, which a concurrent reader may still use between two round trips."""
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
     "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
-    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it anew, then try again.",
+    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it again, then try again.",
 }
-# A silent network is only noticed by all of these together; statement_timeout alone is not enough.
-PATIENCE: dict[str, Any] = {
+# Only all of these together notice a silent network; statement_timeout alone is not enough.
+CONNECTION_TIMEOUTS: dict[str, Any] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 5000,
     "keepalives_idle": 5,
@@ -73,7 +73,7 @@ QUERIES = load_queries(__file__)
 
 
 class GivenUpConnection(AsyncConnection[DictRow]):
-    """A connection that is given up when its caller's time is over."""
+    """A connection that is abandoned when its caller's time is over."""
 
     async def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:  # noqa: ASYNC109 - the driver's signature
         """Wait for an answer; the driver would ask a silent server to cancel, and wait ten seconds more."""
@@ -83,7 +83,7 @@ class GivenUpConnection(AsyncConnection[DictRow]):
             # The server ends the statement itself, by its own time limit.
             self.pgconn.finish()
             with suppress(psycopg.Error):
-                # Left to the garbage collector, it would complain of the closed connection to nobody.
+                # Left to the garbage collector, it would log a warning about the closed connection.
                 gen.close()
             raise
 
@@ -109,7 +109,7 @@ class Database:
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
-            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **PATIENCE},
+            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **CONNECTION_TIMEOUTS},
             connection_class=GivenUpConnection,
             configure=configure,
             min_size=1,
@@ -125,7 +125,7 @@ class Database:
         await self._pool.close()
 
     def statistics(self) -> dict[str, int]:
-        """Give the pool's counters for the metrics page."""
+        """Return the pool's counters for the metrics page."""
         return dict(self._pool.get_stats())
 
     @asynccontextmanager
@@ -178,7 +178,7 @@ class Database:
 
 
 async def commit_at_once(connection: AsyncConnection[Any]) -> None:
-    """Let no statement wait for its commit: whoever is stopped in between would hold locks for as long."""
+    """Make the commit part of the last statement's round trip: a caller that is stopped in between would hold locks."""
     await connection.set_autocommit(True)
 
 
@@ -189,21 +189,21 @@ class CommitWatch:
         self.doubtful = False
 
     def notice(self, diagnostic: errors.Diagnostic) -> None:
-        """Remember the warning that a cancelled wait for replication leaves behind."""
+        """Remember the warning of a cancelled wait for replication."""
         if diagnostic.sqlstate == "01000" and "synchronous replication" in (diagnostic.message_primary or ""):
             self.doubtful = True
 
 
 @asynccontextmanager
 async def unpipelined() -> AsyncIterator[None]:
-    """Stand in for a pipeline where COPY needs the connection to itself."""
+    """Replace a pipeline where COPY needs the connection to itself."""
     yield
 
 
 async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
-    """Look the pgvector types up once, for all connections to come."""
+    """Look up the pgvector types once, for all later connections."""
     try:
-        async with await AsyncConnection.connect(dsn, autocommit=True, **PATIENCE) as connection:
+        async with await AsyncConnection.connect(dsn, autocommit=True, **CONNECTION_TIMEOUTS) as connection:
             vector = await TypeInfo.fetch(connection, "vector")
             halfvec = await TypeInfo.fetch(connection, "halfvec")
             sparsevec = await TypeInfo.fetch(connection, "sparsevec")
@@ -216,7 +216,7 @@ async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turn the driver's errors into ours; their texts may quote content and stay behind."""
+    """Turn the driver's errors into ours, without their texts, which may quote content."""
     try:
         yield
     except UNAVAILABLE as problem:
@@ -236,12 +236,12 @@ def translated_errors() -> Iterator[None]:
 
 
 def is_overdue(problem: Exception) -> bool:
-    """Tell whether a time limit ended a statement: what stands behind it in a pipeline may complain instead."""
+    """Tell whether a time limit ended a statement: the error may come from a later one of the pipeline."""
     return isinstance(problem, errors.QueryCanceled) or isinstance(problem.__context__, errors.QueryCanceled)
 
 
 async def read_answered(read: Callable[[], Awaitable[Answer]]) -> Answer | None:
-    """Read an answer of a pipeline that was ended before its time; None if it ended before this was answered."""
+    """Read an answer of a pipeline that was ended early; None if it ended before this was answered."""
     try:
         return await read()
     except psycopg.ProgrammingError:

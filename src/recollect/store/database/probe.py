@@ -1,4 +1,4 @@
-"""Tell on a connection beside the pool whether the database answers, and whether its schema and our role fit."""
+"""Check on a connection outside of the pool whether the database answers, and whether its schema and our role fit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Applied:
 
 
 class Probe:
-    """A connection that serves no request, so that a busy pool does not keep it from telling."""
+    """A connection that serves no request, so that a busy pool does not delay it."""
 
     def __init__(self, dsn: str, connection: Connection) -> None:
         self._dsn = dsn

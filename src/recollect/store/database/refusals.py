@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 
 from recollect.errors import SetupError
-from recollect.store.database.pool import PATIENCE, Connection, GivenUpConnection
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, Connection, GivenUpConnection
 
 LOG = logging.getLogger("recollect.database")
 SERVICE_VARIABLE, OWNER_VARIABLE = "RECOLLECT_DATABASE_URL", "RECOLLECT_OWNER_DATABASE_URL"
@@ -26,7 +26,7 @@ class Refusal:
 
     code: str
     signs: tuple[str, ...]
-    """Parts of the texts that tell it: libpq gives no SQLSTATE for a connection that was never made."""
+    """Texts that identify it: libpq gives no SQLSTATE for a connection that was never made."""
     sentence: str
     lasting: bool = False
     """True when waiting cannot help."""
@@ -74,12 +74,12 @@ OTHER = Refusal("unknown", (), "PostgreSQL does not answer at {place}, which {va
 async def connect(dsn: str) -> Connection:
     """Make one connection outside the pool; nothing is prepared on it, so a pooler in transaction mode is safe."""
     return await GivenUpConnection.connect(
-        dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, **PATIENCE
+        dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, **CONNECTION_TIMEOUTS
     )
 
 
 async def reach(dsn: str, variable: str = SERVICE_VARIABLE, *, wait_seconds: float = 0) -> Connection:
-    """Connect; a PostgreSQL that does not answer yet is tried again for so many seconds."""
+    """Connect; retry for so many seconds while PostgreSQL does not answer."""
     limit, told = time.monotonic() + wait_seconds, False
     while True:
         try:

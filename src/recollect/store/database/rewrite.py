@@ -1,4 +1,4 @@
-"""Rewrite every table that can hold content, so that what was erased leaves the data files too."""
+"""Rewrite every table that can hold content, so that erased content leaves the data files too."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from recollect.store.database.ownership import owning
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
-PATIENCE = 20
-"""How often a table is rewritten before what an open transaction still sees is given up on."""
+MOST_ATTEMPTS = 20
+"""How often a table is rewritten before we give up on what an open transaction still sees."""
 PAUSE_SECONDS = 0.5
 NUMBER = re.compile(r"\d+")
 COPIER = "copy_table_data"
-"""Which function of the server tells how many rows it copied: texts are in the server's language."""
+"""The server's function that reports how many rows it copied: texts are in the server's language."""
 OLD_STATISTICS = 180_000
 NOT_ALLOWED = "this role may not; run it as a superuser"
 
@@ -44,7 +44,7 @@ class Rewritten:
 Report: TypeAlias = Callable[[Table], None]
 
 
-async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten:
+async def rewrite_tables(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten:
     """Rewrite table after table, each locked meanwhile, then write a checkpoint; a dry run only lists them."""
     left: list[tuple[str, str]] = []
     async with owning(dsn) as connection:
@@ -60,12 +60,12 @@ async def scrub(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten
 
 
 async def rewrite(connection: AsyncConnection[DictRow], table: DictRow) -> str:
-    """Rewrite one table and its samples; say why if something that was erased may be left of it."""
+    """Rewrite one table and its statistics; say why if erased content may be left."""
     problem = "" if table["catalog"] else await forget_samples(connection, table["name"])
     query = sql.SQL(QUERIES["rewrite_catalog" if table["catalog"] else "rewrite"])
     name = sql.SQL(".").join(sql.Identifier(part) for part in table["name"].strip('"').split("."))
     kept = 0
-    for _ in range(PATIENCE):
+    for _ in range(MOST_ATTEMPTS):
         notices = Notices()
         connection.add_notice_handler(notices.add)
         try:
@@ -78,13 +78,13 @@ async def rewrite(connection: AsyncConnection[DictRow], table: DictRow) -> str:
             return NOT_ALLOWED
         if not (kept := notices.kept):
             return problem
-        # A transaction that began before the erasure still sees what was erased: it goes with the next rewriting.
+        # A transaction that began before the erasure still sees what was erased: the next rewrite removes it.
         await asyncio.sleep(PAUSE_SECONDS)
     return f"{kept} erased rows are still seen by an open transaction, a standby or a slot"
 
 
 async def forget_samples(connection: AsyncConnection[DictRow], name: str) -> str:
-    """Forget what the planner sampled of a table's columns."""
+    """Delete the planner's samples of a table's columns."""
     old = connection.info.server_version < OLD_STATISTICS
     try:
         await connection.execute(QUERIES["forget_samples_before_18" if old else "forget_samples"], {"name": name})
@@ -94,7 +94,7 @@ async def forget_samples(connection: AsyncConnection[DictRow], name: str) -> str
 
 
 async def write_checkpoint(connection: AsyncConnection[DictRow]) -> str:
-    """Let the files that were replaced go now and not at the next checkpoint."""
+    """Remove the replaced files now and not at the next checkpoint."""
     try:
         await connection.execute(QUERIES["checkpoint"])
     except errors.InsufficientPrivilege:

@@ -48,11 +48,11 @@ begin
     delete from topics where scope_id = asked_scope and id = absorbed;
 end $$;
 
-CREATE FUNCTION public.admit(shown_hash text, asked_agent text, asked_user text, patience text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
+CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
     LANGUAGE plpgsql
     AS $$
 begin
-    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', patience, true);
+    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
     select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
         from api_keys k
         where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null and k.agent is null;
@@ -63,12 +63,12 @@ begin
     end if;
 end $$;
 
-CREATE FUNCTION public.admit_bound(shown_hash text, asked_agent text, asked_user text, patience text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
+CREATE FUNCTION public.authorize_bound(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
     LANGUAGE plpgsql
     AS $$
 begin
     -- A statement cannot shorten its own time limit, but it can wait less long for locks.
-    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', patience, true);
+    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
     select k.tenant_id, k.name, k.rights, k.trust, k.agent, k."user",
            coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", '')
         into tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user"
@@ -197,6 +197,35 @@ CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURN
     select id from derived
 $$;
 
+CREATE FUNCTION public.drop_facts_to_rederive() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    dropped uuid[];
+    poorer uuid[];
+begin
+    if not exists (select from memories where scope_id = new.scope_id and id = new.id and withheld = 'to_rederive') then
+        return null;
+    end if;
+    dropped := array(
+        select memories.id from memories
+        join beliefs on beliefs.scope_id = new.scope_id and beliefs.id = memories.id
+        where memories.scope_id = new.scope_id and withheld = 'to_rederive' and subject_id is not null);
+    perform learn_again(new.scope_id, dropped);
+    while cardinality(dropped) > 0 loop
+        with lost as (
+            delete from evidence where scope_id = new.scope_id and source_id = any (dropped) returning memory_id
+        )
+        select array_agg(distinct memory_id) into poorer from lost;
+        delete from memories where scope_id = new.scope_id and id = any (dropped);
+        dropped := array(
+            select id from memories
+            where scope_id = new.scope_id and id = any (poorer) and withheld = 'to_rederive'
+              and not exists (select from evidence where evidence.scope_id = new.scope_id and memory_id = memories.id));
+    end loop;
+    return null;
+end $$;
+
 CREATE FUNCTION public.drop_items(asked_scope bigint, paths text[], keys text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -213,35 +242,6 @@ CREATE FUNCTION public.drop_related_topics(asked_scope bigint, topic_ids uuid[],
     delete from related_topics related using unnest(topic_ids, memory_ids) as link (topic_id, memory_id)
     where related.scope_id = asked_scope and related.topic_id = link.topic_id and related.memory_id = link.memory_id
 $$;
-
-CREATE FUNCTION public.drop_stale_facts() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-declare
-    dropped uuid[];
-    poorer uuid[];
-begin
-    if not exists (select from memories where scope_id = new.scope_id and id = new.id and withheld = 'stale') then
-        return null;
-    end if;
-    dropped := array(
-        select memories.id from memories
-        join beliefs on beliefs.scope_id = new.scope_id and beliefs.id = memories.id
-        where memories.scope_id = new.scope_id and withheld = 'stale' and subject_id is not null);
-    perform learn_again(new.scope_id, dropped);
-    while cardinality(dropped) > 0 loop
-        with lost as (
-            delete from evidence where scope_id = new.scope_id and source_id = any (dropped) returning memory_id
-        )
-        select array_agg(distinct memory_id) into poorer from lost;
-        delete from memories where scope_id = new.scope_id and id = any (dropped);
-        dropped := array(
-            select id from memories
-            where scope_id = new.scope_id and id = any (poorer) and withheld = 'stale'
-              and not exists (select from evidence where evidence.scope_id = new.scope_id and memory_id = memories.id));
-    end loop;
-    return null;
-end $$;
 
 CREATE FUNCTION public.equip_space(space integer) RETURNS void
     LANGUAGE plpgsql
@@ -460,7 +460,7 @@ end $$
 $create$, 'rank_near_' || space, type, vectors, width);
 end $_$;
 
-CREATE FUNCTION public.erase_digested() RETURNS trigger
+CREATE FUNCTION public.erase_extracted() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 declare
@@ -475,14 +475,14 @@ begin
     return null;
 end $$;
 
-CREATE FUNCTION public.erase_heard_vectors() RETURNS trigger
+CREATE FUNCTION public.erase_follower_vectors() RETURNS trigger
     LANGUAGE plpgsql
     AS $_$
 declare
     each record;
     space integer;
     followers uuid[];
-    hearers uuid[];
+    affected uuid[];
 begin
     for each in select scope_id, array_agg(id) as ids from forgotten where kind = 'message' group by scope_id loop
         followers := array(
@@ -497,24 +497,24 @@ begin
                 where conversations.scope_id = each.scope_id
                   and conversations.id between follower.conversation_id and follower.conversation_id
                 order by conversations.id limit 1
-            ) talk
-            where talk.state <> 'purging');
+            ) conversation
+            where conversation.state <> 'purging');
         continue when cardinality(followers) = 0;
         for space in select id from embedding_spaces loop
-            hearers := array(select id from overheard
+            affected := array(select id from context_vectors
                              where scope_id = each.scope_id and id = any (followers) and space_id = space);
-            continue when cardinality(hearers) = 0;
+            continue when cardinality(affected) = 0;
             execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
-                using each.scope_id, hearers;
+                using each.scope_id, affected;
             delete from withheld_vectors
-            where scope_id = each.scope_id and id = any (hearers) and space_id = space;
+            where scope_id = each.scope_id and id = any (affected) and space_id = space;
             insert into pending_embeddings (scope_id, id)
             select each.scope_id, memories.id from memories
-            where memories.scope_id = each.scope_id and memories.id = any (hearers) and memories.withheld is null
+            where memories.scope_id = each.scope_id and memories.id = any (affected) and memories.withheld is null
               and exists (select from embedding_spaces active where active.id = space and active.state = 'active')
             on conflict do nothing;
         end loop;
-        delete from overheard where scope_id = each.scope_id and id = any (followers);
+        delete from context_vectors where scope_id = each.scope_id and id = any (followers);
     end loop;
     return null;
 end $_$;
@@ -529,19 +529,19 @@ begin
     return null;
 end $$;
 
-CREATE FUNCTION public.erase_memories(asked_scope bigint, gone uuid[], stale uuid[], lost uuid[]) RETURNS jsonb
+CREATE FUNCTION public.erase_memories(asked_scope bigint, gone uuid[], to_rederive uuid[], lost uuid[]) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 declare
-    touched uuid[] := gone || stale;
+    touched uuid[] := gone || to_rederive;
     removed jsonb;
 begin
     -- Whoever is giving one of them a vector at this moment is waited for, and what is on the log becomes countable.
     perform from memories where scope_id = asked_scope and id = any (touched) order by id for update;
     perform fold_accesses(asked_scope);
     removed := jsonb_build_object(
-        'stale', (select count(*) from memories where scope_id = asked_scope and id = any (stale)
-                    and withheld is distinct from 'stale'),
+        'to_rederive', (select count(*) from memories where scope_id = asked_scope and id = any (to_rederive)
+                    and withheld is distinct from 'to_rederive'),
         'vectors', count_vectors(asked_scope, touched),
         'terms', (select count(*) from memory_terms where scope_id = asked_scope and id = any (touched))
             + (select count(*) from withheld_memories where scope_id = asked_scope and id = any (touched)),
@@ -553,7 +553,7 @@ begin
         'feedback', (select count(*) from feedback where scope_id = asked_scope and memory_id = any (touched)));
     with dropped as (
         delete from evidence where scope_id = asked_scope
-          and (memory_id = any (gone) or (memory_id = any (stale) and source_id = any (lost))) returning 1
+          and (memory_id = any (gone) or (memory_id = any (to_rederive) and source_id = any (lost))) returning 1
     ), unkeyed as (
         delete from idempotency_keys where scope_id = asked_scope and key in (
             select named.key from idempotency_keys named, unnest(named.memory_ids) as made (id)
@@ -570,15 +570,15 @@ begin
         'messages', (select count(*) from unsaid),
         'attachments', (select coalesce(sum(attachments), 0) from unsaid),
         'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
-    perform withhold_memories(asked_scope, stale, 'stale');
+    perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
     update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
         embedding_text = '', metadata = '{}'
-    where scope_id = asked_scope and id = any (stale);
+    where scope_id = asked_scope and id = any (to_rederive);
     update memory_features set length = 0, tells = 0, speaker = ''
-    where scope_id = asked_scope and id = any (stale);
-    delete from withheld_memories where scope_id = asked_scope and id = any (stale);
-    delete from withheld_vectors where scope_id = asked_scope and id = any (stale);
-    delete from feedback where scope_id = asked_scope and memory_id = any (stale);
+    where scope_id = asked_scope and id = any (to_rederive);
+    delete from withheld_memories where scope_id = asked_scope and id = any (to_rederive);
+    delete from withheld_vectors where scope_id = asked_scope and id = any (to_rederive);
+    delete from feedback where scope_id = asked_scope and memory_id = any (to_rederive);
     update conversations set summary_id = null where scope_id = asked_scope and summary_id = any (gone);
     perform count_out(asked_scope, array(
         select kind from memories where scope_id = asked_scope and id = any (gone) and withheld is null));
@@ -701,7 +701,7 @@ begin
                 where messages.scope_id = asked_scope and messages.conversation_id = segments.conversation_id
                   and messages.number between segments.first_number and segments.last_number
             ));
-        delete from digests where scope_id = asked_scope and segment_id = any (touched);
+        delete from extractions where scope_id = asked_scope and segment_id = any (touched);
         delete from segments where scope_id = asked_scope and id = any (emptied);
         update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
         where scope_id = asked_scope and id = any (touched);
@@ -718,12 +718,12 @@ begin
     return null;
 end $$;
 
-CREATE FUNCTION public.erase_showings_of() RETURNS trigger
+CREATE FUNCTION public.erase_shown_memories_of() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    delete from showings using gone
-    where showings.scope_id = gone.scope_id and showings.conversation_id = gone.id;
+    delete from shown_memories using gone
+    where shown_memories.scope_id = gone.scope_id and shown_memories.conversation_id = gone.id;
     return null;
 end $$;
 
@@ -904,7 +904,7 @@ begin
                   with recursive gone (id) as (
                       select messages.id from conversations join messages
                           on messages.scope_id = scopes.id and messages.conversation_id = conversations.id
-                      where conversations.scope_id = scopes.id and not conversations.settled
+                      where conversations.scope_id = scopes.id and not conversations.synced
                         and conversations.state in ('deleted', 'purging')
                       union
                       select evidence.memory_id from gone join evidence
@@ -931,7 +931,7 @@ begin
     set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
         state = case new.withheld
             when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past'
-            when 'deleted' then 'withheld' when 'stale' then 'withheld' else 'current'
+            when 'deleted' then 'withheld' when 'to_rederive' then 'withheld' else 'current'
         end
     where scope_id = new.scope_id and id between new.id and new.id;
     return null;
@@ -941,7 +941,7 @@ CREATE FUNCTION public.follow_into_topics() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    if new.withheld = 'stale' then
+    if new.withheld = 'to_rederive' then
         delete from topic_links where scope_id = new.scope_id and memory_id between new.id and new.id;
     else
         update topic_links set withheld_for = new.withheld
@@ -1147,7 +1147,7 @@ CREATE TABLE public.memories (
     CONSTRAINT memories_importance_check CHECK (((importance >= (1)::double precision) AND (importance <= (10)::double precision))),
     CONSTRAINT memories_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'event'::text, 'chat'::text, 'thought'::text, 'fact'::text, 'summary'::text]))),
     CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
-    CONSTRAINT memories_withheld_check CHECK ((withheld = ANY (ARRAY['archived'::text, 'deleted'::text, 'stale'::text, 'past'::text, 'faded'::text])))
+    CONSTRAINT memories_withheld_check CHECK ((withheld = ANY (ARRAY['archived'::text, 'deleted'::text, 'to_rederive'::text, 'past'::text, 'faded'::text])))
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
 ALTER TABLE ONLY public.memories ALTER COLUMN content SET STATISTICS 0;
@@ -1216,16 +1216,16 @@ begin
               ) segment
               where segment.last_number >= messages.number))
           and (
-              select content ? 'said' from digests
-              where digests.scope_id = asked_scope and segment_id = segments.id and applied_at is not null
+              select content ? 'said' from extractions
+              where extractions.scope_id = asked_scope and segment_id = segments.id and applied_at is not null
               order by applied_at desc limit 1
           )
         returning id
     )
     select array_agg(id) into reopened from closed;
     -- Where a run has taken over, what it said is what is said again.
-    insert into digests (scope_id, segment_id, model, prompt_version, content, made_at)
-    select distinct on (segment_id) scope_id, segment_id, model, prompt_version, content, made_at from digests
+    insert into extractions (scope_id, segment_id, model, prompt_version, content, made_at)
+    select distinct on (segment_id) scope_id, segment_id, model, prompt_version, content, made_at from extractions
     where scope_id = asked_scope and segment_id = any (reopened) and applied_at is not null
     order by segment_id, applied_at desc
     on conflict (scope_id, segment_id, run_id) do update
@@ -1237,10 +1237,10 @@ CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[], allow
     LANGUAGE sql STABLE
     SET enable_nestloop TO 'off'
     AS $$
-    with unsettled as materialized (
+    with unsynced as materialized (
         select exists (
             select from conversations
-            where scope_id = asked_scope and not settled and state in ('deleted', 'purging')
+            where scope_id = asked_scope and not synced and state in ('deleted', 'purging')
         ) as any_left
     ), wanted as materialized (
         select case when cardinality(asked_paths) > 0 then
@@ -1255,7 +1255,7 @@ CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[], allow
         select topic_id, memory_id, withheld_for from topic_links
         where scope_id = asked_scope and (withheld_for is null or withheld_for in ('archived', 'faded'))
           and (allowed is null or memory_id in (select unnest(allowed)))
-          and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+          and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
     ), counted as materialized (
         select topic_id, count(*) filter (where withheld_for is null) as memories from linked group by topic_id
     ), named as materialized (
@@ -1426,9 +1426,9 @@ CREATE FUNCTION public.page_facts(asked_scope bigint, after uuid, as_of timestam
     SET enable_sort TO 'off'
     AS $$
 declare
-    unsettled boolean := exists (
+    unsynced boolean := exists (
         select from conversations
-        where scope_id = asked_scope and not settled and state in ('deleted', 'purging'));
+        where scope_id = asked_scope and not synced and state in ('deleted', 'purging'));
 begin
     return query
     select fact.id from beliefs fact
@@ -1437,7 +1437,7 @@ begin
       and (fact.valid_at is null or fact.valid_at <= at) and (fact.invalid_at is null or fact.invalid_at > at)
       and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
       and (allowed is null or fact.id in (select unnest(allowed)))
-      and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+      and (not unsynced or not rests_on_deleted(asked_scope, fact.id))
     order by fact.id
     limit most;
 end $$;
@@ -1640,7 +1640,7 @@ begin
                 left join conversations
                     on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
                 where evidence.scope_id = asked_scope and evidence.memory_id = each.id
-                  and (source.withheld in ('deleted', 'stale') or conversations.state in ('deleted', 'purging'))
+                  and (source.withheld in ('deleted', 'to_rederive') or conversations.state in ('deleted', 'purging'))
             ));
         exit when cardinality(ready) = 0;
         waiting := waiting || restore_memories(asked_scope, ready);
@@ -1813,7 +1813,7 @@ begin
                    order by id for update);
     update memories set withheld = reason
     where scope_id = asked_scope and id = any (asked_ids)
-      and withheld is distinct from reason and withheld is distinct from 'stale';
+      and withheld is distinct from reason and withheld is distinct from 'to_rederive';
     if cardinality(taken) = 0 then
         return 0;
     end if;
@@ -2077,9 +2077,9 @@ CREATE FUNCTION public.walk_facts(asked_scope bigint, starts uuid[], hops intege
     AS $$
 declare
     -- A deleted conversation, and what was made from it, is out of sight at once; the rows follow one by one.
-    unsettled boolean := exists (
+    unsynced boolean := exists (
         select from conversations
-        where scope_id = asked_scope and not settled and state in ('deleted', 'purging'));
+        where scope_id = asked_scope and not synced and state in ('deleted', 'purging'));
 begin
     return query
     with recursive walk (hop, frontier, behind, facts, sources, targets) as (
@@ -2104,7 +2104,7 @@ begin
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.object_id <> all (walk.behind)
                        and (allowed is null or fact.id in (select unnest(allowed)))
-                       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+                       and (not unsynced or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
                     union all
@@ -2116,7 +2116,7 @@ begin
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.subject_id <> all (walk.behind)
                        and (allowed is null or fact.id in (select unnest(allowed)))
-                       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+                       and (not unsynced or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
                 ) touching
@@ -2200,13 +2200,21 @@ ALTER TABLE ONLY public.beliefs ALTER COLUMN predicate SET STATISTICS 0;
 
 ALTER TABLE ONLY public.beliefs FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.context_vectors (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    space_id integer NOT NULL
+);
+
+ALTER TABLE ONLY public.context_vectors FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.conversations (
     scope_id bigint NOT NULL,
     id text NOT NULL,
     name text DEFAULT ''::text NOT NULL,
     state text DEFAULT 'active'::text NOT NULL,
-    settled boolean DEFAULT true NOT NULL,
-    settled_number bigint DEFAULT 0 NOT NULL,
+    synced boolean DEFAULT true NOT NULL,
+    synced_number bigint DEFAULT 0 NOT NULL,
     last_number bigint DEFAULT 0 NOT NULL,
     summary_id uuid,
     metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
@@ -2222,21 +2230,6 @@ ALTER TABLE ONLY public.conversations ALTER COLUMN name SET STATISTICS 0;
 ALTER TABLE ONLY public.conversations ALTER COLUMN metadata SET STATISTICS 0;
 
 ALTER TABLE ONLY public.conversations FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE public.digests (
-    scope_id bigint NOT NULL,
-    segment_id uuid NOT NULL,
-    run_id uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
-    model text NOT NULL,
-    prompt_version text NOT NULL,
-    content jsonb NOT NULL,
-    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    applied_at timestamp with time zone,
-    summary_id uuid
-);
-ALTER TABLE ONLY public.digests ALTER COLUMN content SET STATISTICS 0;
-
-ALTER TABLE ONLY public.digests FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.embedding_spaces (
     id integer NOT NULL,
@@ -2286,6 +2279,21 @@ CREATE TABLE public.evidence (
 );
 
 ALTER TABLE ONLY public.evidence FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.extractions (
+    scope_id bigint NOT NULL,
+    segment_id uuid NOT NULL,
+    run_id uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    model text NOT NULL,
+    prompt_version text NOT NULL,
+    content jsonb NOT NULL,
+    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    applied_at timestamp with time zone,
+    summary_id uuid
+);
+ALTER TABLE ONLY public.extractions ALTER COLUMN content SET STATISTICS 0;
+
+ALTER TABLE ONLY public.extractions FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.feedback (
     scope_id bigint NOT NULL,
@@ -2563,7 +2571,7 @@ CREATE VIEW public.memory_nodes WITH (security_barrier='true') AS
                          SELECT messages.id
                            FROM (public.conversations
                              JOIN public.messages ON (((messages.scope_id = scopes.id) AND (messages.conversation_id = conversations.id))))
-                          WHERE ((conversations.scope_id = scopes.id) AND (NOT conversations.settled) AND (conversations.state = ANY (ARRAY['deleted'::text, 'purging'::text])))
+                          WHERE ((conversations.scope_id = scopes.id) AND (NOT conversations.synced) AND (conversations.state = ANY (ARRAY['deleted'::text, 'purging'::text])))
                         UNION
                          SELECT evidence.memory_id
                            FROM (gone gone_1
@@ -2603,14 +2611,6 @@ ALTER TABLE ONLY public.mentions ALTER COLUMN name SET STATISTICS 0;
 ALTER TABLE ONLY public.mentions ALTER COLUMN description SET STATISTICS 0;
 
 ALTER TABLE ONLY public.mentions FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE public.overheard (
-    scope_id bigint NOT NULL,
-    id uuid NOT NULL,
-    space_id integer NOT NULL
-);
-
-ALTER TABLE ONLY public.overheard FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.pending_embeddings (
     scope_id bigint NOT NULL,
@@ -2730,16 +2730,16 @@ ALTER TABLE ONLY public.segments ALTER COLUMN label SET STATISTICS 0;
 
 ALTER TABLE ONLY public.segments FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.showings (
+CREATE TABLE public.shown_memories (
     scope_id bigint NOT NULL,
     conversation_id text NOT NULL,
     memory_id uuid NOT NULL,
     short_id text NOT NULL,
     score double precision NOT NULL,
-    reckoned_at timestamp with time zone NOT NULL
+    computed_at timestamp with time zone NOT NULL
 );
 
-ALTER TABLE ONLY public.showings FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY public.shown_memories FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.tenants (
     id integer NOT NULL,
@@ -2846,11 +2846,11 @@ ALTER TABLE ONLY public.beliefs
 ALTER TABLE ONLY public.beliefs
     ADD CONSTRAINT beliefs_scope_id_lineage_version_key UNIQUE (scope_id, lineage, version);
 
+ALTER TABLE ONLY public.context_vectors
+    ADD CONSTRAINT context_vectors_pkey PRIMARY KEY (scope_id, id, space_id);
+
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (scope_id, id);
-
-ALTER TABLE ONLY public.digests
-    ADD CONSTRAINT digests_pkey PRIMARY KEY (scope_id, segment_id, run_id);
 
 ALTER TABLE ONLY public.embedding_spaces
     ADD CONSTRAINT embedding_spaces_model_dimensions_key UNIQUE (model, dimensions);
@@ -2866,6 +2866,9 @@ ALTER TABLE ONLY public.entities
 
 ALTER TABLE ONLY public.evidence
     ADD CONSTRAINT evidence_pkey PRIMARY KEY (scope_id, memory_id, source_id);
+
+ALTER TABLE ONLY public.extractions
+    ADD CONSTRAINT extractions_pkey PRIMARY KEY (scope_id, segment_id, run_id);
 
 ALTER TABLE ONLY public.feedback
     ADD CONSTRAINT feedback_pkey PRIMARY KEY (scope_id, recall_id, memory_id);
@@ -2912,9 +2915,6 @@ ALTER TABLE ONLY public.messages
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_scope_id_conversation_id_number_key UNIQUE (scope_id, conversation_id, number);
 
-ALTER TABLE ONLY public.overheard
-    ADD CONSTRAINT overheard_pkey PRIMARY KEY (scope_id, id, space_id);
-
 ALTER TABLE ONLY public.pending_embeddings
     ADD CONSTRAINT pending_embeddings_pkey PRIMARY KEY (scope_id, id);
 
@@ -2945,8 +2945,8 @@ ALTER TABLE ONLY public.segments
 ALTER TABLE ONLY public.segments
     ADD CONSTRAINT segments_scope_id_conversation_id_first_number_key UNIQUE (scope_id, conversation_id, first_number);
 
-ALTER TABLE ONLY public.showings
-    ADD CONSTRAINT showings_pkey PRIMARY KEY (scope_id, conversation_id, memory_id);
+ALTER TABLE ONLY public.shown_memories
+    ADD CONSTRAINT shown_memories_pkey PRIMARY KEY (scope_id, conversation_id, memory_id);
 
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_name_key UNIQUE (name);
@@ -2987,7 +2987,7 @@ CREATE INDEX conversations_by_time ON public.conversations USING btree (scope_id
 
 CREATE INDEX conversations_running ON public.conversations USING btree (scope_id, idle_since) WHERE (segmented_number < last_number);
 
-CREATE INDEX conversations_unsettled ON public.conversations USING btree (scope_id) WHERE (NOT settled);
+CREATE INDEX conversations_unsynced ON public.conversations USING btree (scope_id) WHERE (NOT synced);
 
 CREATE INDEX entities_by_trigram ON public.entities USING gist (scope_id, normalised public.gist_trgm_ops);
 
@@ -3003,7 +3003,7 @@ CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, oc
 
 CREATE INDEX memories_expiring ON public.memories USING btree (scope_id, expires_at) WHERE ((expires_at IS NOT NULL) AND (withheld IS NULL));
 
-CREATE INDEX memories_stale ON public.memories USING btree (scope_id, id) WHERE (withheld = 'stale'::text);
+CREATE INDEX memories_to_rederive ON public.memories USING btree (scope_id, id) WHERE (withheld = 'to_rederive'::text);
 
 CREATE INDEX memories_withheld_in_time ON public.memories USING btree (scope_id, withheld, id) WHERE (withheld = ANY (ARRAY['past'::text, 'faded'::text]));
 
@@ -3029,27 +3029,29 @@ CREATE INDEX related_topics_by_related ON public.related_topics USING btree (sco
 
 CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
 
-CREATE INDEX showings_by_memory ON public.showings USING btree (scope_id, memory_id);
+CREATE INDEX shown_memories_by_memory ON public.shown_memories USING btree (scope_id, memory_id);
 
-CREATE INDEX showings_by_time ON public.showings USING btree (scope_id, reckoned_at);
+CREATE INDEX shown_memories_by_time ON public.shown_memories USING btree (scope_id, computed_at);
 
 CREATE INDEX topic_links_by_time ON public.topic_links USING btree (scope_id, topic_id, occurred_at DESC, memory_id) INCLUDE (kind, trust, activation, diffusion, independence) WHERE (withheld_for IS NULL);
 
 CREATE INDEX topic_links_of_memory ON public.topic_links USING btree (scope_id, memory_id);
 
-CREATE CONSTRAINT TRIGGER drop_stale_facts AFTER UPDATE OF withheld ON public.memories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.withheld = 'stale'::text) AND (old.withheld IS DISTINCT FROM 'stale'::text) AND (new.kind = 'fact'::text))) EXECUTE FUNCTION public.drop_stale_facts();
+CREATE CONSTRAINT TRIGGER drop_facts_to_rederive AFTER UPDATE OF withheld ON public.memories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.withheld = 'to_rederive'::text) AND (old.withheld IS DISTINCT FROM 'to_rederive'::text) AND (new.kind = 'fact'::text))) EXECUTE FUNCTION public.drop_facts_to_rederive();
 
 CREATE TRIGGER erase_accesses AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('accesses', 'id');
 
 CREATE TRIGGER erase_beliefs AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('beliefs', 'id');
 
-CREATE TRIGGER erase_digested AFTER DELETE ON public.digests REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_digested();
+CREATE TRIGGER erase_context_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('context_vectors', 'id');
 
 CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('evidence', 'memory_id');
 
+CREATE TRIGGER erase_extracted AFTER DELETE ON public.extractions REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_extracted();
+
 CREATE TRIGGER erase_feedback AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('feedback', 'memory_id');
 
-CREATE TRIGGER erase_heard_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_heard_vectors();
+CREATE TRIGGER erase_follower_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_follower_vectors();
 
 CREATE TRIGGER erase_items AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('items', 'memory_id');
 
@@ -3065,8 +3067,6 @@ CREATE TRIGGER erase_mentions AFTER DELETE ON public.segments REFERENCING OLD TA
 
 CREATE TRIGGER erase_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_messages();
 
-CREATE TRIGGER erase_overheard AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('overheard', 'id');
-
 CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('pending_embeddings', 'id');
 
 CREATE TRIGGER erase_recalls AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_recalls();
@@ -3079,9 +3079,9 @@ CREATE TRIGGER erase_segments AFTER DELETE ON public.conversations REFERENCING O
 
 CREATE TRIGGER erase_segments AFTER DELETE ON public.messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments();
 
-CREATE TRIGGER erase_showings AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_showings_of();
+CREATE TRIGGER erase_shown_memories AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_shown_memories_of();
 
-CREATE TRIGGER erase_showings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('showings', 'memory_id');
+CREATE TRIGGER erase_shown_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('shown_memories', 'memory_id');
 
 CREATE TRIGGER erase_topic_links AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('topic_links', 'memory_id');
 
@@ -3119,8 +3119,8 @@ ALTER TABLE ONLY public.beliefs
 ALTER TABLE ONLY public.beliefs
     ADD CONSTRAINT beliefs_scope_id_subject_id_fkey FOREIGN KEY (scope_id, subject_id) REFERENCES public.entities(scope_id, id);
 
-ALTER TABLE ONLY public.digests
-    ADD CONSTRAINT digests_scope_id_segment_id_fkey FOREIGN KEY (scope_id, segment_id) REFERENCES public.segments(scope_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.extractions
+    ADD CONSTRAINT extractions_scope_id_segment_id_fkey FOREIGN KEY (scope_id, segment_id) REFERENCES public.segments(scope_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.mentions
     ADD CONSTRAINT mentions_scope_id_entity_id_fkey FOREIGN KEY (scope_id, entity_id) REFERENCES public.entities(scope_id, id) ON DELETE CASCADE;
@@ -3147,13 +3147,15 @@ ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.beliefs ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE public.conversations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.context_vectors ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE public.digests ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.conversations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.entities ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.extractions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 
@@ -3255,13 +3257,15 @@ CREATE POLICY of_tenant ON public.api_keys USING ((tenant_id = ( SELECT public.c
 
 CREATE POLICY of_tenant ON public.beliefs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
-CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+CREATE POLICY of_tenant ON public.context_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
-CREATE POLICY of_tenant ON public.digests TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.entities TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.extractions TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.feedback TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -3287,8 +3291,6 @@ CREATE POLICY of_tenant ON public.mentions TO recollect_service USING (((scope_i
 
 CREATE POLICY of_tenant ON public.messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
-CREATE POLICY of_tenant ON public.overheard TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
-
 CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.purge_receipts TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -3303,7 +3305,7 @@ CREATE POLICY of_tenant ON public.scopes USING ((tenant_id = ( SELECT public.cur
 
 CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
-CREATE POLICY of_tenant ON public.showings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+CREATE POLICY of_tenant ON public.shown_memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.topic_links TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -3314,8 +3316,6 @@ CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (
 CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY only_of_reader ON public.scopes AS RESTRICTIVE FOR SELECT TO recollect_compat USING (COALESCE((tenant_id = ( SELECT public.reading_tenant() AS reading_tenant)), true));
-
-ALTER TABLE public.overheard ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
 
@@ -3331,7 +3331,7 @@ ALTER TABLE public.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.segments ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE public.showings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.shown_memories ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.topic_links ENABLE ROW LEVEL SECURITY;
 
@@ -3391,10 +3391,10 @@ GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.beliefs TO recollect_service;
 GRANT SELECT ON TABLE public.beliefs TO recollect_compat;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.context_vectors TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.conversations TO recollect_service;
 GRANT SELECT ON TABLE public.conversations TO recollect_compat;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.digests TO recollect_service;
 
 GRANT SELECT ON TABLE public.embedding_spaces TO recollect_service;
 
@@ -3409,6 +3409,8 @@ GRANT SELECT ON TABLE public.entities TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.evidence TO recollect_service;
 GRANT SELECT ON TABLE public.evidence TO recollect_compat;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.extractions TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
 
@@ -3463,8 +3465,6 @@ GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.overheard TO recollect_service;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
@@ -3481,7 +3481,7 @@ GRANT USAGE ON SEQUENCE public.scope_numbers TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.segments TO recollect_service;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.showings TO recollect_service;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.shown_memories TO recollect_service;
 
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
 

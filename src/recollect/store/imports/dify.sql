@@ -4,10 +4,10 @@ where table_schema = any (current_schemas(false)) and table_name = any (%(tables
 
 -- name: count
 with chosen as materialized (
-    select talk.id from conversations talk
-    where (%(app)s::uuid is null or talk.app_id = %(app)s)
+    select conversations.id from conversations
+    where (%(app)s::uuid is null or conversations.app_id = %(app)s)
       and (%(since)s::timestamp is null or exists (
-          select from messages recent where recent.conversation_id = talk.id and recent.created_at >= %(since)s
+          select from messages recent where recent.conversation_id = conversations.id and recent.created_at >= %(since)s
       ))
 )
 select (select count(*) from chosen) as conversations,
@@ -16,25 +16,25 @@ select (select count(*) from chosen) as conversations,
 -- name: count_files
 select count(*) as files
 from message_files join messages on messages.id = message_files.message_id
-join conversations talk on talk.id = messages.conversation_id
-where (%(app)s::uuid is null or talk.app_id = %(app)s)
+join conversations on conversations.id = messages.conversation_id
+where (%(app)s::uuid is null or conversations.app_id = %(app)s)
   and (%(since)s::timestamp is null or exists (
-      select from messages recent where recent.conversation_id = talk.id and recent.created_at >= %(since)s
+      select from messages recent where recent.conversation_id = conversations.id and recent.created_at >= %(since)s
   ))
 
 -- name: conversations
-select talk.id::text as id, talk.app_id::text as app, talk.mode, talk.name, talk.inputs, talk.created_at,
-       coalesce({is_deleted}, false) as deleted, talk.from_source as source, {invoke_from} as invoked_from,
-       talk.from_end_user_id::text as end_user, talk.from_account_id::text as account, {session} as session
-from conversations talk
-where (%(app)s::uuid is null or talk.app_id = %(app)s)
+select conversations.id::text as id, conversations.app_id::text as app, conversations.mode, conversations.name, conversations.inputs, conversations.created_at,
+       coalesce({is_deleted}, false) as deleted, conversations.from_source as source, {invoke_from} as invoked_from,
+       conversations.from_end_user_id::text as end_user, conversations.from_account_id::text as account, {session} as session
+from conversations
+where (%(app)s::uuid is null or conversations.app_id = %(app)s)
   and (%(since)s::timestamp is null or exists (
-      select from messages recent where recent.conversation_id = talk.id and recent.created_at >= %(since)s
+      select from messages recent where recent.conversation_id = conversations.id and recent.created_at >= %(since)s
   ))
-order by talk.created_at, talk.id
+order by conversations.created_at, conversations.id
 
 -- name: session
-(select end_users.session_id from end_users where end_users.id = talk.from_end_user_id)
+(select end_users.session_id from end_users where end_users.id = conversations.from_end_user_id)
 
 -- name: outlines
 select turn.id::text as id, {parent_message_id} as parent,

@@ -1,4 +1,4 @@
-"""See what of another system's things is here already, and write down where a conversation came from."""
+"""Find what of another system is imported already, and store where a conversation came from."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ QUERIES = load_queries(__file__)
 
 @dataclass(frozen=True, slots=True)
 class KnownConversation:
-    """What of a conversation is here already."""
+    """What of a conversation is imported already."""
 
     state: ConversationState | None
     """None if there is no such conversation."""
     kept: bool
-    """Whether its name and metadata were brought over."""
+    """Whether its name and metadata were imported."""
     known: dict[str, UUID]
     """Its messages by their external id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a conversation is called, and what is known of where it came from."""
+    """A conversation's name, and metadata about its origin."""
 
     ours: str
-    """Under which metadata keep it."""
+    """The metadata key for it."""
     name: str
     metadata: Mapping[str, JSON]
     created_at: datetime | None
@@ -46,15 +46,15 @@ class Arrived:
     """The memories and facts of one system that a scope holds."""
 
     ids: dict[str, UUID]
-    """By what their source calls them; where it changed one, the newest."""
-    digests: set[tuple[str, str]]
-    """What each of them says, as a digest."""
+    """By their ids at the source; if it changed one, the newest."""
+    hashes: set[tuple[str, str]]
+    """The hash of what each of them says."""
     newest: UUID
     """The newest memory of the scope."""
 
 
 async def read_standing(database: Database, scope: Scope, conversation: str, ours: str) -> KnownConversation:
-    """See what of a conversation is here."""
+    """Read what of a conversation is imported."""
     parameters = {**names(scope), "conversation": conversation, "ours": ours}
     async with database.reading(scope.tenant_id) as connection:
         standing = await connection.execute(QUERIES["standing"], parameters)
@@ -65,7 +65,7 @@ async def read_standing(database: Database, scope: Scope, conversation: str, our
 
 
 async def keep(database: Database, scope: Scope, conversation: str, label: Label) -> None:
-    """Write down what a conversation is called and where it came from, unless that was done before."""
+    """Store a conversation's name and origin, unless that was done before."""
     parameters = {"conversation": conversation, "name": label.name, "metadata": Jsonb(dict(label.metadata))}
     parameters |= {"created_at": label.created_at, "ours": label.ours}
     async with database.transaction(scope.tenant_id) as connection:
@@ -73,12 +73,12 @@ async def keep(database: Database, scope: Scope, conversation: str, label: Label
 
 
 async def read_arrived(database: Database, scope: Scope, ours: str) -> Arrived:
-    """See which memories and facts of another system are here."""
+    """Read which memories and facts of another system are imported."""
     parameters = {**names(scope), "ours": ours}
     async with database.reading(scope.tenant_id) as connection:
         arrived = await connection.execute(QUERIES["arrived"], parameters)
         newest = await connection.execute(QUERIES["newest"], parameters)
     rows = await arrived.fetchall()
     last = await newest.fetchone()
-    digests = {(row["key"], row["digest"]) for row in rows}
-    return Arrived({row["key"]: row["id"] for row in rows}, digests, last["id"] if last else LEGACY)
+    hashes = {(row["key"], row["hash"]) for row in rows}
+    return Arrived({row["key"]: row["id"] for row in rows}, hashes, last["id"] if last else LEGACY)

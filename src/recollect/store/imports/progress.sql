@@ -17,7 +17,7 @@ where scope_id = {this_scope}
   and id = %(conversation)s and not metadata ? %(ours)s
 
 -- name: arrived
-select id, metadata -> %(ours)s ->> 'id' as key, metadata -> %(ours)s ->> 'digest' as digest from memories
+select id, metadata -> %(ours)s ->> 'id' as key, metadata -> %(ours)s ->> 'hash' as hash from memories
 where scope_id = {this_scope}
   and kind <> 'message' and metadata -> %(ours)s ? 'id'
 order by id

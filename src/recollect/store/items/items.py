@@ -43,7 +43,7 @@ TOO_LARGE = (
 
 
 class NamedItems:
-    """The items of some names, read once for all who ask for one of them."""
+    """The items of some names, read once for all operations that get one of them."""
 
     def __init__(self, asked: AsyncCursor[DictRow]) -> None:
         self._asked = asked
@@ -70,12 +70,12 @@ async def ask_named(
 
 
 async def ask_standing(connection: Connection, scope: Scope, wanted: Collection[Name]) -> AsyncCursor[DictRow]:
-    """Ask what stands under some names of a scope that is locked, without what it holds."""
+    """Ask for what is stored under some names of a locked scope, without the values."""
     return await connection.execute(QUERIES["standing"], names(scope) | spell(wanted))
 
 
 async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Name, CurrentItem]]:
-    """Read the answer to `ask_standing`, with the moment that the write counts as."""
+    """Read the answer to `ask_standing`, with the moment of the write."""
     rows = await asked.fetchall()
     standing = {
         (decode_path(row["path"]), row["key"]): CurrentItem(row["revision"], row["created_at"], row["memory_id"])
@@ -126,7 +126,7 @@ async def ask_wording(connection: Connection, place: Place, find: FindItems, lar
 
 
 async def read_found(asked: AsyncCursor[DictRow]) -> tuple[FoundItem, ...]:
-    """Read which items were found, in their order."""
+    """Read the items that were found, in their order."""
     return tuple(FoundItem(to_item(row), row["score"]) for row in await asked.fetchall())
 
 
@@ -158,18 +158,18 @@ async def write(
     outcome: WriteOutcome,
     embeddings: Mapping[Name, Embedding | None],
 ) -> None:
-    """Write what a batch came to, in a scope that is locked; what was remembered by the old is forgotten with them."""
+    """Write the result of a batch, in a locked scope, and forget the memories of replaced items."""
     if outcome.kept:
         await connection.execute(QUERIES["store"], {"scope_id": scope_id, **describe(outcome.kept, embeddings)})
     if outcome.dropped:
         await connection.execute(QUERIES["drop"], {"scope_id": scope_id, **spell(outcome.dropped)})
     if outcome.forgotten:
-        # Last, when no item is tied to these memories any more: it would go with them.
+        # Last, when no item refers to these memories any more: it would be deleted with them.
         await forget_held(connection, scope, outcome.forgotten)
 
 
 async def ask_outcome(connection: Connection, scope: Scope, key: str) -> AsyncCursor[DictRow]:
-    """Ask what the batch of an idempotency key came to."""
+    """Ask for the outcome of the batch of an idempotency key."""
     return await connection.execute(QUERIES["outcome"], names(scope) | {"idempotency_key": key})
 
 
@@ -180,19 +180,19 @@ async def read_outcome(asked: AsyncCursor[DictRow]) -> list[JSON]:
     return noted
 
 
-async def settle(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
-    """Note what the batch of an idempotency key came to."""
+async def note_outcome(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
+    """Note the outcome of the batch of an idempotency key."""
     parameters = {"scope_id": scope_id, "idempotency_key": key, "outcome": Jsonb(list(noted))}
-    await connection.execute(QUERIES["settle"], parameters)
+    await connection.execute(QUERIES["note_outcome"], parameters)
 
 
 def spell(wanted: Collection[Name]) -> dict[str, object]:
-    """Give the parameters by which queries know names."""
+    """Return the parameters of names."""
     return {"paths": [encode_path(path) for path, _ in wanted], "keys": [key for _, key in wanted]}
 
 
 def narrow(find: FindItems, largest: int) -> dict[str, object]:
-    """Give the parameters by which queries know what is looked for."""
+    """Return the parameters of a search."""
     first, beyond = bound_paths(tuple(find.under))
     conditions = prepare_where(find.where)
     return {
@@ -208,7 +208,7 @@ def narrow(find: FindItems, largest: int) -> dict[str, object]:
 
 
 def describe(kept: Mapping[Name, Item], embeddings: Mapping[Name, Embedding | None]) -> dict[str, object]:
-    """Give the parameters by which items are stored."""
+    """Return the parameters of items."""
     rows = [*kept.values()]
     return {
         **spell(kept),

@@ -1,5 +1,5 @@
 -- name: named
--- Each by its key, however many: a join may read all items of the scope.
+-- Each by its key: a join may read all items of the scope.
 -- So many bytes of values at most, all together; beyond, none of them.
 select item.path, item.key, text, memory_id, revision, created_at, updated_at, numbers,
        case when sum(length(value::text)) over () <= %(largest)s then value end as value
@@ -13,7 +13,7 @@ cross join lateral (
 ) item
 
 -- name: standing
--- In a scope that is locked, when the write began, and what stands there.
+-- In a locked scope: when the write began, and what is stored.
 select scopes.last_written_at, item.*
 from scopes
 left join lateral (
@@ -61,7 +61,7 @@ select path, key, text, memory_id, revision, created_at, updated_at, score,
 from found order by score desc, path, key
 
 -- name: wording
--- By words, where nothing can be embedded: as good as the words are rare, and without a score to compare.
+-- By words, where nothing can be embedded: rare words first, without a comparable score.
 with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            null as score, matched.score as rank
@@ -130,5 +130,5 @@ select outcome from idempotency_keys
 where scope_id = {this_scope}
   and key = %(idempotency_key)s
 
--- name: settle
+-- name: note_outcome
 update idempotency_keys set outcome = %(outcome)s where scope_id = %(scope_id)s and key = %(idempotency_key)s

@@ -1,4 +1,4 @@
-"""Find, make and read the entities of one scope, and note what each source calls them."""
+"""Find, make and read the entities of one scope, and store their names by source."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class NewEntity:
 
     @property
     def key(self) -> tuple[str, EntityType]:
-        """Give what an entity is unique by."""
+        """Return what an entity is unique by."""
         return normalise_name(self.name), self.type
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What one source calls an entity, and says of it."""
+    """A name of an entity in one source, and its description there."""
 
     source_id: UUID
     entity_id: UUID
@@ -95,7 +95,7 @@ async def ensure(
 
 
 async def mention(connection: Connection, scope_id: int, namings: Sequence[Naming]) -> None:
-    """Note what sources call entities; the same said again by the same source is noted once."""
+    """Store the names that sources use for entities, each once per source."""
     if not namings:
         return
     parameters = {
@@ -111,7 +111,7 @@ async def mention(connection: Connection, scope_id: int, namings: Sequence[Namin
 
 
 async def fetch_known(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, Entity]:
-    """Fetch names and types of entities; ids that are not of this scope are simply absent."""
+    """Fetch names and types of entities; ids of other scopes are absent."""
     if not ids:
         return {}
     found = await connection.execute(QUERIES["known"], {"scope_id": scope_id, "ids": list(ids)})
@@ -119,7 +119,7 @@ async def fetch_known(connection: Connection, scope_id: int, ids: Sequence[UUID]
 
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entity]:
-    """Fetch whole entities that are in sight."""
+    """Fetch whole entities that are visible."""
     bounds = {"ids": list(ids), "cursor": BEGINNING, "type": "", "search": "", "limit": len(ids)}
     return {entity.id: entity for entity in await read(database, scope, bounds)}
 
@@ -146,7 +146,7 @@ async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -
 
 
 def to_entity(row: DictRow) -> Entity:
-    """Turn a row into an entity; an alias is a name that differs in more than how it is written."""
+    """Turn a row into an entity; an alias is a name that differs in more than its spelling."""
     distinct = {normalise_name(row["name"]): row["name"]}
     for name in row["names"]:
         distinct.setdefault(normalise_name(name), name)

@@ -1,9 +1,9 @@
 -- name: candidates
--- For every name: who is called exactly so, whom any source called so, and who is called much alike.
+-- For every name: entities of exactly this name, of this alias, and of similar names.
 with given as materialized (
     select number::integer, normalised from unnest(%(names)s::text[]) with ordinality as given (normalised, number)
 ), found as (
-    -- One look into the index for each name: as a join, all names of the scope would be read.
+    -- One index lookup for each name: as a join, all names of the scope would be read.
     select given.number, called.id, 'exact' as way, 1::real as alike
     from given cross join lateral (
         select id from entities
@@ -72,7 +72,7 @@ set description = case when excluded.description <> '' then excluded.description
 select id, name, type from entities where scope_id = %(scope_id)s and id = any (%(ids)s)
 
 -- name: read
--- An entity is in sight with any of its mentions, under its own name if that is among them.
+-- An entity is visible with any of its mentions, under its own name if that is among them.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s

@@ -25,7 +25,7 @@ from recollect.store.service.scopes import BEGINNING, names
 QUERIES = load_queries(__file__)
 FADED = "faded"
 CHUNK = 500
-"""So many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
+"""How many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ class Version:
     fact: Fact
     id: UUID
     memory: NewMemory
-    """What a further version says as well."""
+    """What a further version has in common with it."""
     trust: int
     withheld: str
     hidden: bool
-    """Whether nobody can see it: it rests on a deleted conversation, or waits to be made anew."""
+    """Whether it is hidden: it rests on a deleted conversation, or waits to be derived again."""
     every_id: frozenset[UUID]
     """The ids of all versions of the fact, where lineages were asked for."""
 
     @property
     def source(self) -> Source:
-        """Give it as a memory that evidence can name."""
+        """Return it as a source of evidence."""
         return Source(self.id, self.trust, 0)
 
     def is_named(self, name: UUID) -> bool:
@@ -73,11 +73,11 @@ class FactQuery:
     """Only facts that join it to something."""
     predicate: str = ""
     only: Filter = field(default_factory=Filter)
-    """Of its times: as they were believed then, or now; only those that are true then, or whatever was ever true."""
+    """Its times: as believed then, or now; only those that are true then, or ever true."""
 
 
 async def fetch_versions(connection: Connection, scope_id: int, wanted: VersionQuery) -> list[Version]:
-    """Fetch what is believed now, hidden versions among them."""
+    """Fetch what is believed now, including hidden versions."""
     parameters = {
         "scope_id": scope_id,
         "subjects": list(wanted.subjects),
@@ -108,7 +108,7 @@ async def fetch_facts(
 
 
 async def store(connection: Connection, scope_id: int, facts: Sequence[tuple[UUID, Fact]], moment: datetime) -> None:
-    """Write beliefs beside memories that exist in this transaction, each under its memory's id."""
+    """Write beliefs for memories of this transaction, each under its memory's id."""
     parameters = {
         "scope_id": scope_id,
         "moment": moment,
@@ -125,12 +125,12 @@ async def store(connection: Connection, scope_id: int, facts: Sequence[tuple[UUI
 
 
 async def supersede(connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime) -> None:
-    """Stop believing versions."""
+    """Supersede versions."""
     await connection.execute(QUERIES["supersede"], {"scope_id": scope_id, "ids": list(ids), "moment": moment})
 
 
 async def add_evidence(connection: Connection, scope_id: int, pairs: Sequence[tuple[UUID, UUID]]) -> None:
-    """Note what else says the same as versions that are there already."""
+    """Add evidence to existing versions."""
     if pairs:
         parameters = {
             "scope_id": scope_id,
@@ -141,7 +141,7 @@ async def add_evidence(connection: Connection, scope_id: int, pairs: Sequence[tu
 
 
 async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence[tuple[UUID, UUID]]) -> None:
-    """Give further versions the vectors of those whose place they take; for the others a job is enqueued."""
+    """Give further versions the vectors of those that they supersede; a job is queued for the others."""
     if not heirs:
         return
     parameters = {"scope_id": scope_id, "heirs": [heir for heir, _ in heirs], "elders": [elder for _, elder in heirs]}
@@ -152,7 +152,7 @@ async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence
 
 
 async def withhold(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
-    """Take versions that are over, or not believed any more, out of every index that recall reads."""
+    """Remove versions that are over, or superseded, from every index that recall reads."""
     if ids:
         await connection.execute(QUERIES["withhold"], {"scope_id": scope_id, "ids": list(ids)})
 

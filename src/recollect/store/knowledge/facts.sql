@@ -30,16 +30,16 @@ select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, v
        memories.embedding_text, memories.metadata, memories.expires_at, memories.withheld,
        (select pinned from memory_features features where features.scope_id = %(scope_id)s
             and features.id = memories.id) as pinned,
-       coalesce(memories.withheld in ('deleted', 'stale'), false)
+       coalesce(memories.withheld in ('deleted', 'to_rederive'), false)
            or ((select exists (
                select from conversations
-               where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+               where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
            )) and rests_on_deleted(%(scope_id)s, beliefs.id)) as hidden,
        case when cardinality(%(lineages)s::uuid[]) > 0 then array(
            select id from beliefs every where every.scope_id = %(scope_id)s and every.lineage = beliefs.lineage
        ) else '{}' end as every_id
 from wanted
--- By key, one by one: of a joined list the planner does not know the length, and would compare all with all.
+-- By key, one by one: the planner does not know the length of a joined list, and would compare all with all.
 cross join lateral (
     select * from beliefs every
     where every.scope_id = %(scope_id)s and every.id between wanted.id and wanted.id
@@ -74,7 +74,7 @@ on conflict do nothing
 select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as waiting
 
 -- name: read
--- Without a bound on belief, what is believed now; without one on the world, whatever was ever true.
+-- Without a bound on belief, what is believed now; without one on the world, what was ever true.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -105,7 +105,7 @@ where beliefs.scope_id = (select scope_id from place) and subject_id is not null
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(beliefs.scope_id, beliefs.id)
   )

@@ -1,4 +1,4 @@
-"""Walk the graph of facts hop by hop, read an entity's facts in the order of the world, and page through all."""
+"""Walk the graph of facts hop by hop, read an entity's facts ordered by when they are true, and page through all."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
 SCOPE = sql.Identifier("scopes", "id")
-OUT_OF_SIGHT = ["deleted", "stale"]
-"""Why a fact is not shown to somebody who reads the graph; what is past, only the times decide on."""
+OUT_OF_SIGHT = ["deleted", "to_rederive"]
+"""Why a fact is hidden from readers of the graph; whether it is past depends on the times only."""
 PAGE = 250
-"""How many facts of an export are read and written at once; others wait for as long."""
+"""How many facts of an export are read and written at once; others wait as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """How far a walk goes: so many hops, each along at most so many facts, of those that a filter allows."""
+    """The limits of a walk: so many hops, each along at most so many facts, within a filter."""
 
     hops: int
     beam: int
@@ -66,7 +66,7 @@ async def meet(
 
 
 async def ask_entities(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Send the question for entities."""
+    """Send the query for entities."""
     return await connection.execute(QUERIES["entities"], {**names(scope), "ids": list(ids)})
 
 
@@ -79,7 +79,7 @@ async def read_entities(answer: AsyncCursor[DictRow], ids: Sequence[UUID]) -> li
 async def ask_walk(
     connection: Connection, scope: Scope, starts: Sequence[UUID], bounds: WalkLimits
 ) -> AsyncCursor[DictRow]:
-    """Send the question for what lies around entities."""
+    """Send the query for the neighbourhood of entities."""
     parameters = {
         **names(scope),
         "starts": list(starts),
@@ -106,7 +106,7 @@ async def read_timeline(
     after: tuple[datetime | None, UUID],
     limit: int,
 ) -> tuple[Entity | None, list[Relation]]:
-    """Fetch versions of the facts about an entity, the first of the world first; those that were believed, if asked."""
+    """Fetch versions of the facts about an entity, ordered by when they are true; those believed then, if asked."""
     parameters = {
         **names(scope),
         "entity": entity_id,
@@ -124,7 +124,7 @@ async def read_timeline(
 
 
 async def find_moment(database: Database, scope: Scope, only: Filter) -> Filter | None:
-    """Say as of when a whole graph is to be read, so that all its pages fit together; None if there is no scope."""
+    """Return the moment as of which a whole graph is read, so that all its pages fit together; None without a scope."""
     async with database.reading(scope.tenant_id) as connection:
         parameters = {**names(scope), "as_of": only.as_of, "at": only.at}
         answer = await connection.execute(QUERIES["moment"], parameters)
@@ -133,7 +133,7 @@ async def find_moment(database: Database, scope: Scope, only: Filter) -> Filter 
 
 
 async def page_facts(database: Database, scope: Scope, only: Filter) -> AsyncIterator[list[Relation]]:
-    """Give all facts of a moment in the order of their ids, page by page; no connection is held between two pages."""
+    """Yield all facts of a moment in the order of their ids, page by page; no connection is held between two pages."""
     bounds = {**names(scope), "hidden": OUT_OF_SIGHT, "limit": PAGE, **bind(only)}
     query = compose("page_facts", only)
     cursor: UUID | None = BEGINNING
@@ -152,7 +152,7 @@ def compose(name: str, only: Filter) -> sql.Composed:
 
 
 def to_relations(rows: Sequence[DictRow]) -> list[Relation]:
-    """Turn rows into facts' versions with the entities they join; most entities are in many of them."""
+    """Turn rows into facts' versions with their entities; most entities are in many of them."""
     entities: dict[UUID, Entity] = {}
     for row in rows:
         for end in ("subject", "object"):

@@ -1,5 +1,5 @@
 -- name: entities
--- An entity that only a deleted conversation spoke of is out of sight with it.
+-- An entity that only a deleted conversation mentions is hidden with it.
 select entities.id, entities.name, entities.type
 from scopes cross join unnest(%(ids)s::uuid[]) as asked (id) cross join lateral (
     select id, name, type from entities
@@ -30,9 +30,9 @@ order by relation.place
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-), unsettled as materialized (
+), unsynced as materialized (
     select from conversations
-    where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging') limit 1
+    where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging') limit 1
 ), touching as (
     select id, coalesce(valid_at, '-infinity') as since from beliefs
     where scope_id = (select scope_id from place) and subject_id = %(entity)s
@@ -48,7 +48,7 @@ with place as (
 ), shown as materialized (
     select id, since from touching
     where (since, id) > (coalesce(%(after)s::timestamptz, '-infinity'), %(after_id)s)
-      and (not exists (select from unsettled) or not rests_on_deleted((select scope_id from place), id))
+      and (not exists (select from unsynced) or not rests_on_deleted((select scope_id from place), id))
     order by since, id
     limit %(limit)s
 )

@@ -1,4 +1,4 @@
-"""Keep runs over history: what there is to read anew, what that has cost, and how a run takes over."""
+"""Store runs over history: what there is to read again, what it has cost, and how a run takes over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NamedScope:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """By what a run is known again: another model, prompt or beginning is another run."""
+    """What identifies a run: another model, prompt or beginning is another run."""
 
     model: str
     prompt_version: str
@@ -37,7 +37,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A segment that can be read anew, and whether the run has its digest already."""
+    """A segment that can be read again, and whether the run has its extraction already."""
 
     closed: Closed
     kept: bool
@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A believed version that rests on what is read anew, and when the fact is true without it; None if it is not."""
+    """A believed version that rests on what is read again, and its span without it; None if it is not true then."""
 
     id: UUID
     lineage: UUID
@@ -60,7 +60,7 @@ async def list_scopes(database: Database, tenant_id: int, agent: str, user: str 
 
 
 async def list_segments(database: Database, scope_id: int, since: datetime | None, run_id: UUID | None) -> list[Listed]:
-    """List what can be read anew of what was said since a moment, in the order in which it was said."""
+    """List what can be read again of what was said since a moment, in the order in which it was said."""
     parameters = {"scope_id": scope_id, "since": since, "run_id": run_id}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["segments"], parameters)
@@ -76,11 +76,11 @@ async def list_unsegmented(database: Database, scope_id: int, since: datetime | 
 
 
 async def cut(
-    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
+    database: Database, scope_id: int, conversation: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
 ) -> bool:
-    """Cut old talk into segments that only runs know, from behind a message on; False if it has changed meanwhile."""
-    place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
-    stretch = segments.describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
+    """Cut old messages, after a number, into segments that only runs know; False if they have changed meanwhile."""
+    place = {"scope_id": scope_id, "conversation": conversation.id, "segmented_number": conversation.segmented_number}
+    stretch = segments.describe(scope_id, conversation.id, conversation.segmented_number + 1, spoken.last_number)
     async with database.transaction(tenant_of(scope_id)) as connection:
         await segments.hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_conversation"], place)).fetchone()
@@ -91,7 +91,7 @@ async def cut(
 
 
 async def find(database: Database, scope_id: int, terms: Terms) -> UUID | None:
-    """Find the run on these terms that was begun and has not taken over."""
+    """Find the unfinished run with this identity."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["find"], describe(scope_id, terms))
     row = await found.fetchone()
@@ -108,7 +108,7 @@ async def begin(database: Database, scope_id: int, terms: Terms) -> UUID:
 
 
 def describe(scope_id: int, terms: Terms) -> dict[str, object]:
-    """Give the terms of a run as parameters."""
+    """Return the identity of a run as parameters."""
     return {
         "scope_id": scope_id,
         "model": terms.model,
@@ -118,7 +118,7 @@ def describe(scope_id: int, terms: Terms) -> dict[str, object]:
 
 
 async def read_past(database: Database, tenant_id: int) -> Past:
-    """Read what questions about segments came to so far."""
+    """Read what questions about segments cost so far."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["past"])
     row = await found.fetchone()
@@ -126,7 +126,7 @@ async def read_past(database: Database, tenant_id: int) -> Past:
 
 
 async def read_clock(database: Database) -> datetime:
-    """Read the clock by which the ledger goes."""
+    """Read the clock of the ledger."""
     async with database.reading(None) as connection:
         found = await connection.execute(QUERIES["clock"])
     row = await found.fetchone()
@@ -138,7 +138,7 @@ async def read_clock(database: Database) -> datetime:
 async def read_spent(
     database: Database, scope_id: int, model: str, since: datetime, segment_ids: Sequence[UUID]
 ) -> Cost:
-    """Add up what a model cost for segments since a moment, as the ledger has it."""
+    """Sum up what a model cost for segments since a moment."""
     parameters = {"scope_id": scope_id, "model": model, "since": since, "ids": list(segment_ids)}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["spent"], parameters)
@@ -147,7 +147,7 @@ async def read_spent(
 
 
 async def find_replaced(connection: Connection, scope_id: int, segment_ids: Sequence[UUID]) -> list[Replaced]:
-    """Find the believed versions that a new reading of segments takes the place of."""
+    """Find the believed versions that a new reading of segments replaces."""
     found = await connection.execute(QUERIES["replaced"], {"scope_id": scope_id, "ids": list(segment_ids)})
     return [
         Replaced(row["id"], row["lineage"], Span(row["valid_at"], row["invalid_at"]) if row["stands"] else None)
@@ -156,7 +156,7 @@ async def find_replaced(connection: Connection, scope_id: int, segment_ids: Sequ
 
 
 async def hold(connection: Connection, scope_id: int, run_id: UUID) -> bool:
-    """Tell whether a run has not taken over yet, and keep it so until the transaction ends."""
+    """Tell whether a run has not taken over yet, and lock it until the transaction ends."""
     found = await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "run_id": run_id})
     return await found.fetchone() is not None
 
@@ -164,35 +164,37 @@ async def hold(connection: Connection, scope_id: int, run_id: UUID) -> bool:
 async def hold_ready(
     connection: Connection, scope_id: int, run_id: UUID, segment_ids: Sequence[UUID]
 ) -> frozenset[UUID]:
-    """Tell which segments a run still has a digest of, and hold them."""
+    """Tell which segments a run still has an extraction of, and lock them."""
     parameters = {"scope_id": scope_id, "run_id": run_id, "ids": list(segment_ids)}
     found = await connection.execute(QUERIES["ready"], parameters)
     return frozenset([row["id"] for row in await found.fetchall()])
 
 
 async def dim_mentions(connection: Connection, scope_id: int, segment_ids: Sequence[UUID]) -> None:
-    """Mark what segments said of entities so far, so that it can be told from what they say now."""
+    """Mark the mentions of segments so far, to distinguish them from the new ones."""
     await connection.execute(QUERIES["dim_mentions"], {"scope_id": scope_id, "ids": list(segment_ids)})
 
 
 async def drop_mentions(connection: Connection, scope_id: int, segment_ids: Sequence[UUID]) -> None:
-    """Drop what segments said of entities and say no more."""
+    """Delete the mentions that segments do not have any more."""
     parameters = {"scope_id": scope_id, "ids": list(segment_ids)}
     await connection.execute(QUERIES["drop_mentions"], parameters)
     await connection.execute(QUERIES["restore_mentions"], parameters)
 
 
-async def believe(connection: Connection, scope_id: int, summaries: Mapping[UUID, UUID], moment: datetime) -> None:
-    """Make summaries what is believed of their segments from a moment on; what was believed before is past."""
+async def supersede_summaries(
+    connection: Connection, scope_id: int, summaries: Mapping[UUID, UUID], moment: datetime
+) -> None:
+    """Make summaries what is believed of their segments from a moment on, and supersede those before."""
     parameters = {"scope_id": scope_id, "moment": moment, "ids": list(summaries), "summaries": list(summaries.values())}
-    await connection.execute(QUERIES["disbelieve"], parameters)
-    await connection.execute(QUERIES["believe"], parameters)
+    await connection.execute(QUERIES["close_beliefs"], parameters)
+    await connection.execute(QUERIES["add_beliefs"], parameters)
 
 
-async def settle(
+async def apply_extractions(
     connection: Connection, scope_id: int, run_id: UUID, labels: Mapping[UUID, str], summaries: Mapping[UUID, UUID]
 ) -> None:
-    """Make a run's digests those that segments go by, with their labels and their summaries."""
+    """Make a run's extractions those of their segments, with their labels and their summaries."""
     parameters = {
         "scope_id": scope_id,
         "run_id": run_id,
@@ -200,10 +202,10 @@ async def settle(
         "labels": list(labels.values()),
         "summaries": [summaries.get(each) for each in labels],
     }
-    await connection.execute(QUERIES["settle"], parameters)
-    await connection.execute(QUERIES["apply"], parameters)
+    await connection.execute(QUERIES["note_outcomes"], parameters)
+    await connection.execute(QUERIES["apply_extractions"], parameters)
 
 
 async def finish(connection: Connection, scope_id: int, run_id: UUID, moment: datetime) -> None:
-    """Note that a run has taken over; what others had begun beside it is of no use any more."""
+    """Note that a run has taken over; other unfinished runs are abandoned."""
     await connection.execute(QUERIES["finish"], {"scope_id": scope_id, "run_id": run_id, "moment": moment})

@@ -1,4 +1,4 @@
-"""Keep where a conversation's topics end: read what is running, close segments, and note what came of each."""
+"""Store the segments of conversations: read what is running, close segments, and note their outcome."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from recollect.store.service.scopes import names, tenant_of
 
 QUERIES = load_queries(__file__)
 MOST_READ = 500
-"""So many messages are looked at together: a stretch without any change of topic ends there."""
+"""How many messages are read together: a stretch without any change of topic ends there."""
 IN_SIGHT = (None, "archived")
 REST_MINUTES = 60.0
-"""So long a scope is left alone in which enrichment was given up, unless somebody speaks."""
+"""How long a scope is left alone in which enrichment was given up, unless something is appended."""
 NO_RUN = UUID(int=0)
-"""What the usual digests are kept under."""
+"""The run id of extractions outside of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Unsegmented:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """Messages in a row: those in sight, the number behind which the next ones lie, and whether there are none."""
+    """Consecutive messages: the visible ones, the last number read, and whether there are none after it."""
 
     messages: tuple[Message, ...]
     last_number: int
@@ -55,7 +55,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class ClosingSegment:
-    """One segment that is about to be closed: up to which message, why, and what it is about."""
+    """One segment that is about to be closed: up to which message, why, and its label."""
 
     last_number: int
     ending: Ending
@@ -65,7 +65,7 @@ class ClosingSegment:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A segment that waits for what can be learned from it."""
+    """A segment that waits for enrichment."""
 
     id: UUID
     conversation: str
@@ -78,7 +78,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class SegmentOutcome:
-    """What became of a segment."""
+    """The outcome of a segment."""
 
     state: SegmentState
     label: str = ""
@@ -87,8 +87,8 @@ class SegmentOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class NewDigest:
-    """What a model with a version of the prompt made of messages, and for which run."""
+class NewExtraction:
+    """What a model with a version of the prompt said of messages, and for which run."""
 
     segment_id: UUID
     content: Mapping[str, Any]
@@ -99,7 +99,7 @@ class NewDigest:
 
 
 async def list_running(database: Database, scope_id: int) -> list[Unsegmented]:
-    """List the conversations of a scope in which something is still running, once every write under way has ended."""
+    """List the conversations of a scope with messages in no segment, once every running write has ended."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
         found = await connection.execute(QUERIES["running"], {"scope_id": scope_id})
@@ -107,7 +107,7 @@ async def list_running(database: Database, scope_id: int) -> list[Unsegmented]:
 
 
 async def find_running(database: Database, scope_id: int, conversation: str) -> Unsegmented | None:
-    """Find a conversation, if something is still running in it."""
+    """Find a conversation, if it has messages in no segment."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["running_of"], {"scope_id": scope_id, "conversation": conversation})
     row = await found.fetchone()
@@ -117,7 +117,7 @@ async def find_running(database: Database, scope_id: int, conversation: str) -> 
 async def read_messages(
     database: Database, scope_id: int, conversation: str, first_number: int, last_number: int
 ) -> Spoken:
-    """Read a stretch of a conversation in the order in which it was said, the first so many messages of it."""
+    """Read a stretch of a conversation in order, at most so many messages."""
     parameters = describe(scope_id, conversation, first_number, last_number)
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["messages"], parameters)
@@ -128,13 +128,13 @@ async def read_messages(
 
 
 def describe(scope_id: int, conversation: str, first_number: int, last_number: int) -> dict[str, object]:
-    """Give a stretch of a conversation as parameters."""
+    """Return a stretch of a conversation as parameters."""
     numbers = {"first_number": first_number, "last_number": last_number, "limit": MOST_READ}
     return {"scope_id": scope_id, "conversation": conversation, **numbers}
 
 
 async def is_same(connection: Connection, stretch: Mapping[str, object], read: Sequence[Message]) -> bool:
-    """Tell whether a stretch is still as it was read; ask while the scope is held, so that it stays so."""
+    """Tell whether a stretch is still as it was read; call it while the scope is locked."""
     found = await (await connection.execute(QUERIES["in_sight"], stretch)).fetchall()
     return [row["id"] for row in found] == [message.id for message in read]
 
@@ -150,7 +150,7 @@ async def find_known(database: Database, scope_id: int, called: Sequence[str], l
 async def read_vectors(
     database: Database, scope_id: int, space: EmbeddingSpace, ids: Sequence[UUID]
 ) -> dict[UUID, Embedding]:
-    """Read the vectors that messages have of themselves alone, also of an archived conversation."""
+    """Read the vectors of messages made without context, also of an archived conversation."""
     query = sql.SQL(QUERIES["vectors"]).format(vectors=vectors_table(space.id))
     parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
     async with database.reading(tenant_of(scope_id)) as connection:
@@ -159,19 +159,19 @@ async def read_vectors(
 
 
 async def close(
-    database: Database, scope_id: int, talk: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
+    database: Database, scope_id: int, conversation: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
 ) -> bool:
     """Close segments one after the other and move on behind them; False if the conversation has changed meanwhile.
 
     What is closed up to the end must be the end still: else whatever was said meanwhile would be cut off. And what
     was read must all be there: else a label could say what was forgotten meanwhile.
     """
-    stretch = describe(scope_id, talk.id, talk.segmented_number + 1, spoken.last_number)
-    place = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
+    stretch = describe(scope_id, conversation.id, conversation.segmented_number + 1, spoken.last_number)
+    place = {"scope_id": scope_id, "conversation": conversation.id, "segmented_number": conversation.segmented_number}
     async with database.transaction(tenant_of(scope_id)) as connection:
         await hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_running"], place)).fetchone()
-        if held is None or (closings[-1].last_number == talk.last_number != held["last_number"]):
+        if held is None or (closings[-1].last_number == conversation.last_number != held["last_number"]):
             return False
         if not await is_same(connection, stretch, spoken.messages):
             return False
@@ -183,7 +183,7 @@ async def close(
 async def write_segments(
     connection: Connection, query: LiteralString, place: Mapping[str, object], closings: Sequence[ClosingSegment]
 ) -> None:
-    """Write segments one behind the other, from behind the place's `segmented_number` on."""
+    """Write segments one after the other, after the place's `segmented_number`."""
     after = place["segmented_number"]
     for closing in closings:
         given = {
@@ -197,10 +197,14 @@ async def write_segments(
         after = closing.last_number
 
 
-async def pass_by(database: Database, scope_id: int, talk: Unsegmented, number: int) -> None:
-    """Move on behind messages that are no longer there, unless they came back meanwhile."""
-    stretch = describe(scope_id, talk.id, talk.segmented_number + 1, number)
-    parameters = {"scope_id": scope_id, "conversation": talk.id, "segmented_number": talk.segmented_number}
+async def pass_by(database: Database, scope_id: int, conversation: Unsegmented, number: int) -> None:
+    """Move past messages that no longer exist, unless they came back meanwhile."""
+    stretch = describe(scope_id, conversation.id, conversation.segmented_number + 1, number)
+    parameters = {
+        "scope_id": scope_id,
+        "conversation": conversation.id,
+        "segmented_number": conversation.segmented_number,
+    }
     async with database.transaction(tenant_of(scope_id)) as connection:
         await hold_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_running"], parameters)).fetchone()
@@ -224,54 +228,56 @@ async def count_closed(database: Database, scope_id: int) -> int:
 
 
 async def count_attempt(database: Database, scope_id: int, segment_id: UUID, change: int = 1) -> None:
-    """Note that a model is about to be asked of a segment, or take it back because it was not there."""
+    """Count that a model is about to be asked about a segment, or take it back."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         parameters = {"scope_id": scope_id, "segment_id": segment_id, "change": change}
         await connection.execute(QUERIES["count_attempt"], parameters)
 
 
-async def find_digest(database: Database, scope_id: int, segment_id: UUID, run_id: UUID = NO_RUN) -> Mapping[str, Any]:
-    """Find what a model made of a segment; empty if none was asked yet."""
+async def find_extraction(
+    database: Database, scope_id: int, segment_id: UUID, run_id: UUID = NO_RUN
+) -> Mapping[str, Any]:
+    """Find the extraction of a segment; empty if there is none yet."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["digest"], parameters)
+        found = await connection.execute(QUERIES["extraction"], parameters)
     row = await found.fetchone()
     return row["content"] if row else {}
 
 
-async def keep_digest(database: Database, scope_id: int, digest: NewDigest) -> None:
-    """Keep what a model made of messages, unless some were forgotten meanwhile."""
+async def keep_extraction(database: Database, scope_id: int, extraction: NewExtraction) -> None:
+    """Store an extraction, unless some of its messages were forgotten meanwhile."""
     parameters = {
         "scope_id": scope_id,
-        "segment_id": digest.segment_id,
-        "run_id": digest.run_id,
-        "model": digest.model,
-        "prompt_version": digest.prompt_version,
-        "content": Jsonb(dict(digest.content)),
-        "ids": list(digest.sources),
+        "segment_id": extraction.segment_id,
+        "run_id": extraction.run_id,
+        "model": extraction.model,
+        "prompt_version": extraction.prompt_version,
+        "content": Jsonb(dict(extraction.content)),
+        "ids": list(extraction.sources),
     }
     async with database.transaction(tenant_of(scope_id)) as connection:
-        # Whoever forgets holds the scope: what is there now is there until this is written, and goes with it.
+        # Forgetting locks the scope: what is there now is there until this is written, and is deleted with it.
         await hold_scope(connection, scope_id)
-        await connection.execute(QUERIES["keep_digest"], parameters)
+        await connection.execute(QUERIES["keep_extraction"], parameters)
 
 
 async def keep_matches(
     database: Database, scope_id: int, segment_id: UUID, run_id: UUID, matches: Mapping[str, Sequence[str]]
 ) -> None:
-    """Keep beside a digest which entities a model took its names for."""
+    """Store with an extraction which entities a model matched its names to."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["keep_matches"], parameters | {"matches": Jsonb(dict(matches))})
 
 
 async def hold_scope(connection: Connection, scope_id: int) -> None:
-    """Keep every other write out of a scope until the transaction ends."""
+    """Lock a scope until the transaction ends."""
     await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
 
 
 async def hold_closed(connection: Connection, scope_id: int, segment: Closed, read: Sequence[Message]) -> bool:
-    """Tell whether a segment of a scope that is held still waits, and holds just what was read of it."""
+    """Tell whether a segment of a locked scope still waits, and holds just what was read of it."""
     parameters = {"scope_id": scope_id, "segment_id": segment.id}
     if await (await connection.execute(QUERIES["hold_closed"], parameters)).fetchone() is None:
         return False
@@ -279,15 +285,15 @@ async def hold_closed(connection: Connection, scope_id: int, segment: Closed, re
     return await is_same(connection, stretch, read)
 
 
-async def believe(connection: Connection, scope_id: int, segment_id: UUID, summary_id: UUID) -> None:
-    """Make a summary what is believed of a segment from now on; one that was believed before is past."""
+async def supersede_summary(connection: Connection, scope_id: int, segment_id: UUID, summary_id: UUID) -> None:
+    """Make a summary what is believed of a segment from now on, and supersede the one before."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "summary_id": summary_id}
-    await connection.execute(QUERIES["disbelieve"], parameters)
-    await connection.execute(QUERIES["believe"], parameters)
+    await connection.execute(QUERIES["close_belief"], parameters)
+    await connection.execute(QUERIES["add_belief"], parameters)
 
 
-async def settle(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:
-    """Note what became of a segment, and which summary its conversation has now."""
+async def note_outcome(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:
+    """Note the outcome of a segment, and the summary of its conversation."""
     parameters = {
         "scope_id": scope_id,
         "segment_id": segment.id,
@@ -297,14 +303,14 @@ async def settle(connection: Connection, scope_id: int, segment: Closed, outcome
         "reason": outcome.reason,
         "summary_id": outcome.summary_id,
     }
-    await connection.execute(QUERIES["settle"], parameters)
-    await connection.execute(QUERIES["apply_digest"], parameters)
+    await connection.execute(QUERIES["note_outcome"], parameters)
+    await connection.execute(QUERIES["apply_extraction"], parameters)
     if outcome.summary_id is not None:
         await follow_summary(connection, scope_id, segment.conversation)
 
 
 async def follow_summary(connection: Connection, scope_id: int, conversation: str) -> None:
-    """Let a conversation go by the summary of its newest segment that has one."""
+    """Let a conversation use the summary of its newest segment that has one."""
     await connection.execute(QUERIES["newest_summary"], {"scope_id": scope_id, "conversation": conversation})
 
 
@@ -321,14 +327,14 @@ def to_segment(row: DictRow) -> StoredSegment:
     return StoredSegment(**{**row, "ending": Ending(row["ending"]), "state": SegmentState(row["state"])})
 
 
-async def put_off(database: Database, scope_id: int) -> None:
+async def enqueue(database: Database, scope_id: int) -> None:
     """See that a job looks at a scope."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await defer_enrichment(connection, scope_id)
 
 
 async def revive(database: Database, tenant_id: int, idle_minutes: float) -> None:
-    """See that a job looks at every scope where a segment waits or a conversation has fallen silent."""
+    """See that a job looks at every scope where a segment waits or a conversation has become silent."""
     async with database.transaction(tenant_id) as connection:
         bounds = {"idle_minutes": idle_minutes, "rest_minutes": REST_MINUTES}
         found = await connection.execute(QUERIES["scopes_waiting"], bounds)

@@ -1,17 +1,17 @@
 -- name: await_writers
--- A write that found this job waiting, and so put off none, is waited for.
+-- Wait for a write that found this job waiting and therefore queued none.
 select id from scopes where id = %(scope_id)s for no key update
 
 -- name: running
--- One that was brought back is not read before all of it is back.
+-- A restored conversation is not read before all of it is restored.
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
-where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and settled
+where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and synced
 order by idle_since, id
 
 -- name: running_of
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
 where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
-  and segmented_number < last_number and state in ('active', 'archived') and settled
+  and segmented_number < last_number and state in ('active', 'archived') and synced
 order by id limit 1
 
 -- name: messages
@@ -34,7 +34,7 @@ cross join lateral (
 order by said.number
 
 -- name: in_sight
--- Which of them can be read now, in the same order.
+-- Which of them are visible now, in the same order.
 select said.id
 from (
     select id, number from messages
@@ -52,7 +52,7 @@ where withheld is null or withheld = 'archived'
 order by said.number
 
 -- name: known
--- The entities that are called by one of these names, those first that most of them are for.
+-- The entities of these names, those with most of the names first.
 select entity_id from (
     select entity_id, normalised from mentions
     where scope_id = %(scope_id)s and normalised = any (array(select unnest(%(names)s::text[])))
@@ -73,14 +73,14 @@ select id, numbers from (
     where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
 ) held
 where not id = any (array(
-    select id from overheard where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
+    select id from context_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
 ))
 
 -- name: hold_running
--- Nothing was closed meanwhile; whoever appends now comes after it.
+-- Nothing was closed meanwhile; a new append comes after it.
 select last_number from conversations
 where scope_id = %(scope_id)s and id = %(conversation)s and segmented_number = %(segmented_number)s
-  and state in ('active', 'archived') and settled
+  and state in ('active', 'archived') and synced
 for no key update
 
 -- name: close
@@ -96,7 +96,7 @@ select segments.id, segments.conversation_id, segments.first_number, segments.la
 from segments
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.state = 'closed'
-  and conversations.state in ('active', 'archived') and conversations.settled
+  and conversations.state in ('active', 'archived') and conversations.synced
 order by segments.closed_at, segments.first_number
 limit 1
 
@@ -107,17 +107,17 @@ select count(*) as waiting from segments where scope_id = %(scope_id)s and state
 update segments set attempts = greatest(0, attempts + %(change)s)
 where scope_id = %(scope_id)s and id = %(segment_id)s and state = 'closed'
 
--- name: digest
-select content from digests
+-- name: extraction
+select content from extractions
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
 -- name: keep_matches
-update digests set content = content || jsonb_build_object('matches', %(matches)s::jsonb)
+update extractions set content = content || jsonb_build_object('matches', %(matches)s::jsonb)
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
--- name: keep_digest
--- Only while the segment is there and as it was: what was forgotten meanwhile must not come back by it.
-insert into digests (scope_id, segment_id, run_id, model, prompt_version, content)
+-- name: keep_extraction
+-- Only while the segment is unchanged: what was forgotten meanwhile must not come back by it.
+insert into extractions (scope_id, segment_id, run_id, model, prompt_version, content)
 select scope_id, id, %(run_id)s, %(model)s, %(prompt_version)s, %(content)s from segments
 where scope_id = %(scope_id)s and id = %(segment_id)s
   and (state = 'closed' or %(run_id)s <> '00000000-0000-0000-0000-000000000000'::uuid)
@@ -135,22 +135,22 @@ set model = excluded.model, prompt_version = excluded.prompt_version, content = 
 select segments.id from segments
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.id = %(segment_id)s and segments.state = 'closed'
-  and conversations.state in ('active', 'archived') and conversations.settled
+  and conversations.state in ('active', 'archived') and conversations.synced
 for update of segments
 
--- name: settle
+-- name: note_outcome
 update segments
 set state = %(state)s, reason = %(reason)s, label = %(label)s, enriched_at = clock_timestamp()
 where scope_id = %(scope_id)s and id = %(segment_id)s
 
--- name: apply_digest
-insert into digests (scope_id, segment_id, model, prompt_version, content, applied_at, summary_id)
+-- name: apply_extraction
+insert into extractions (scope_id, segment_id, model, prompt_version, content, applied_at, summary_id)
 values (%(scope_id)s, %(segment_id)s, '', '', '{}', clock_timestamp(), %(summary_id)s)
 on conflict (scope_id, segment_id, run_id) do update
 set applied_at = excluded.applied_at, summary_id = excluded.summary_id
 
--- name: believe
--- What a summary says is a belief like any other, without a span in the world; its lineage is its segment.
+-- name: add_belief
+-- A summary is a belief like any other, without a span in the world; its lineage is its segment.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select scope_id, id, %(segment_id)s,
        1 + coalesce((select max(version) from beliefs
@@ -158,7 +158,7 @@ select scope_id, id, %(segment_id)s,
        created_at
 from memories where scope_id = %(scope_id)s and id = %(summary_id)s
 
--- name: disbelieve
+-- name: close_belief
 with closed as (
     update beliefs set superseded_at = memories.created_at
     from memories
@@ -169,13 +169,13 @@ with closed as (
 select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having count(*) > 0
 
 -- name: newest_summary
--- The running summary of a conversation is what its newest segment came to.
+-- The running summary of a conversation is that of its newest segment.
 update conversations set summary_id = newest.summary_id
 from (
-    select digests.summary_id from segments join digests
-        on digests.scope_id = segments.scope_id and segment_id = segments.id
+    select extractions.summary_id from segments join extractions
+        on extractions.scope_id = segments.scope_id and segment_id = segments.id
     where segments.scope_id = %(scope_id)s and conversation_id = %(conversation)s
-      and applied_at is not null and digests.summary_id is not null
+      and applied_at is not null and extractions.summary_id is not null
     order by first_number desc, applied_at desc
     limit 1
 ) newest
@@ -186,8 +186,8 @@ select segments.id, conversation_id as conversation, first_number, last_number, 
        reason, closed_at, enriched_at, current.summary_id
 from segments
 left join lateral (
-    select summary_id from digests
-    where digests.scope_id = segments.scope_id and digests.segment_id = segments.id and applied_at is not null
+    select summary_id from extractions
+    where extractions.scope_id = segments.scope_id and extractions.segment_id = segments.id and applied_at is not null
     order by applied_at desc
     limit 1
 ) current on true
@@ -197,7 +197,7 @@ order by first_number
 limit %(limit)s
 
 -- name: scopes_waiting
--- Where a segment waits for its enrichment, or a conversation has fallen silent; not where it has failed just now.
+-- Where a segment waits for its enrichment, or a conversation has become silent; not where it has just failed.
 with failed as materialized (
     select (args ->> 'scope_id')::bigint as scope_id from procrastinate_jobs job
     join job_failures on job_failures.job_id = job.id
@@ -208,7 +208,7 @@ with failed as materialized (
     select distinct segments.scope_id from segments
     join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
     where segments.scope_id between first_scope() and last_scope() and segments.state = 'closed'
-      and conversations.state in ('active', 'archived') and conversations.settled
+      and conversations.state in ('active', 'archived') and conversations.synced
     union
     select conversations.scope_id from conversations
     join scopes on scopes.id = conversations.scope_id
@@ -217,13 +217,13 @@ with failed as materialized (
         select coalesce((agents.profile ->> 'idle_minutes')::float8, %(idle_minutes)s) as minutes
     ) rule
     where conversations.scope_id between first_scope() and last_scope() and segmented_number < last_number
-      and conversations.state in ('active', 'archived') and conversations.settled and minutes > 0
+      and conversations.state in ('active', 'archived') and conversations.synced and minutes > 0
       and idle_since <= clock_timestamp() - minutes * interval '1 minute'
 )
 select scope_id from waiting where scope_id not in (select scope_id from failed) order by scope_id
 
 -- name: drop_failed
--- Another job takes their place: what fails for long leaves one trace, and not one for every try.
+-- Another job replaces them: what fails for long leaves one trace, and not one for every try.
 delete from procrastinate_jobs
 where (args ->> 'scope_id')::bigint >> 40 = current_tenant() and status in ('todo', 'doing', 'failed')
   and status = 'failed' and lock = %(lock)s

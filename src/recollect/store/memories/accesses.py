@@ -1,4 +1,4 @@
-"""Record which memories came to mind, without making any recall wait for another."""
+"""Record accesses of memories, without making any recall wait for another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from recollect.store.service.scopes import tenant_of
 QUERIES = load_queries(__file__)
 RECORD, CORRECT = (sql.SQL(QUERIES[name]).format(counted=sql.SQL(QUERIES["counted"])) for name in ("record", "correct"))
 FOLD_AT = 32
-"""So many recalls on the log cost the next one about a millisecond: then a job folds them."""
+"""With so many recalls on the log, the next one takes about a millisecond more: then a job folds them."""
 LONGEST_LOG = 256
-"""Where no worker comes, the recall that finds so many folds them itself."""
+"""If no worker does, the recall that finds so many folds them itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Recorded:
 async def record(
     connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime | None
 ) -> AsyncCursor[DictRow]:
-    """Append one recall to the log; what is idle is left out, and what was forgotten meanwhile."""
+    """Append one recall to the log, without idle and forgotten memories."""
     parameters = {"scope_id": scope_id, "ids": list(ids), "moment": moment}
     recorded = await connection.execute(RECORD, parameters)
     lock = {"scope_id": scope_id, "lock": f"fold:{scope_id}", "fold_at": FOLD_AT, "longest": LONGEST_LOG}

@@ -32,15 +32,15 @@ TYPES: Mapping[str, Sequence[str]] = {
     "terms": ["bigint", "uuid", "text", "smallint", "bytea", "bytea", "integer"],
     "vectors": ["bigint", "uuid", "text", "smallint", "boolean", "real", "bytea"],
 }
-"""How the driver is to write each column; what it writes slowly is given to it as bytes that are ready."""
+"""How the driver writes each column; what it writes slowly is given to it as ready bytes."""
 BIGINT_OID = 20
 AT_ONCE = 100
-"""So many rows are written before others on the event loop have their turn."""
+"""So many rows are written before other tasks of the event loop have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The values of rows for each table; no vectors means that there are none."""
+    """The values of rows for each table; None for no vectors."""
 
     memories: Values
     features: Values
@@ -50,7 +50,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What all rows of a load share."""
+    """What all rows of a load have in common."""
 
     scope_id: int
     origin: str

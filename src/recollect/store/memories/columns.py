@@ -31,7 +31,7 @@ class Row:
     memory: NewMemory
     keywords: tuple[str, ...]
     counted: bool
-    """Whether its keywords grow stronger by it."""
+    """Whether it adds to the strength of its keywords."""
     idle: bool
     depth: int
     occurred_at: datetime
@@ -115,7 +115,7 @@ VALUES = sql.SQL(", ").join(
 
 
 def is_text(column: MemoryColumn) -> bool:
-    """Tell whether a column's values travel as texts: arrays do, as an array of arrays would need one length."""
+    """Tell whether a column's values are sent as texts: arrays are, as an array of arrays would need one length."""
     return column.type in {"text", "text[]"}
 
 
@@ -139,7 +139,7 @@ FRAGMENTS: Mapping[str, sql.Composable] = {
 
 
 def gather(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Give the parameters that the arrays name."""
+    """Return the parameters that the arrays name."""
     return {
         column.parameter: [
             write_array(column.value(row)) if column.type == "text[]" else column.value(row) for row in rows

@@ -1,4 +1,4 @@
-"""Keep vectors in embedding spaces: write them, find what lacks one, move on to another model."""
+"""Store vectors in embedding spaces: write them, find memories without one, and change to another model."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Unembedded:
     speaker: str
     content: str
     embedding_text: str
-    mark: str
-    """What tells its text from one that takes its place meanwhile."""
+    checksum: str
+    """Of its text, to notice a change meanwhile."""
     before: str = ""
     """The end of what the message before said, if it is a message that follows one."""
     before_id: UUID | None = None
@@ -48,7 +48,7 @@ def vector_type(space: EmbeddingSpace) -> sql.SQL:
 
 
 def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | Vector:
-    """Wrap a vector for the driver, as exactly as its space holds it."""
+    """Wrap a vector for the driver, in the precision of its space."""
     return HalfVector(row) if space.precision == "half" else Vector(row)
 
 
@@ -64,7 +64,7 @@ async def store_vectors(
 async def read_vectors(
     database: Database, scope: Scope, space: EmbeddingSpace, ids: Sequence[UUID]
 ) -> dict[UUID, NDArray[np.float32]]:
-    """Read vectors of a scope's memories, exactly as the space holds them; what has none is absent."""
+    """Read vectors of a scope's memories, exactly as stored; memories without one are absent."""
     query = sql.SQL(QUERIES["read_vectors"]).format(vectors=vectors_table(space.id))
     parameters = {"agent": scope.agent, "user": scope.user, "ids": list(ids)}
     async with database.reading(scope.tenant_id) as connection:
@@ -72,10 +72,10 @@ async def read_vectors(
     return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in await found.fetchall()}
 
 
-async def note_overheard(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
-    """Note that vectors were made with the words of the message before: they go when it is forgotten."""
+async def note_with_context(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Note that vectors were made with the message before: they are deleted when it is forgotten."""
     parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
-    await connection.execute(QUERIES["note_overheard"], parameters)
+    await connection.execute(QUERIES["note_with_context"], parameters)
 
 
 async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
@@ -84,7 +84,7 @@ async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]
 
 
 async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
-    """List a scope's oldest memories without a vector after an id, once every write under way has ended."""
+    """List a scope's oldest memories without a vector after an id, once every running write has ended."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         parameters = {"scope_id": scope_id, "after": after, "limit": limit, "most": BEFORE + 1}
         await connection.execute(QUERIES["await_writers"], parameters)
@@ -93,7 +93,7 @@ async def list_pending(database: Database, scope_id: int, after: UUID, limit: in
 
 
 def to_unembedded(row: DictRow) -> Unembedded:
-    """Turn a row into a memory to embed; what has a text of its own to embed is embedded by that alone."""
+    """Turn a row into a memory to embed; one with its own text to embed uses that alone."""
     said = "" if row["embedding_text"].strip() else row["before_content"] or ""
     return Unembedded(
         scope_id=row["scope_id"],
@@ -101,7 +101,7 @@ def to_unembedded(row: DictRow) -> Unembedded:
         speaker=row["speaker"],
         content=row["content"],
         embedding_text=row["embedding_text"],
-        mark=row["mark"],
+        checksum=row["checksum"],
         before=utterance_before(row["before_speaker"] or "", said),
         before_id=row["before_id"],
     )
@@ -115,7 +115,7 @@ async def count_pending(database: Database, scope_id: int) -> int:
 
 
 async def revive_pending(database: Database, tenant_id: int) -> None:
-    """See that every scope with memories waiting for a vector has a job that waits with them."""
+    """See that every scope with memories that wait for a vector has a job."""
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes_with_pending"])
         for row in await found.fetchall():
@@ -123,35 +123,35 @@ async def revive_pending(database: Database, tenant_id: int) -> None:
 
 
 async def defer_waiting(connection: Connection, scope: Scope) -> None:
-    """See that a job waits with whatever waits for a vector in a scope, if anything does."""
+    """Queue a job if memories of a scope wait for a vector."""
     await connection.execute(QUERIES["defer_waiting"], {"agent": scope.agent, "user": scope.user})
 
 
-async def settle_pending(
+async def store_pending(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:
     """Write vectors of one scope that were waited for; a memory forgotten or changed meanwhile gets none."""
     scope_id = batch[0].scope_id
     async with database.transaction(tenant_of(scope_id)) as connection:
         ids = await store_held(connection, space, batch, rows)
-        await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+        await connection.execute(QUERIES["remove_pending"], {"scope_id": scope_id, "ids": ids})
 
 
 async def store_held(
     connection: Connection, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> list[UUID]:
-    """Write the vectors of those memories of one scope that still say what was embedded; return which."""
+    """Write the vectors of those memories of one scope that are unchanged; return which."""
     scope_id = batch[0].scope_id
-    ids, marks = [memory.id for memory in batch], [memory.mark for memory in batch]
+    ids, checksums = [memory.id for memory in batch], [memory.checksum for memory in batch]
     before = [memory.before_id for memory in batch if memory.before_id is not None]
     await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids + before})
-    found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "marks": marks})
+    found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "checksums": checksums})
     unchanged = {row["id"] for row in await found.fetchall()}
     chosen = [index for index, memory in enumerate(batch) if memory.id in unchanged]
     if chosen:
         await store_vectors(connection, space, scope_id, [batch[index].id for index in chosen], rows[chosen])
-    if overheard := [batch[index].id for index in chosen if batch[index].before]:
-        await note_overheard(connection, space, scope_id, overheard)
+    if with_context := [batch[index].id for index in chosen if batch[index].before]:
+        await note_with_context(connection, space, scope_id, with_context)
     return [batch[index].id for index in chosen]
 
 
@@ -169,14 +169,14 @@ async def list_unfilled(
 async def fill(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:
-    """Write one batch of a fill and remember how far it came."""
+    """Write one batch of a fill and its progress."""
     last = batch[-1]
     async with database.transaction(tenant_of(last.scope_id)) as connection:
         for scope_id in sorted({memory.scope_id for memory in batch}):
             members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
             ids = await store_held(connection, space, [batch[index] for index in members], rows[members])
             if space.state == "active":
-                await connection.execute(QUERIES["settle_pending"], {"scope_id": scope_id, "ids": ids})
+                await connection.execute(QUERIES["remove_pending"], {"scope_id": scope_id, "ids": ids})
         progress = {"space": space.id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
         await connection.execute(QUERIES["filled"], progress)
 

@@ -8,11 +8,11 @@ select memories.scope_id, memories.id, memories.kind, memories.trust, memories.i
 from unnest(%(ids)s::uuid[], %(embeddings)b::{type}[]) as given (id, embedding)
 join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
 where memories.withheld is null
--- A message may have got one in time that had not seen the utterance before.
+-- A message may have one that was made without the utterance before.
 on conflict (scope_id, id) do update set embedding = excluded.embedding
 
--- name: note_overheard
-insert into overheard (scope_id, id, space_id)
+-- name: note_with_context
+insert into context_vectors (scope_id, id, space_id)
 select %(scope_id)s, id, %(space_id)s from unnest(%(ids)s::uuid[]) as given (id)
 on conflict do nothing
 
@@ -22,22 +22,22 @@ where scope_id = {this_scope}
   and id = any (%(ids)s)
 
 -- name: hold
--- All in one order, with the messages before: whoever forgets one of these waits, and finds the vectors it was part of.
+-- All in one order, with the messages before: forgetting one of these waits, and then finds the vectors made with it.
 select id from memories
 where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
 order by id
 for key share
 
 -- name: unchanged
--- A memory that was made anew since its text was read, or follows another one now, waits for another vector.
+-- A memory that was changed since its text was read, or follows another one now, waits for another vector.
 select held.id
 from (
     select scope_id, id, kind, content, embedding_text from memories
     where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[]))) offset 0
 ) held
-join unnest(%(ids)s::uuid[], %(marks)s::text[]) as given (id, mark) on given.id = held.id
+join unnest(%(ids)s::uuid[], %(checksums)s::text[]) as given (id, checksum) on given.id = held.id
 left join lateral said_before(held.scope_id, held.id, 0) as before on held.kind = 'message'
-where md5(held.content || held.embedding_text) || coalesce(before.parent_id::text, '') = given.mark
+where md5(held.content || held.embedding_text) || coalesce(before.parent_id::text, '') = given.checksum
 
 -- name: await_writers
 select id from scopes where id = %(scope_id)s for no key update
@@ -49,7 +49,7 @@ on conflict do nothing
 
 -- name: pending
 select waiting.scope_id, waiting.id, waiting.speaker, waiting.content, waiting.embedding_text,
-       md5(waiting.content || waiting.embedding_text) || coalesce(before.parent_id::text, '') as mark,
+       md5(waiting.content || waiting.embedding_text) || coalesce(before.parent_id::text, '') as checksum,
        before.parent_id as before_id, before.speaker as before_speaker, before.content as before_content
 from (
     select memories.scope_id, memories.id, kind, speaker, content, embedding_text
@@ -80,12 +80,12 @@ from (
 where exists (select from pending_embeddings where pending_embeddings.scope_id = job.scope_id)
   and not exists (select from procrastinate_jobs jobs where jobs.lock = job.lock and jobs.status = 'todo')
 
--- name: settle_pending
+-- name: remove_pending
 delete from pending_embeddings where scope_id = %(scope_id)s and id = any (%(ids)s)
 
 -- name: unfilled
 select lacking.scope_id, lacking.id, lacking.speaker, lacking.content, lacking.embedding_text,
-       md5(lacking.content || lacking.embedding_text) || coalesce(before.parent_id::text, '') as mark,
+       md5(lacking.content || lacking.embedding_text) || coalesce(before.parent_id::text, '') as checksum,
        before.parent_id as before_id, before.speaker as before_speaker, before.content as before_content
 from (
     select scope_id, id, kind, speaker, content, embedding_text from memories

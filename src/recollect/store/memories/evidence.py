@@ -1,4 +1,4 @@
-"""Read what memories were made from, and mark what must be derived anew when some of it is gone."""
+"""Read the evidence of memories, and write those that are derived again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.models.memories import Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
@@ -17,18 +17,18 @@ from recollect.store.service.scopes import tenant_of
 QUERIES = load_queries(__file__)
 
 
-async def fetch_quotes(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, Quote]:
-    """Fetch what sources say by their ids; those that are out of sight are absent."""
+async def fetch_source_texts(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, SourceText]:
+    """Fetch texts of sources by their ids; hidden ones are absent."""
     if not ids:
         return {}
     async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["quotes"], {"scope_id": scope_id, "ids": sorted(set(ids))})
-    return {row["id"]: Quote(**row) for row in await found.fetchall()}
+        found = await connection.execute(QUERIES["source_texts"], {"scope_id": scope_id, "ids": sorted(set(ids))})
+    return {row["id"]: SourceText(**row) for row in await found.fetchall()}
 
 
 @dataclass(frozen=True, slots=True)
 class ToRederive:
-    """A memory without words, and what is left to make it from."""
+    """A blank memory, and the evidence that is left of it."""
 
     id: UUID
     kind: Kind
@@ -39,7 +39,7 @@ class ToRederive:
 
 
 async def find_next(database: Database, scope_id: int, after: UUID) -> ToRederive | None:
-    """Find the next memory after an id that can be made anew."""
+    """Find the next memory after an id that can be derived again."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["next"], {"scope_id": scope_id, "after": after})
     row = await found.fetchone()
@@ -54,14 +54,14 @@ async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
     return (row["memory_count"], row["term_count"]) if row else (0, 0)
 
 
-async def hold(connection: Connection, scope_id: int, stale: ToRederive) -> bool:
-    """Tell whether a memory still waits with the same evidence, and keep it so until the end of the transaction."""
-    parameters = {"scope_id": scope_id, "id": stale.id, "evidence": list(stale.evidence)}
+async def hold(connection: Connection, scope_id: int, memory: ToRederive) -> bool:
+    """Tell whether a memory still waits with the same evidence, and lock it until the end of the transaction."""
+    parameters = {"scope_id": scope_id, "id": memory.id, "evidence": list(memory.evidence)}
     return await (await connection.execute(QUERIES["hold"], parameters)).fetchone() is not None
 
 
 async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> None:
-    """Let a memory take part again with new words, keywords and terms."""
+    """Let a memory take part in recall again with new words, keywords and terms."""
     triple = row.memory.triple
     parameters = {
         "scope_id": scope_id,
@@ -87,5 +87,5 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
 
 
 async def keep_past(connection: Connection, scope_id: int, memory_id: UUID) -> None:
-    """Take a memory that was made anew out of recall again if it is a version that is over."""
+    """Withhold a memory that was derived again from recall if it is a version that is over."""
     await connection.execute(QUERIES["keep_past"], {"scope_id": scope_id, "id": memory_id})

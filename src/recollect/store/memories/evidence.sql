@@ -1,4 +1,4 @@
--- name: quotes
+-- name: source_texts
 select id, coalesce(nullif(speaker, ''), said.role, '') as speaker, content, occurred_at
 from memories
 left join lateral (
@@ -12,24 +12,24 @@ where scope_id = %(scope_id)s
   and id = any (array(select unnest(%(ids)s::uuid[])))
   and (expires_at is null or expires_at > now())
   and (withheld is null or withheld = 'archived')
-  -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
+  -- A deleted conversation, and what was derived from it, is hidden at once; the indexes follow.
   and (
       not (select exists (
           select from conversations
-          where conversations.scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+          where conversations.scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )
 order by id
 
 -- name: next
--- The next that can be made anew: all that is left of its evidence is in sight. Facts that join entities are not among
--- them: they go as soon as they are stale.
+-- The next that can be derived again: all that is left of its evidence is visible. Facts with entities are not among
+-- them: they are deleted as soon as they lose evidence.
 select id, kind, importance, depth, occurred_at,
        array(select source_id from evidence
              where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id) as evidence
 from memories
-where scope_id = %(scope_id)s and withheld = 'stale' and id > %(after)s
+where scope_id = %(scope_id)s and withheld = 'to_rederive' and id > %(after)s
   -- A summary that is not believed any more stays blank.
   and not exists (
       select from beliefs
@@ -39,7 +39,7 @@ where scope_id = %(scope_id)s and withheld = 'stale' and id > %(after)s
   and not exists (
       select from evidence join memories source on source.scope_id = %(scope_id)s and source.id = evidence.source_id
       where evidence.scope_id = %(scope_id)s and evidence.memory_id = memories.id
-        and source.withheld in ('deleted', 'stale')
+        and source.withheld in ('deleted', 'to_rederive')
   )
   and not rests_on_deleted(scope_id, id)
 order by id
@@ -49,16 +49,16 @@ limit 1
 select memory_count, term_count from scopes where id = %(scope_id)s for no key update
 
 -- name: hold
--- Still waiting, and still made from the same.
+-- Still waiting, and still with the same evidence.
 select id from memories
-where scope_id = %(scope_id)s and id = %(id)s and withheld = 'stale'
+where scope_id = %(scope_id)s and id = %(id)s and withheld = 'to_rederive'
   and %(evidence)s::uuid[] = array(
       select source_id from evidence where scope_id = %(scope_id)s and memory_id = %(id)s order by source_id
   )
   and not exists (
       select from memories source
       where source.scope_id = %(scope_id)s and source.id = any (%(evidence)s::uuid[])
-        and source.withheld in ('deleted', 'stale')
+        and source.withheld in ('deleted', 'to_rederive')
   )
   and not rests_on_deleted(scope_id, id)
 for update

@@ -1,4 +1,4 @@
-"""Let memories fade out of the indexes of recall a chunk at a time, list what has faded, and bring it back."""
+"""Let memories fade from the indexes of recall in chunks, list what has faded, and restore it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from recollect.store.service.scopes import BEGINNING, tenant_of
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
-"""So many memories are looked at in one step: writers of the scope wait at most until they have faded."""
+"""How many memories one step looks at: writers of the scope wait at most until they have faded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A pass over the memories of a scope: by which policy, on behalf of which job, and whether for show."""
+    """A pass over the memories of a scope: by which policy, for which job, and whether it is a dry run."""
 
     scope_id: int
     policy: Policy | None
@@ -51,7 +51,7 @@ async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> FadingStep
     fading = [each.id for each in judgements if each.fades]
     if fading and not walk.dry_run:
         decided = {each.id: each for each in await fade_now(database, walk, fading)}
-        # What was recalled meanwhile is judged anew, and what is not there any more needs no judgement.
+        # What was recalled meanwhile is judged again, and what is gone needs no judgement.
         judgements = [decided.get(each.id, each) for each in judgements if not each.fades or each.id in decided]
     return FadingStep(judgements, next_cursor)
 
@@ -76,18 +76,18 @@ async def fade_now(database: Database, walk: Walk, ids: Sequence[UUID]) -> list[
 
 
 async def ask_standings(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Ask where memories stand; what does not take part in recall has no answer."""
+    """Ask for what decides about memories; what does not take part in recall has no answer."""
     bounds = {"scope_id": scope_id, "cursor": BEGINNING, "limit": len(ids), "ids": list(ids), "expired": False}
     return await connection.execute(QUERIES["standings"], bounds)
 
 
 async def read_judgements(found: AsyncCursor[DictRow], policy: Policy | None) -> list[Judgement]:
-    """Read where memories stand, and judge each."""
+    """Read what decides about memories, and judge each."""
     return [to_judgement(row, policy) for row in await found.fetchall()]
 
 
 def to_judgement(row: DictRow, policy: Policy | None) -> Judgement:
-    """Judge what a row of `standings` says."""
+    """Judge a row of `standings`."""
     kind = Kind(row["kind"])
     remembered = FadingMemory(
         kind=kind,
@@ -103,7 +103,7 @@ def to_judgement(row: DictRow, policy: Policy | None) -> Judgement:
 
 
 async def fetch_rules(database: Database, scope_id: int, usual_days: float) -> FadingRules:
-    """Find out how memories of a scope fade: as its agent's profile says, or as usual."""
+    """Find the rules of fading for a scope: of its agent's profile, or the defaults."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["profile"], {"scope_id": scope_id})
     row = await found.fetchone()
@@ -122,7 +122,7 @@ async def list_faded(database: Database, scope_id: int, cursor: UUID, limit: int
 
 
 async def revive(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
-    """Bring faded memories back as they were, and tell which; what still waits for a vector gets it from a job."""
+    """Restore faded memories, and return which; those that still wait for a vector get it from a job."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["lock"], {"scope_id": scope_id})
         found = await connection.execute(QUERIES["revive"], {"scope_id": scope_id, "ids": list(ids)})
@@ -144,14 +144,14 @@ async def count_hot(database: Database, scope_id: int) -> int:
 
 
 async def defer_passes(database: Database, tenant_id: int, usual_days: float) -> None:
-    """See that a job walks every scope of a tenant whose agent lets memories fade."""
+    """See that a job goes through every scope of a tenant whose agent lets memories fade."""
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes_fading"], {"days": usual_days})
         await defer_all(connection, await found.fetchall())
 
 
 async def defer_expiry(database: Database, tenant_id: int) -> None:
-    """See that a job walks every scope of a tenant in which something has expired."""
+    """See that a job goes through every scope of a tenant in which something has expired."""
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes_with_expired"])
         await defer_all(connection, await found.fetchall())

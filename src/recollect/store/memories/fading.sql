@@ -11,7 +11,7 @@ with unfolded as materialized (
 )
 select chosen.id, chosen.kind, chosen.importance, chosen.expires_at, now() as now,
        greatest(chosen.created_at, chosen.revived_at) as created_at,
-       -- What was never recalled was last accessed when it was stored, or when it happens if that is still to come.
+       -- What was never recalled was last accessed when it was stored, or when it happens if that is in the future.
        greatest(chosen.created_at, chosen.revived_at, chosen.occurred_at, side.last_accessed_at, unfolded.accessed_at)
            as last_accessed_at,
        coalesce(side.access_count, 0) + coalesce(unfolded.times, 0) as access_count,

@@ -23,7 +23,7 @@ async def associate(
     """Find, for each list of keywords, the events and thoughts filed under any of them: best first, or newest first.
 
     A memory counts the sum of ln(1 + all of its kind / strength) over the keywords it shares. The logarithm lets two
-    telling keywords win over one that is merely rarer; the inverse itself would let one word, met once, beat any
+    distinctive keywords win over one that is merely rarer; the inverse itself would let one word, met once, beat any
     number of others. A keyword that only idle memories have has no strength and counts nothing, though they are found.
     """
     pairs = [(position, keyword) for position, keywords in enumerate(asked) for keyword in keywords]

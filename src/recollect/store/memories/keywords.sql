@@ -1,5 +1,5 @@
 -- name: associate
--- Whatever shares the same set of keywords is ranked by age, so of each of the at most seven sets only the newest few
+-- What shares the same set of keywords is ranked by age, so of each of the at most seven sets only the newest few
 -- can win, and no keyword's whole list is read, unless it is the rarer one of two that hardly ever meet.
 with place as materialized (
     select id as scope_id, event_count, thought_count from scopes
@@ -34,7 +34,7 @@ with place as materialized (
     from sets cross join lateral (
         select id from memory_keywords filed
         where scope_id = (select scope_id from place) and keyword = keywords[1] and filed.kind = sets.kind{filter}
-          -- A limit keeps each of these a look into the index: as a join, it would read the whole list.
+          -- A limit keeps each of these an index lookup: as a join, it would read the whole list.
           and (matched < 2 or (
               select true from memory_keywords second
               where second.scope_id = (select scope_id from place) and second.keyword = keywords[2]
@@ -70,11 +70,11 @@ with place as materialized (
 )
 select id from memory_keywords
 where scope_id = (select scope_id from place) and keyword = %(keyword)s and kind = 'chat'{filter}
-  -- The newest that may be shown: one that goes with a deleted conversation stays filed for a moment.
+  -- The newest that is visible: one that goes with a deleted conversation stays filed for a moment.
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )

@@ -27,19 +27,19 @@ QUERIES = load_queries(__file__, **columns.FRAGMENTS)
 PRESENT = Filter()
 OLDEST, NEWEST = sql.SQL("id"), sql.SQL("occurred_at desc, id desc")
 KEPT = ("archived", "faded")
-"""Out of recall, and still to be read."""
+"""Withheld from recall, but still readable."""
 SLOTS = 1_000_000_000
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "triple", "keywords", "evidence", "conversation", "role"}
 BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at"}, {"state"}
 PLAIN = [field.name for field in fields(Memory) if field.name not in CONVERTED | BELIEF | ELSEWHERE]
-"""The fields of a memory that are what the column of their name holds."""
+"""The fields of a memory that are read from the column of their name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A memory that evidence names: what is derived from it is trusted no more, and lies deeper."""
+    """A memory named as evidence: what is derived from it has at most its trust, and more depth."""
 
     id: UUID
     trust: int
@@ -48,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an idempotency key says: fresh, or used before with this body and outcome."""
+    """The state of an idempotency key: fresh, or used before with this body and outcome."""
 
     fresh: bool
     fingerprint: bytes
@@ -57,7 +57,7 @@ class Claim:
 
 
 async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow]:
-    """Ask for the memories that evidence names by id, and hold them until the end of the write."""
+    """Ask for the memories that evidence names by id, and lock them until the end of the write."""
     ids = {source for memory in new for source in memory.evidence if isinstance(source, UUID)}
     return await connection.execute(QUERIES["sources"], {**names(scope), "ids": sorted(ids)})
 
@@ -80,12 +80,12 @@ async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
     return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"])
 
 
-async def settle_claim(
+async def complete_claim(
     connection: Connection, scope_id: int, key: str, ids: Sequence[UUID], embedded: Sequence[bool]
 ) -> None:
-    """Record what a fresh key led to."""
+    """Record the outcome of a fresh key."""
     parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded)}
-    await connection.execute(QUERIES["settle_key"], parameters)
+    await connection.execute(QUERIES["complete_claim"], parameters)
 
 
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
@@ -113,7 +113,7 @@ async def store_terms(connection: Connection, scope_id: int, rows: Sequence[Row]
 
 
 def describe(scope_id: int, rows: Sequence[Row]) -> dict[str, object]:
-    """Give the parameters that every table of memories has."""
+    """Return the parameters that every table of memories has."""
     return {
         "scope_id": scope_id,
         "ids": [row.id for row in rows],
@@ -153,7 +153,7 @@ async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]
 
 
 def is_heavy(rows: Sequence[Row]) -> bool:
-    """Tell whether rows have so many terms that the event loop should be spared them."""
+    """Tell whether rows have so many terms that they should be handled in a thread."""
     return sum(len(row.weights) for row in rows) > HEAVY_TERMS
 
 
@@ -170,7 +170,7 @@ def encode_terms(scope_id: int, rows: Sequence[Row]) -> dict[str, list[str]]:
 
 
 def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dict[int, float]]:
-    """Give the hashes of a memory's terms within its scope, and their weights by slot."""
+    """Return the hashes of a memory's terms within its scope, and their weights by slot."""
     hashes = [within_scope(scope_id, fingerprint) for fingerprint in weights]
     return sorted(hashes), dict(zip(map(slot, weights), weights.values(), strict=True))
 
@@ -184,11 +184,11 @@ class RowQuery:
     cursor: UUID = BEGINNING
     limit: int | None = None
     expired: bool = False
-    """Whether what has expired is read, too."""
+    """Whether expired memories are included."""
     every: bool = False
-    """Whether every version is read, whatever the times."""
+    """Whether every version is read, independent of times."""
     newest: bool = False
-    """Whether the newest come first, of what takes part in recall alone."""
+    """Whether the newest come first, only of what takes part in recall."""
 
     def compose(self) -> sql.Composed:
         """Write the statement."""
@@ -209,7 +209,7 @@ class RowQuery:
 
 
 async def ask(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:
-    """Send the question for whole memories."""
+    """Send the query for whole memories."""
     return await connection.execute(wanted.compose(), wanted.bind(scope))
 
 
@@ -219,14 +219,14 @@ async def read(found: AsyncCursor[DictRow]) -> dict[UUID, Memory]:
 
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], only: Filter = PRESENT) -> dict[UUID, Memory]:
-    """Fetch whole memories by id; ids that are not of this scope, or that a filter bars, are absent."""
+    """Fetch whole memories by id; ids of other scopes, or outside of a filter, are absent."""
     async with database.reading(scope.tenant_id) as connection:
         found = await ask(connection, scope, RowQuery(ids, only))
     return await read(found)
 
 
 async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Fetch whole memories by id whatever their time: every version, and what has expired."""
+    """Fetch whole memories by id at any time: every version, and expired ones."""
     async with database.reading(scope.tenant_id) as connection:
         found = await ask(connection, scope, RowQuery(ids, expired=True, every=True))
     return await read(found)
@@ -244,7 +244,7 @@ async def fetch_each(
 async def ask_each(
     connection: Connection, scope: Scope, asked: Mapping[Filter, Sequence[UUID]]
 ) -> dict[Filter, AsyncCursor[DictRow]]:
-    """Send the questions of `fetch_each`."""
+    """Send the queries of `fetch_each`."""
     return {only: await ask(connection, scope, RowQuery(ids, only)) for only, ids in asked.items()}
 
 
@@ -284,26 +284,26 @@ async def fetch_accessed(
 
 
 async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and all that was derived from them; the scope is locked first, so nothing slips in."""
+    """Delete memories and all that was derived from them; the scope is locked first, so nothing comes in between."""
     async with database.transaction(scope.tenant_id) as connection:
         await connection.execute(QUERIES["lock_scope"], names(scope))
         return await forget_held(connection, scope, ids)
 
 
 async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and all that was derived from them, in a scope that is locked."""
-    # A forgotten memory must not go on counting as one that was lately accessed.
+    """Delete memories and all that was derived from them, in a locked scope."""
+    # A forgotten memory must not go on counting as one that was recently accessed.
     await connection.execute(QUERIES["fold_scope"], names(scope))
     forgotten = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
     gone = await forgotten.fetchall()
     if any(row["kind"] == Kind.MESSAGE for row in gone):
-        # What followed a message has lost the vector that had seen it, or is being embedded with it just now.
+        # Messages that follow it have lost the vector made with it, or are being embedded with it just now.
         await embeddings.defer_waiting(connection, scope)
     return [row["id"] for row in gone]
 
 
 async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
-    """Pin memories, or let them go; tell which there are."""
+    """Pin or unpin memories; return those that exist."""
     async with database.transaction(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["pin"], {**names(scope), "ids": list(ids), "pinned": pinned})
         return sorted(row["id"] for row in await found.fetchall())

@@ -5,7 +5,7 @@ where scope_id = {this_scope}
   and (
       not (select exists (
           select from conversations
-          where scope_id between first_scope() and last_scope() and not settled and state in ('deleted', 'purging')
+          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )
@@ -18,7 +18,7 @@ where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 on conflict (scope_id, key) do update set replayed_at = clock_timestamp()
 returning fingerprint, memory_ids, embedded, replayed_at is null as fresh
 
--- name: settle_key
+-- name: complete_claim
 update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s
 where scope_id = %(scope_id)s and key = %(key)s
 
@@ -98,21 +98,21 @@ left join lateral (
     select messages.conversation_id, messages.role from messages
     where messages.scope_id = memories.scope_id and messages.id between memories.id and memories.id
       and memories.kind = 'message'
-    -- Only its key gives this order: else any index of the scope will do, and all of it may be read.
+    -- Only its key gives this order: otherwise any index of the scope is used, and all of it may be read.
     order by messages.id limit 1
 ) said on true
 where scope_id = (select scope_id from place)
   -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
   and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
   and id > %(cursor)s{filter}
-  -- What has expired is out of recall at once; the indexes follow with the next pass of fading.
+  -- Expired memories are withheld at once; the indexes follow with the next pass of fading.
   and (%(expired)s or expires_at is null or expires_at > now())
   and (withheld is null or withheld = any (%(withheld)s::text[]))
-  -- A deleted conversation, and what was made from it, is out of sight at once; the indexes follow one by one.
+  -- A deleted conversation, and what was derived from it, is hidden at once; the indexes follow.
   and (
       not (select exists (
           select from conversations
-          where scope_id = (select scope_id from place) and not settled and state in ('deleted', 'purging')
+          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )
@@ -145,13 +145,13 @@ with recursive place as (
     where scope_id = (select id from place) and id = any (array(select id from doomed))
     returning id, kind, withheld
 ), counted as materialized (
-    -- What is withheld was counted out before.
+    -- What is withheld was subtracted before.
     select count_out((select id from place), array(select kind from gone where withheld is null))
 )
 select gone.id, gone.kind from gone cross join counted
 
 -- name: pin
--- What is in sight, as for evidence.
+-- What is visible, as for evidence.
 update memory_features features set pinned = %(pinned)s
 from memories
 where features.scope_id = (
@@ -163,7 +163,7 @@ where features.scope_id = (
   and (
       not (select exists (
           select from conversations
-          where scope_id between first_scope() and last_scope() and not settled and state in ('deleted', 'purging')
+          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(memories.scope_id, memories.id)
   )

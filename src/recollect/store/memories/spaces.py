@@ -45,7 +45,7 @@ async def ensure_space(
 
 
 async def switch_space(dsn: str, space_id: int) -> None:
-    """Make recall read another space; return when no write that began before can still miss it."""
+    """Make recall read another space; return when no earlier write can still miss it."""
     async with owning(dsn) as connection:
         async with connection.transaction():
             await connection.execute(QUERIES["lock_spaces"])
@@ -104,6 +104,6 @@ async def index_scope(connection: AsyncConnection[DictRow], space: EmbeddingSpac
         if await (await connection.execute(QUERIES["broken_index"], {"name": name})).fetchone():
             await connection.execute(sql.SQL(QUERIES["drop_index"]).format(index=sql.Identifier(name)))
         await connection.execute(sql.SQL(QUERIES[query]).format(index=sql.Identifier(name), **places))
-    # Without fresh statistics the planner passes the new indexes by.
+    # Without fresh statistics the planner does not use the new indexes.
     await connection.execute(sql.SQL(QUERIES["analyze"]).format(vectors=places["vectors"]))
     await connection.execute(QUERIES["mark_indexed"], {"space": space.id, "scope_id": scope_id})

@@ -16,7 +16,7 @@ from (
       and (
           not (select exists (
               select from conversations
-              where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+              where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
           ))
           or not rests_on_deleted(features.scope_id, features.id)
       )

@@ -1,4 +1,4 @@
-"""Keep recalls with all that they were ranked by, read them back, and let the old ones go."""
+"""Store recalls with the input of their ranking, read them back, and delete old ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from recollect.store.service.scopes import names, tenant_of
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
-"""So many recalls go in one step of pruning."""
+"""How many recalls one step of pruning deletes."""
 END = UUID(int=2**128 - 1)
 
 
 async def keep(database: Database, scope_id: int, kept: Kept) -> bool:
-    """Keep a recall, and tell whether it was: not if a memory that it lists has been forgotten meanwhile."""
+    """Store a recall, and tell whether it was: not if a memory that it lists has been forgotten meanwhile."""
     row = {
         "scope_id": scope_id,
         "id": kept.recall_id,
@@ -86,7 +86,7 @@ async def page(database: Database, scope: Scope, cursor: UUID | None, limit: int
 
 
 async def prune(database: Database, tenant_id: int, before: UUID) -> int:
-    """Let a tenant's recalls go whose ids are smaller, and count them."""
+    """Delete a tenant's recalls with smaller ids, and count them."""
     gone, more = 0, CHUNK
     while more == CHUNK:
         async with database.transaction(tenant_id) as connection:

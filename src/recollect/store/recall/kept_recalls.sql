@@ -12,7 +12,7 @@ select %(scope_id)s, %(id)s, %(asked_at)s, %(text)s, %(cue)s, %(vector)s, %(spac
 where (
     select count(*) from memories
     where scope_id = %(scope_id)s and id = any (array(select unnest(%(listed)s::uuid[])))
-      and withheld is distinct from 'stale'
+      and withheld is distinct from 'to_rederive'
 ) = cardinality(%(listed)s::uuid[])
 returning id
 

@@ -1,4 +1,4 @@
-"""Jobs in the database: enqueue, list, retry, and the leases of those that run."""
+"""Jobs in the database: queue, list, retry, and the leases of running ones."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One run of a job: whoever takes the job over runs it under another attempt."""
+    """One run of a job: if another worker takes the job over, it runs under another attempt."""
 
     job_id: int
     attempt: int
 
 
 async def hold_lease(connection: Connection, lease: Lease) -> None:
-    """See that a run still has its job, and keep it so until the transaction ends; else raise LeaseLostError."""
+    """Check that a run still has its job, and lock it until the transaction ends; else raise LeaseLostError."""
     found = await connection.execute(QUERIES["hold"], {"job_id": lease.job_id, "attempt": lease.attempt})
     if await found.fetchone() is None:
         raise LeaseLostError("Another worker has taken this job over; this run wrote nothing.")
 
 
 async def forget_effects(database: Database, tenant_id: int) -> None:
-    """Delete a tenant's notes of effects whose jobs are gone: nobody can run those again."""
+    """Delete a tenant's records of effects whose jobs are gone: they cannot run again."""
     async with database.transaction(tenant_id) as connection:
         await connection.execute(QUERIES["forget"])
 
 
 async def claim_effect(connection: Connection, lease: Lease, scope_id: int, key: str) -> bool:
-    """Hold the lease, and note an effect that is about to be written; False if it was written before."""
+    """Check the lease, and record an effect that is about to be written; False if it was written before."""
     await hold_lease(connection, lease)
     parameters = {"scope_id": scope_id, "key": key, "job_id": lease.job_id}
     return await (await connection.execute(QUERIES["claim"], parameters)).fetchone() is not None
@@ -59,15 +59,15 @@ class Backlog:
     """Why they failed the last time, if they did."""
     failed_at: datetime | None
     lag_seconds: float | None = None
-    """For how long the oldest of them has been waiting."""
+    """How long the oldest of them has been waiting."""
     done: int | None = None
-    """How far those are that take more than a moment."""
+    """The progress of those that take more than a moment."""
     total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """Which jobs are asked for; what is None does not matter. What has succeeded is found by its number only."""
+    """Which jobs are asked for; what is None does not matter. Succeeded jobs are found by their number only."""
 
     id: int | None = None
     task: str | None = None
@@ -81,7 +81,7 @@ async def defer(connection: Connection, task: str, lock: str, arguments: Mapping
 
 
 async def note_failure(database: Database, job_id: int, reason: str) -> None:
-    """Keep why a job failed the last time."""
+    """Store why a job failed the last time."""
     async with database.transaction(None) as connection:
         await connection.execute(QUERIES["note_failure"], {"job_id": job_id, "reason": reason})
 
@@ -111,7 +111,7 @@ def to_job(row: DictRow) -> Job:
 
 
 async def find_tenant(database: Database, job_id: int) -> int | None:
-    """Tell whose a job is; None if there is no such job, or it is nobody's."""
+    """Return the scope of a job; None if there is no such job, or it has none."""
     async with database.reading(None) as connection:
         found = await connection.execute(QUERIES["tenant"], {"id": job_id})
     row = await found.fetchone()
@@ -119,7 +119,7 @@ async def find_tenant(database: Database, job_id: int) -> int | None:
 
 
 async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQuery) -> list[int]:
-    """Let failed jobs of a tenant, or of all if none is named, run again; return their numbers."""
+    """Retry failed jobs of a tenant, or of all if none is named; return their numbers."""
     parameters = {"tenant_id": tenant_id, "id": wanted.id, "task": wanted.task}
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["retry"], parameters)
@@ -127,7 +127,7 @@ async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQue
 
 
 async def note_progress(database: Database, lease: Lease, done: int, total: int | None) -> None:
-    """Keep how far a run is, as long as it has its job."""
+    """Store the progress of a run, as long as it has its job."""
     parameters = {"job_id": lease.job_id, "attempt": lease.attempt, "done": done, "total": total}
     async with database.transaction(None) as connection:
         await connection.execute(QUERIES["note_progress"], parameters)
@@ -148,5 +148,5 @@ async def nothing_ready(database: Database) -> bool:
 
 
 async def defer_enrichment(connection: Connection, scope_id: int) -> None:
-    """Put what can be learned from a scope's talk off to a job, unless one waits already."""
+    """Queue the enrichment of a scope, unless a job for it waits already."""
     await defer(connection, "enrich", f"enrich:{scope_id}", {"scope_id": scope_id})

@@ -27,7 +27,7 @@ group by job.task_name, job.status, failure.reason
 order by job.task_name, job.status, newest
 
 -- name: find
--- The newest first. The engine's tables have no row-level security: the tenant is a part of the question.
+-- The newest first. The engine's tables have no row-level security: the tenant is a part of the query.
 select job.id, job.task_name as task, coalesce(scopes.agent, '') as agent, coalesce(scopes."user", '') as "user",
        case job.status when 'todo' then 'waiting' when 'doing' then 'running' else job.status::text end as state,
        job.attempts, coalesce(failure.reason, '') as reason, job.scheduled_at, times.deferred_at, times.started_at,
@@ -92,7 +92,7 @@ select exists (
 ) as ready
 
 -- name: hold
--- For share: whoever would take the job over waits until this transaction has ended.
+-- For share: whoever wants to take the job over waits until this transaction has ended.
 select id from procrastinate_jobs
 where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
 for share

@@ -1,4 +1,4 @@
-"""Keep what every call of a model and every step cost, and add it up."""
+"""Store what every call of a model and every step cost, and sum it up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entry:
     step: str
     milliseconds: float
     outcome: str
-    """`answered`, `salvaged` where only some of it could be used, or `failed: ` and the sort of error."""
+    """`answered`, `partial` where only some of it could be used, or `failed: ` and the sort of error."""
     model: str = ""
     prompt_version: str = ""
     prompt_tokens: int = 0
@@ -38,11 +38,11 @@ class Today:
     used: int
     ends_at: datetime
     own_limit: int | None
-    """What the operator allows this tenant; None means as configured."""
+    """What the operator allows this tenant; None means the default."""
 
 
 async def enter(database: Database, entries: Sequence[Entry]) -> None:
-    """Write lines of one scope, in a transaction of their own: what was spent stays spent, whatever becomes of it."""
+    """Write lines of one scope, in a transaction of their own: what was spent stays recorded in any case."""
     async with database.transaction(tenant_of(entries[0].scope_id)) as connection:
         for entry in entries:
             await connection.execute(QUERIES["enter"], asdict(entry))
@@ -60,14 +60,14 @@ async def read_today(database: Database, tenant_id: int) -> Today:
 async def read_sums(
     database: Database, tenant_id: int, days: int, agent: str | None = None, user: str = ""
 ) -> list[LedgerSum]:
-    """Add up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named."""
+    """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["sums"], {"days": days, "agent": agent, "user": user})
     return [LedgerSum(**row) for row in await found.fetchall()]
 
 
 async def fold(database: Database, tenant_id: int) -> None:
-    """Add up what is older than two days: one line for each scope, day, step, model, prompt and outcome."""
+    """Sum up what is older than two days: one line for each scope, day, step, model, prompt and outcome."""
     async with database.transaction(tenant_id) as connection:
         await connection.execute(QUERIES["fold"])
 

@@ -5,7 +5,7 @@ values (%(scope_id)s, %(step)s, %(model)s, %(prompt_version)s, %(prompt_tokens)s
         %(milliseconds)s, %(outcome)s, %(source_id)s)
 
 -- name: today
--- A day is a UTC day and has 24 hours, whatever clock the session goes by.
+-- A day is a UTC day and has 24 hours, independent of the session's time zone.
 select own.tokens_per_day as own_limit, day.ends_at,
        coalesce((
            select sum(prompt_tokens + completion_tokens)::bigint from ledger
@@ -19,7 +19,7 @@ left join (select tokens_per_day from tenants where id = current_tenant()) own o
 -- No agent means all scopes of the tenant.
 select (at at time zone 'UTC')::date as day, step, model, sum(calls)::bigint as calls,
        coalesce(sum(calls) filter (where outcome like 'failed%%'), 0)::bigint as failed,
-       coalesce(sum(calls) filter (where outcome = 'salvaged'), 0)::bigint as salvaged,
+       coalesce(sum(calls) filter (where outcome = 'partial'), 0)::bigint as partial,
        sum(prompt_tokens)::bigint as prompt_tokens, sum(completion_tokens)::bigint as completion_tokens,
        sum(price) as price, sum(milliseconds) as milliseconds
 from ledger
@@ -30,7 +30,7 @@ group by 1, 2, 3
 order by 1 desc, 2, 3
 
 -- name: fold
--- What was added up bears the first moment of its day. Of a scope that is enriched anew every line is still needed.
+-- Sums have the first moment of their day. Of a scope with an unfinished run every line is still needed.
 with folded as (
     delete from ledger
     where tenant_id = current_tenant() and at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'

@@ -1,4 +1,4 @@
-"""Keep roles that read the views in the words of others: each is bound to one tenant, and may read nothing else."""
+"""Manage roles that read the views of other systems' words: each is bound to one tenant, and may read nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def create_reader(dsn: str, name: str, tenant_id: int, password: str) -> R
     async with owning(dsn) as connection, connection.transaction():
         if await (await connection.execute(QUERIES["has_role"], {"name": name})).fetchone() is not None:
             raise ConflictError("There is a role of this name on the server already: choose another name.")
-        # Scrambled on this side, so that no log of the server can hold the password.
+        # Hashed on this side, so that no log of the server can hold the password.
         scrambled = connection.pgconn.encrypt_password(password.encode(), name.encode(), METHOD).decode()
         create = sql.SQL(QUERIES["create_role"]).format(role=role, password=sql.Literal(scrambled))
         try:
@@ -62,7 +62,7 @@ async def drop_reader(dsn: str, name: str) -> None:
             raise NotFoundError("There is no reader of this name.")
         if there is None:
             return
-        # What follows can fail on what the role has made for itself; it reads nothing any more by now.
+        # What follows can fail on objects of the role; it cannot read anything by now.
         try:
             async with connection.transaction():
                 for step in LAST_STEPS:
@@ -72,7 +72,7 @@ async def drop_reader(dsn: str, name: str) -> None:
 
 
 def address(dsn: str, name: str, password: str) -> str:
-    """Give the address of a reader: where the owner logs in, as somebody else."""
+    """Return the DSN of a reader: the owner's, with another user."""
     places = {place: value for place, value in conninfo_to_dict(dsn).items() if place in PLACES}
     return make_conninfo("", **places, user=name, password=password)
 

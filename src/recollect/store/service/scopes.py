@@ -1,4 +1,4 @@
-"""Find out who asks and where their scope lies, in one round trip, and open scopes for writing."""
+"""Authenticate callers and locate scopes, in one round trip, and open scopes for writing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEGINNING = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a scope lies for reading: no id means that nothing was remembered there yet."""
+    """The place of a scope for reading: no id means that nothing was remembered there yet."""
 
     scope_id: int | None
     memory_count: int
@@ -42,12 +42,12 @@ class Counts:
     chats: int = 0
     terms: int = 0
     importance: float = 0.0
-    """The importance of the events, which in the end sets off a reflection."""
+    """The importance of the events, which triggers a reflection in the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A scope locked for one write: its number, its size, and the moment the write counts as."""
+    """A scope locked for one write: its number, its size, and the moment of the write."""
 
     scope_id: int
     memory_count: int
@@ -58,20 +58,20 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """Who asks, which scope that comes to, and where it lies."""
+class Authorized:
+    """The caller, the scope, and its place."""
 
     caller: Caller
     scope: Scope
     place: Place
 
 
-async def admit(database: Database, secret: str, door: str, agent: str, user: str) -> Admission:
+async def authorize(database: Database, secret: str, door: str, agent: str, user: str) -> Authorized:
     """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
     shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
     async with database.statement() as connection:
-        asked = {"hash": shown, "agent": agent, "user": user, "patience": database.milliseconds}
-        answer = await connection.execute(QUERIES["admit"], asked)
+        asked = {"hash": shown, "agent": agent, "user": user, "lock_timeout": database.milliseconds}
+        answer = await connection.execute(QUERIES["authorize"], asked)
         row = await answer.fetchone()
     if row is None:
         raise UnauthenticatedError("This API key is unknown or revoked.")
@@ -80,29 +80,29 @@ async def admit(database: Database, secret: str, door: str, agent: str, user: st
     rights = frozenset(Right(right) for right in row["rights"])
     bounds = Bounds(row["bound_agent"], row["bound_user"])
     caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds)
-    return Admission(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
+    return Authorized(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
 
 
 async def locate(database: Database, scope: Scope) -> Place:
     """Locate a scope for a caller who is already known."""
     async with database.reading(scope.tenant_id) as connection:
-        located = await ask_place(connection, scope.agent, scope.user)
-    return await read_place(located)
+        asked = await ask_place(connection, scope.agent, scope.user)
+    return await read_place(asked)
 
 
 async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCursor[DictRow]:
-    """Send the question where a scope lies."""
+    """Send the query for the place of a scope."""
     return await connection.execute(QUERIES["locate"], {"agent": agent, "user": user})
 
 
-async def read_place(located: AsyncCursor[DictRow]) -> Place:
+async def read_place(asked: AsyncCursor[DictRow]) -> Place:
     """Read the answer to `ask_place`."""
-    row = await located.fetchone()
+    row = await asked.fetchone()
     return to_place(row) if row else Place(None, 0, None, None, Profile())
 
 
 async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
-    """List users of whom the scope's agent has memories; empty for what it has without one."""
+    """List users of whom the scope's agent has memories; empty for memories without a user."""
     async with database.reading(scope.tenant_id) as connection:
         rows = await connection.execute(QUERIES["users"], {"agent": scope.agent, "limit": limit})
     return [row["user"] for row in await rows.fetchall()]
@@ -150,7 +150,7 @@ async def close_writing(connection: Connection, scope_id: int, counts: Counts, w
 
 
 async def set_unreflected(connection: Connection, scope_id: int, importance: float, events: int) -> None:
-    """Set how much has gathered since the last reflection, where another record knows it better."""
+    """Set what has gathered since the last reflection, for imports that know it."""
     parameters = {"scope_id": scope_id, "importance": importance, "events": events}
     await connection.execute(QUERIES["set_unreflected"], parameters)
 
@@ -158,24 +158,24 @@ async def set_unreflected(connection: Connection, scope_id: int, importance: flo
 async def defer_reflection(
     connection: Connection, scope_id: int, events: int, now: datetime | None = None
 ) -> AsyncCursor[DictRow]:
-    """Put a reflection off to a job and begin to gather anew; if one is waiting already, go on gathering."""
+    """Queue a reflection and start gathering again; if one is waiting already, go on gathering."""
     moment = now.astimezone(UTC).isoformat() if now else None
     parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events, "now": moment}
     return await connection.execute(QUERIES["defer_reflection"], parameters)
 
 
 async def list_tenants(database: Database) -> list[int]:
-    """List all tenants by number, for work that walks them one by one."""
+    """List all tenants by number, for work that goes through them one by one."""
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
         return [row["id"] for row in rows]
 
 
 def tenant_of(scope_id: int) -> int:
-    """Read the tenant's number off a scope's."""
+    """Return the tenant's number of a scope's number."""
     return scope_id >> 40
 
 
 def names(scope: Scope) -> dict[str, str]:
-    """Give the parameters by which every query names its scope."""
+    """Return the parameters by which every query names its scope."""
     return {"agent": scope.agent, "user": scope.user}

@@ -1,6 +1,6 @@
--- name: admit
+-- name: authorize
 select tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user", (place).*
-from admit_bound(%(hash)s, %(agent)s, %(user)s, %(patience)s)
+from authorize_bound(%(hash)s, %(agent)s, %(user)s, %(lock_timeout)s)
 
 -- name: locate
 select * from locate(%(agent)s, %(user)s)

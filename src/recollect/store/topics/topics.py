@@ -25,7 +25,7 @@ EVERYTHING = Filter()
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """One memory about to be filed: under which topic, and how."""
+    """One memory to be filed: under which topic, and how."""
 
     topic: Names
     memory_id: UUID
@@ -35,7 +35,7 @@ class Filed:
 
 
 def file_as(topic: Names, filing: Filing) -> Filed:
-    """Take apart what a caller files under a topic."""
+    """Parse what a caller files under a topic."""
     related = tuple(map(parse_topic, filing.related))
     return Filed(topic, filing.memory_id, filing.reach, related, filing.occurred_at)
 
@@ -52,9 +52,9 @@ async def file_new(connection: Connection, scope_id: int, new: Iterable[tuple[UU
 
 
 async def file(connection: Connection, scope_id: int, filed: Sequence[Filed]) -> None:
-    """File memories of a scope that is locked; topics that are not there come to be, with all above them."""
+    """File memories of a locked scope; missing topics are created, with all above them."""
     await ensure(connection, scope_id, [path for each in filed for path in (each.topic, *each.related)])
-    # A memory that is filed twice in one call is filed as the last one says, as if one call had followed the other.
+    # A memory that is filed twice in one call is filed as the last one says.
     latest = {(encode(each.topic), each.memory_id): each for each in filed}
     parameters = {
         "scope_id": scope_id,
@@ -70,7 +70,7 @@ async def file(connection: Connection, scope_id: int, filed: Sequence[Filed]) ->
 
 
 async def ensure(connection: Connection, scope_id: int, paths: Iterable[Names]) -> None:
-    """See that topics are there, and all above them."""
+    """Create missing topics, and all above them."""
     wanted: dict[str, str] = {}
     for above in (above for path in paths for above in prefixes(path)):
         wanted.setdefault(encode(above), above[-1])
@@ -80,7 +80,7 @@ async def ensure(connection: Connection, scope_id: int, paths: Iterable[Names]) 
 
 
 async def relate(connection: Connection, scope_id: int, filed: Sequence[Filed]) -> None:
-    """Note which topics links lead to."""
+    """Store which topics links lead to."""
     pairs = dict.fromkeys(
         (encode(each.topic), each.memory_id, encode(related)) for each in filed for related in each.related
     )
@@ -95,19 +95,19 @@ async def relate(connection: Connection, scope_id: int, filed: Sequence[Filed]) 
 
 
 async def hold_scope(connection: Connection, scope: Scope) -> int | None:
-    """Keep every other write out of a scope until the transaction ends; None if there is no such scope."""
+    """Lock a scope until the transaction ends; None if there is no such scope."""
     row = await (await connection.execute(QUERIES["lock_scope"], names(scope))).fetchone()
     return row["id"] if row else None
 
 
 async def find_present(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> set[UUID]:
-    """Tell which memories are there to be filed."""
+    """Tell which memories exist."""
     found = await connection.execute(QUERIES["present"], {"scope_id": scope_id, "ids": list(ids)})
     return {row["id"] for row in await found.fetchall()}
 
 
 async def unlink(connection: Connection, scope_id: int, path: Names, ids: Sequence[UUID]) -> list[UUID]:
-    """Take memories from a topic; tell which were filed under it."""
+    """Remove memories from a topic; return which were filed under it."""
     parameters = {"scope_id": scope_id, "path": encode(path), "ids": list(ids)}
     found = await connection.execute(QUERIES["unlink"], parameters)
     return [row["memory_id"] for row in await found.fetchall()]
@@ -128,7 +128,7 @@ async def measure(connection: Connection, scope_id: int, path: Names) -> tuple[i
 
 
 async def replant(connection: Connection, scope_id: int, path: Names, new_path: Names) -> None:
-    """Bring a topic with all below it to another path; a topic that is there already absorbs what comes."""
+    """Move a topic with all below it to another path; an existing topic absorbs what comes."""
     await ensure(connection, scope_id, [new_path[:-1]] if new_path[:-1] else [])
     parameters = {"scope_id": scope_id, "path": encode(path), "new_path": encode(new_path)}
     await connection.execute(QUERIES["replant"], parameters)
@@ -140,7 +140,7 @@ async def name(connection: Connection, scope_id: int, path: Names) -> None:
 
 
 async def read_tree(database: Database, scope_id: int, path: Names = (), only: Filter = EVERYTHING) -> list[TopicNode]:
-    """Read a topic with those above and all below it, or the whole tree, as far as a filter allows what is filed."""
+    """Read a topic with those above and all below it, or the whole tree, counting what a filter allows."""
     parameters = {"scope_id": scope_id, "paths": [encode(above) for above in prefixes(path)], **bind(only)}
     query = sql.SQL(QUERIES["tree"]).format(allowed=list_allowed(only))
     async with database.reading(tenant_of(scope_id)) as connection:
@@ -160,7 +160,7 @@ async def read_links(
 
 
 async def read_related(database: Database, scope_id: int, path: Names, limit: int) -> list[RelatedTopic]:
-    """Read which topics the links of one lead to, those first that they lead to most strongly."""
+    """Read which topics the links of one lead to, the strongest first."""
     asked = {"scope_id": scope_id, "path": encode(path), "limit": limit}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["related"], asked)

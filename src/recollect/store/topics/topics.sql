@@ -1,11 +1,11 @@
 -- name: lock_scope
--- Whoever writes holds the scope: the tree does not change under another who changes it.
+-- A writer holds the scope: the tree does not change meanwhile.
 select id from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 for no key update
 
 -- name: ensure
--- From the root down; what is there already keeps the name that it was first given.
+-- From the root down; an existing topic keeps the name that it was first given.
 insert into topics (scope_id, path, name)
 select %(scope_id)s, path::ltree, name from unnest(%(paths)s::text[], %(names)s::text[]) as given (path, name)
 on conflict (scope_id, path) do nothing
@@ -30,7 +30,7 @@ set activation = excluded.activation, diffusion = excluded.diffusion, independen
     occurred_at = excluded.occurred_at
 
 -- name: relate
--- Behind what the link leads to already. Nothing leads to itself.
+-- After what the link leads to already. Nothing leads to itself.
 insert into related_topics (scope_id, topic_id, memory_id, related_id)
 select %(scope_id)s, topic.id, given.memory_id, related.id
 from unnest(%(paths)s::text[], %(memory_ids)s::uuid[], %(related)s::text[])
@@ -42,14 +42,14 @@ order by given.place
 on conflict do nothing
 
 -- name: present
--- What a caller may file: memories that are in sight.
+-- What a caller may file: visible memories.
 select id from memories
 where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
   and (withheld is null or withheld in ('archived', 'faded', 'past'))
   and (
       not (select exists (
           select from conversations
-          where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+          where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
       ))
       or not rests_on_deleted(scope_id, id)
   )
@@ -85,10 +85,10 @@ select path, name, memories, seen from list_topics(%(scope_id)s, %(paths)s::text
 
 -- name: links
 -- What is filed under a topic, or what one memory is filed under, the newest first.
-with unsettled as materialized (
+with unsynced as materialized (
     select exists (
         select from conversations
-        where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+        where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
     ) as any_left
 ), asked as materialized (
     select link.* from topic_links link
@@ -96,7 +96,7 @@ with unsettled as materialized (
       and (%(memory_id)s::uuid is null or link.memory_id = %(memory_id)s::uuid)
       and (%(path)s = '' or link.topic_id = any (array(select id from topics_at(%(scope_id)s, array[%(path)s]))))
       and (withheld_for is null or withheld_for in ('archived', 'faded'))
-      and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+      and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
     order by occurred_at desc, memory_id, topic_id
     limit %(limit)s
 )
@@ -105,7 +105,7 @@ select asked.memory_id, asked.occurred_at, asked.activation, asked.diffusion, as
        array(
            select array_to_string(names_of(%(scope_id)s, named.related_id), %(arrow)s)
            from (
-               -- Between, here and below: in the order of a range only the key is.
+               -- Between, here and below: only the key gives the order of a range.
                select related_id, place from related_topics
                where related_topics.scope_id = %(scope_id)s
                  and related_topics.topic_id between asked.topic_id and asked.topic_id
@@ -119,16 +119,16 @@ from asked
 order by asked.occurred_at desc, asked.memory_id, asked.topic_id
 
 -- name: related
-with unsettled as materialized (
+with unsynced as materialized (
     select exists (
         select from conversations
-        where scope_id = %(scope_id)s and not settled and state in ('deleted', 'purging')
+        where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
     ) as any_left
 ), own as materialized (
     select topic_id, memory_id, diffusion from topic_links
     where scope_id = %(scope_id)s and topic_id = any (array(select id from topics_at(%(scope_id)s, array[%(path)s])))
       and withheld_for is null
-      and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+      and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
 ), summed as materialized (
     select named.related_id, max(own.diffusion) as diffusion, count(*) as links
     from own cross join lateral (

@@ -1,4 +1,4 @@
-"""Associate: give back what perceived triples remind of, by the keywords they share with what is remembered."""
+"""Associate: return what perceived triples remind of, by the keywords they share with memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recollect.verbs.parts import Parts
 MOST_TRIPLES = 100
 MOST_PER_LIST = 1_000
 MOST_MEMORIES = 10_000
-"""What one answer holds: that many events and as many thoughts, over all its triples."""
+"""The most that one answer holds: so many events and as many thoughts, over all its triples."""
 
 
 async def associate(
@@ -48,7 +48,7 @@ async def associate(
 
 
 def pick(found: Mapping[UUID, Memory], ids: Sequence[UUID]) -> tuple[Memory, ...]:
-    """Put memories in order; one that was forgotten in between is gone."""
+    """Put memories in order; those forgotten meanwhile are left out."""
     return tuple(found[memory_id] for memory_id in ids if memory_id in found)
 
 
@@ -61,7 +61,7 @@ async def last_chat(parts: Parts, scope: Scope, name: str, only: Filter) -> Memo
 
 
 def check_triples(triples: Sequence[Triple], limit: int) -> None:
-    """Refuse what one answer cannot hold, and triples that cannot be looked up."""
+    """Refuse what one answer cannot hold, and invalid triples."""
     if not 1 <= len(triples) <= MOST_TRIPLES:
         raise InvalidInputError(f"triples must hold 1 to {MOST_TRIPLES} items")
     if not 1 <= limit <= MOST_PER_LIST:

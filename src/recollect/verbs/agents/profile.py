@@ -1,4 +1,4 @@
-"""An agent's profile, what a scope of it holds, feedback on its recalls, and the weights that it learns from them."""
+"""An agent's profile, the overview of a scope, feedback on recalls, and weights learned from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.store.agents import overview as counters
 from recollect.verbs.parts import Parts
 
 MOST_MARKS = 100_000
-"""The newest count: an agent's callers may want other things than they did."""
+"""Only the newest count: callers may want other things than before."""
 
 
 async def read_profile(parts: Parts, scope: Scope) -> Profile:
@@ -28,7 +28,7 @@ async def read_profile(parts: Parts, scope: Scope) -> Profile:
 
 
 async def set_profile(parts: Parts, scope: Scope, profile: Profile) -> None:
-    """Put a profile in place of the one before; what it leaves open is as usual again."""
+    """Replace a profile; fields that are not set return to their defaults."""
     check_profile(profile)
     await agents.write_profile(parts.database, scope, profile)
 
@@ -44,13 +44,13 @@ async def overview(parts: Parts, scope: Scope) -> Overview:
 
 
 async def feedback(parts: Parts, scope: Scope, given: Feedback) -> int:
-    """Store all marks of one recall, under a fresh id if it has none, and return how many there are."""
+    """Store all marks of one recall, under a new id if it has none, and return how many there are."""
     check_feedback(given)
     return await marks.store(parts.database, scope, given.recall_id or uuid4(), given)
 
 
 async def tune(parts: Parts, scope: Scope, *, apply: bool) -> Tuning:
-    """Fit the agent's weighing to its feedback; what would do worse on feedback held out is never applied."""
+    """Fit the agent's weighing to its feedback; what does worse on held-out feedback is never applied."""
     profile = (await agents.fetch(parts.database, scope)).profile
     judged = await marks.read_of_agent(parts.database, scope, MOST_MARKS)
     tuning = await asyncio.to_thread(learn, judged, profile.weighing)

@@ -1,4 +1,4 @@
-"""Reflect: ask what the newest memories raise, recall for each question, and remember what follows as thoughts."""
+"""Reflect: ask which questions the newest memories raise, recall for each, and remember what follows as thoughts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLAIN_WORD = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What a reflection is about to go by; a plain one takes what has gathered, and the present moment."""
+    """Options of a reflection; by default it takes what has gathered, and the present moment."""
 
     count: int | None = None
     """How many of the newest memories to begin with; as many as events have gathered if None."""
@@ -53,13 +53,13 @@ class Occasion:
     report: Callable[[str], None] | None = None
 
     def tell(self, step: str) -> None:
-        """Say what is done now, to whoever wants to know."""
+        """Report the present step."""
         if self.report is not None:
             self.report(step)
 
 
 async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion) -> Reflection:
-    """Think about what has gathered; every thought is written, with its evidence, or none is."""
+    """Reflect on what has gathered; all thoughts are written, with their evidence, or none."""
     require_chat_model(parts)
     if occasion.now is not None:
         check_moment("now", occasion.now)
@@ -82,17 +82,17 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     if not thoughts:
         raise ChatModelError("the chat model drew no insight from any memory that it was shown", answered=True)
     occasion.tell("remembering")
-    # A note that was shown can have shaped a thought that does not name it.
+    # A note of the prompt can have shaped a thought that does not name it.
     least = min(memory.trust for shown in (newest, *recalled) for memory in shown)
     thinker = replace(caller, trust=min(caller.trust, least))
     receipts = await write(parts, thinker, scope, thoughts, occasion.key)
     if occasion.count is None:
-        await reflections.settle(parts.database, scope, gathered)
+        await reflections.mark_reflected(parts.database, scope, gathered)
     return Reflection(tuple(questions), tuple(receipts))
 
 
 async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> int:
-    """Leave a reflection to a job, or find the one that waits; return its number."""
+    """Queue a reflection, or find the one that waits; return its number."""
     require_chat_model(parts)
     if now is not None:
         check_moment("now", now)
@@ -112,7 +112,7 @@ async def follow_reflection(parts: Parts, scope: Scope, job_id: int) -> Reflecti
 
 
 def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:
-    """Give the chat model as one who reflects in a scope; what is not there yet holds nothing to reflect upon."""
+    """Return the metered chat model for a scope; a scope that does not exist has nothing to reflect on."""
     return metered(parts, place.scope_id or 0, STEP, prompt_version=version_of(prompt))
 
 
@@ -127,7 +127,7 @@ async def find_questions(chat: ChatModel, scope: Scope, newest: Sequence[Memory]
 
 
 async def check_embedder(parts: Parts, place: Place, newest: Memory) -> None:
-    """Raise unless the questions to come will get their vectors: to find out later would cost a model's answer."""
+    """Raise unless the embedder can answer: to find out later would waste a model's answer."""
     if not explain_absence(parts, Cue(newest.content), place) and await parts.embed_in_time([PLAIN_WORD]) is None:
         raise UnavailableError("The embedder did not answer in time; reflect later.")
 
@@ -135,7 +135,7 @@ async def check_embedder(parts: Parts, place: Place, newest: Memory) -> None:
 async def recall_for(
     parts: Parts, scope: Scope, place: Place, questions: Sequence[str], now: datetime | None
 ) -> list[list[Memory]]:
-    """Recall what bears on each question; what one brought to mind is fresh for the next."""
+    """Recall what is relevant to each question; what one found is fresh for the next."""
     cues = [to_cue(parts, place, question, now) for question in questions]
     recollections = await recall_each(parts, scope, cues, place)
     if not any(recollection.hits for recollection in recollections):
@@ -144,8 +144,8 @@ async def recall_for(
 
 
 def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> Cue:
-    """Ask the stream; where no embedder will ever give the question a vector, words must do."""
-    # A question is made from what was remembered, and a kept recall would outlive it.
+    """Ask the stream; without an embedder, by words."""
+    # A question is made from memories, and a kept recall would outlive them.
     cue = Cue(question, limit=MOST_HITS, now=now, keep=False)
     if explain_absence(parts, cue, place):
         return replace(cue, kinds=(Kind.EVENT, Kind.THOUGHT))
@@ -155,7 +155,7 @@ def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> C
 async def find_insights(
     chat: ChatModel, scope: Scope, question: str, memories: Sequence[Memory], now: datetime | None
 ) -> list[NewMemory]:
-    """Ask what follows from the memories that bear on a question."""
+    """Ask what follows from the memories that are relevant to a question."""
     shown = fit_notes(memories, chat.characters)
     if not shown:
         return []
@@ -165,7 +165,7 @@ async def find_insights(
 
 
 async def write(parts: Parts, caller: Caller, scope: Scope, thoughts: Sequence[NewMemory], key: str) -> list[Receipt]:
-    """Remember all thoughts in one transaction; another run under the same key may have come first with its own."""
+    """Remember all thoughts in one transaction; another run under the same key may have come first."""
     try:
         return await remember(parts, caller, scope, thoughts, key)
     except ConflictError:

@@ -17,7 +17,7 @@ from recollect.core.conversations.appends import (
     find_before,
     fingerprint_messages,
     link,
-    quote_before,
+    texts_before,
     to_memory,
 )
 from recollect.core.conversations.messages import count_tokens
@@ -49,12 +49,12 @@ async def append(
     """Append messages to a conversation, making it if it is new; the same key appends them once."""
     check_conversation(conversation)
     check_idempotency_key(key)
-    # In a thread: the first count reads a vocabulary, and a long text takes its time.
+    # In a thread: the first count reads a vocabulary, and a long text takes time.
     counted = await asyncio.to_thread(check_and_count, parts.tokenizers, new)
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
-    # What the conversation said last is not read before the transaction: a vector that lacks it is made anew by a job.
-    vectors = await embed_missing(parts, remembered, quote_before(remembered, find_before(new)))
+    # The newest message is not read before the transaction: a vector that lacks it is made again by a job.
+    vectors = await embed_missing(parts, remembered, texts_before(remembered, find_before(new)))
     linked: list[Linked] = []
     write = Write(
         caller,
@@ -102,7 +102,7 @@ def also_store(
     *,
     enriching: bool,
 ) -> AlsoAsk:
-    """Prepare what is written beside the memories; `linked` holds it when it is done."""
+    """Prepare what is written together with the memories; `linked` holds it when it is done."""
     named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
 
     async def ask(connection: Connection) -> AlsoStore:
@@ -114,12 +114,12 @@ def also_store(
             moments: list[datetime] = [row.occurred_at for row in rows]
             await conversations.store(connection, scope_id, conversation, linked, counted, moments)
             if opened.state is not ConversationState.ACTIVE:
-                # The next word brings an archived conversation back: its memories follow by a job.
-                await lifecycle.defer_settling(connection, scope_id)
+                # The next message restores an archived conversation: its memories follow by a job.
+                await lifecycle.defer_sync(connection, scope_id)
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)
-            heard = compare_context(linked, before, quote_before([row.memory for row in rows], before))
+            heard = compare_context(linked, before, texts_before([row.memory for row in rows], before))
             return StoredBeside([stand(row, conversation, each) for row, each in zip(rows, linked, strict=True)], heard)
 
         return store

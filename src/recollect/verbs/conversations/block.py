@@ -1,4 +1,4 @@
-"""Block: recall, and show what comes to mind as one text within a token budget, in a conversation nothing twice."""
+"""Block: recall, and write the hits as one text within a token budget; in a conversation nothing twice."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from recollect.core.conversations.block import (
     render,
     shorten_ids,
 )
-from recollect.core.conversations.shown import Showing, compute_present, level_of, register
+from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.checks import MOST_HITS
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Block, Level, Line, Resolved
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit, Recollection
 from recollect.models.service import Scope
-from recollect.store.conversations import shown as showings
+from recollect.store.conversations import shown as shown_store
 from recollect.store.conversations.shown import Shown
 from recollect.store.memories import accesses, memories
 from recollect.store.memories.memories import RowQuery
@@ -42,13 +42,13 @@ from recollect.store.service.scopes import Place, locate, tenant_of
 from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
 from recollect.verbs.parts import Parts
-from recollect.verbs.recall.judge import quote
+from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
 
 MOST_PINNED = 200
-"""So many of the pinned memories are looked at, the newest: more than a tenth of most budgets holds."""
+"""So many of the newest pinned memories are read: more than a tenth of most budgets holds."""
 TOKENS_PER_HIT = 30
-"""By so much the budget says how many memories are recalled: a line costs more, unless it is abstract."""
+"""The budget divided by this is how many memories are recalled: a line costs more, unless it is abstract."""
 FEWEST_HITS = 10
 NOTHING_SHOWN = Shown((), frozenset(), None)
 SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
@@ -56,14 +56,14 @@ SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class BlockRequest:
-    """What a caller wants a block of."""
+    """The options of a block."""
 
     cue: Cue
     budget: int
     conversation: str = ""
-    """Whose blocks before this one count: none if empty."""
-    carry: bool = False
-    """Whether what they showed is shown on while it fades; if not, it is left out until it is gone."""
+    """The conversation whose earlier blocks count; none if empty."""
+    repeat: bool = False
+    """Whether what they showed is shown again while it fades; if not, it is left out until it is gone."""
     tokenizer: str = ""
 
     @property
@@ -74,24 +74,24 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMaterial:
-    """What there is to make a block from."""
+    """The material of a block."""
 
     hits: Sequence[Hit]
-    present: Mapping[UUID, Showing]
+    present: Mapping[UUID, ShownMemory]
     """What the conversation was shown before and is not gone."""
-    carried: Sequence[Memory]
-    """What of it is shown on although the cue does not remind of it, the most present first."""
+    repeated: Sequence[Memory]
+    """What of it is shown again although the cue does not find it, the most present first."""
     names: Mapping[UUID, str]
     """The short id of everything that may be shown."""
     now: datetime
-    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     pinned: Sequence[Memory] = ()
-    """What is shown whatever the cue, the newest first."""
+    """Pinned memories, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockFindings:
-    """What was read for a block: hits, what is pinned, and what the conversation was shown."""
+    """What was read for a block: hits, pinned memories, and what the conversation was shown."""
 
     hits: Sequence[Hit]
     pinned: Sequence[Memory]
@@ -99,29 +99,29 @@ class BlockFindings:
 
 
 async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | None) -> Block:
-    """Recall rather more than is likely to be shown, fit it into the budget, and note what is shown."""
+    """Recall more than is likely to be shown, fit it into the budget, and note what is shown."""
     if not 1 <= asked.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
     if asked.conversation:
         check_conversation(asked.conversation)
     tokenizer = choose_tokenizer(parts, asked.tokenizer)
-    located = place or await locate(parts.database, scope)
-    shown = await read_shown(parts, located, asked.conversation)
-    most = asked.cue.limit or located.profile.limit or MOST_HITS
-    wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.showings))
+    place = place or await locate(parts.database, scope)
+    shown = await read_shown(parts, place, asked.conversation)
+    most = asked.cue.limit or place.profile.limit or MOST_HITS
+    wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.memories))
     cue = replace(asked.cue, limit=wider, touch=False)
     try:
         async with asyncio.TaskGroup() as reading:
-            recalling = reading.create_task(recall(parts, scope, cue, located))
+            recalling = reading.create_task(recall(parts, scope, cue, place))
             keeping = reading.create_task(read_pinned(parts, scope, asked.cue))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
     recollection = recalling.result()
     found = BlockFindings(recollection.hits, keeping.result(), shown)
-    material = await gather(parts, scope, located, asked, found)
-    # In a thread: the first count reads a vocabulary, and long texts take their time.
+    material = await gather(parts, scope, place, asked, found)
+    # In a thread: the first count reads a vocabulary, and long texts take time.
     made = await asyncio.to_thread(assemble, material, asked, most, tokenizer, recollection)
-    await note(parts, located, asked, material, made)
+    await note(parts, place, asked, material, made)
     return made
 
 
@@ -129,20 +129,20 @@ async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
     """Read what a conversation was shown; one that is deleted is refused."""
     if not conversation or place.scope_id is None:
         return NOTHING_SHOWN
-    shown = await showings.read(parts.database, place.scope_id, conversation)
+    shown = await shown_store.read(parts.database, place.scope_id, conversation)
     if shown.state is not None:
         check_open(shown.state)
     return shown
 
 
 def query_pinned(cue: Cue) -> RowQuery | None:
-    """Say what is pinned and within a cue's filter, the newest first; nothing where the filter bars it."""
+    """Ask for pinned memories within a cue's filter, the newest first; nothing where the filter excludes them."""
     only = replace(cue.filter, pinned=True)
     return None if cue.pinned is False else RowQuery(only=only, limit=MOST_PINNED, newest=True)
 
 
 async def read_pinned(parts: Parts, scope: Scope, cue: Cue) -> list[Memory]:
-    """Read what is shown whatever the cue."""
+    """Read pinned memories."""
     wanted = query_pinned(cue)
     if wanted is None:
         return []
@@ -152,20 +152,20 @@ async def read_pinned(parts: Parts, scope: Scope, cue: Cue) -> list[Memory]:
 
 
 async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, found: BlockFindings) -> BlockMaterial:
-    """Compute what is still present, and fetch what is carried on and what summaries quote."""
+    """Compute what is still present, and fetch what is shown again and the sources of summaries."""
     hits, shown = found.hits, found.shown
     reminded = {hit.memory.id for hit in hits}
     now = asked.now
-    present = compute_present(shown.showings, now, reminded)
-    carried: list[Memory] = []
-    if asked.carry and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
+    present = compute_present(shown.memories, now, reminded)
+    repeated: list[Memory] = []
+    if asked.repeat and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
         fetched = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
-        carried = sorted(fetched.values(), key=lambda each: (-present[each.id].score, each.id))
+        repeated = sorted(fetched.values(), key=lambda each: (-present[each.id].score, each.id))
     listed = [*reminded, *present, *(memory.id for memory in found.pinned)]
-    names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.showings})
-    memories_shown = [hit.memory for hit in hits if asked.carry or hit.memory.id not in present]
-    quotes = await quote(parts, place.scope_id or 0, [*memories_shown, *carried])
-    return BlockMaterial(hits, present, carried, names, now, quotes, found.pinned)
+    names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.memories})
+    memories_shown = [hit.memory for hit in hits if asked.repeat or hit.memory.id not in present]
+    source_texts = await read_source_texts(parts, place.scope_id or 0, [*memories_shown, *repeated])
+    return BlockMaterial(hits, present, repeated, names, now, source_texts, found.pinned)
 
 
 def assemble(
@@ -177,7 +177,7 @@ def assemble(
     room = asked.budget - form
     kept = choose(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
     pinned = fill(kept, min(asked.budget // PINNED_PART, room), gauge, len(kept))
-    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.carried]
+    ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.repeated]
     candidates = choose(material, asked, ranked, shown=pinned.lines)
 
     def fits(lines: Sequence[Line]) -> bool:
@@ -188,7 +188,7 @@ def assemble(
     lines = order(leave_least([*pinned.lines.values(), *filled.lines.values()], fits))
     there = {line.memory_id for line in lines}
     text = lay_out(lines)
-    repeats = 0 if asked.carry else sum(hit.memory.id in material.present for hit in material.hits)
+    repeats = 0 if asked.repeat else sum(hit.memory.id in material.present for hit in material.hits)
     return Block(
         text=text,
         lines=tuple(lines),
@@ -214,24 +214,24 @@ def choose(
     *,
     pinned: bool = False,
 ) -> list[BlockMemory]:
-    """List what the block may show, best first: no two of the same words, and nothing that only says the cue."""
+    """List what the block may show, best first: no two of the same words, and nothing that only repeats the cue."""
     told = {"", fold(asked.cue.text), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
     chosen: list[BlockMemory] = []
     for memory, score in ranked:
-        showing = material.present.get(memory.id)
+        before = material.present.get(memory.id)
         content = fold(memory.content)
-        if content in told or (showing is not None and not asked.carry):
+        if content in told or (before is not None and not asked.repeat):
             continue
         told.add(content)
-        # What is pinned does not fade.
-        level = level_of(showing.score) if showing and not pinned else None
-        each = BlockMemory(memory, material.names[memory.id], score, material.quotes, pinned=pinned)
-        chosen.append(replace(each, ceiling=level or Level.FULL, again=showing is not None))
+        # Pinned memories do not fade.
+        level = level_of(before.score) if before and not pinned else None
+        each = BlockMemory(memory, material.names[memory.id], score, material.source_texts, pinned=pinned)
+        chosen.append(replace(each, ceiling=level or Level.FULL, again=before is not None))
     return chosen
 
 
 async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockMaterial, made: Block) -> None:
-    """Note what came to mind and what the conversation was shown; a block that cannot be noted is still a block."""
+    """Note the access and what the conversation was shown; a failure to note does not fail the block."""
     ids = [line.memory_id for line in made.lines if not line.pinned]
     if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
@@ -244,7 +244,7 @@ async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockM
                 await accesses.record(connection, place.scope_id, ids, asked.cue.now)
             if asked.conversation:
                 new = [(line.memory_id, line.short_id) for line in made.lines]
-                await showings.save(
+                await shown_store.save(
                     connection, place.scope_id, asked.conversation, register(material.present, new, material.now)
                 )
 
@@ -268,11 +268,11 @@ async def resolve(parts: Parts, scope: Scope, short_id: str, conversation: str) 
 
 
 async def find(parts: Parts, scope_id: int, tail: str, conversation: str) -> UUID | None:
-    """Find a memory by the end of its id; what several end with is refused."""
+    """Find a memory by the end of its id; an ambiguous end is refused."""
     if conversation:
         check_conversation(conversation)
-        return await showings.find_shown(parts.database, scope_id, conversation, f"m{tail}")
-    ids = await showings.find_ending(parts.database, scope_id, tail)
+        return await shown_store.find_shown(parts.database, scope_id, conversation, f"m{tail}")
+    ids = await shown_store.find_ending(parts.database, scope_id, tail)
     if len(ids) > 1:
         raise InvalidInputError("several memories' ids end so: name the conversation, or give more characters")
     return ids[0] if ids else None

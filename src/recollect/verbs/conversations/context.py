@@ -1,4 +1,4 @@
-"""Context: one prompt from the newest turns, what the cue reminds of and the running summary, in one token budget."""
+"""Context: one prompt from the newest turns, recalled memories and the running summary, in one token budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.core.conversations.budget import check_shares, fit
 from recollect.core.conversations.messages import count_tokens, said
 from recollect.core.recall.checks import check_cue
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import Context, Message
@@ -30,17 +30,17 @@ from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
-from recollect.verbs.recall.judge import quote
+from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import RECORDING_SHARE, recall
 
 TOKENS_PER_HIT = 60
-"""By so much the budget says how many memories are likely to be of use: most cost less, some are in the history."""
+"""The budget divided by this is how many memories are recalled: most cost less, some are in the history."""
 FEWEST_HITS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Reminded:
-    """What the cue reminded of, where the scope lies, and how many memories may be shown."""
+    """What was recalled, the place of the scope, and how many memories may be shown."""
 
     place: Place
     hits: Sequence[Hit]
@@ -48,13 +48,13 @@ class Reminded:
     most: int
     cut_off: bool
     """Whether there may be more than was asked for."""
-    quotes: Mapping[UUID, Quote]
+    source_texts: Mapping[UUID, SourceText]
     """What the sources of summaries among the hits say."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryAndPinned:
-    """What a prompt shows whatever the cue: the running summary, and what is pinned, the newest first."""
+    """What a prompt always shows: the running summary, and pinned memories, the newest first."""
 
     summary: Memory | None
     pinned: Sequence[Memory]
@@ -68,16 +68,16 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
     try:
         async with asyncio.TaskGroup() as reading:
             walked = reading.create_task(read_thread(parts, scope, conversation, wanted, tokenizer))
-            beside = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
+            extra = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
             reminding = reading.create_task(remind(parts, scope, wanted, place))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    known = beside.result()
+    known = extra.result()
     if walked.result() is None:
-        # Whoever cannot see the conversation does not see what it came to either.
+        # Who cannot see the conversation does not see its summary either.
         known = replace(known, summary=None)
     material = gather(walked.result() or [], known, reminding.result(), wanted)
-    # In a thread: the first count reads a vocabulary, and long texts take their time.
+    # In a thread: the first count reads a vocabulary, and long texts take time.
     made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
     if is_starved(made, material, reminding.result(), wanted.cue):
         more = await remind(parts, scope, wanted, reminding.result().place, MOST_HITS)
@@ -87,18 +87,25 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
     return made
 
 
-def gather(path: Sequence[Read], beside: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
-    """Put together what a prompt can be made from."""
+def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
+    """Collect the material of a prompt."""
     asked = find_asked(path, wanted)
     turn = {message.turn for message in asked}
     thread = [read for read in path if read.message.turn not in turn]
     return PromptMaterial(
-        thread, asked, beside.summary, reminded.hits, reminded.most, reminded.methods, reminded.quotes, beside.pinned
+        thread,
+        asked,
+        extra.summary,
+        reminded.hits,
+        reminded.most,
+        reminded.methods,
+        reminded.source_texts,
+        extra.pinned,
     )
 
 
 def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue: Cue) -> bool:
-    """Tell whether there is more to recall and room for it, because all that was not in the prompt found its place."""
+    """Tell whether there is more to recall and room for it, because everything so far fitted."""
     if not reminded.cut_off or len(made.hits) >= reminded.most:
         return False
     shown = {hit.memory.id for hit in made.hits}
@@ -107,23 +114,23 @@ def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue:
 
 
 def check(wanted: PromptRequest, channels: Sequence[Channel]) -> PromptRequest:
-    """Refuse what no prompt can be made of; the window's own budget counts for nothing."""
+    """Refuse invalid options; the window's own budget does not count."""
     if not 1 <= wanted.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
     check_text("system", wanted.system, LONGEST_MESSAGE)
     check_text("text", wanted.cue.text, LONGEST_MESSAGE)
     check_cue(shorten_cue(wanted.cue), [channel.name for channel in channels])
     check_shares(wanted.shares)
-    # One moment for the whole prompt: what is recalled, what was said, and what it came to.
+    # One moment for the whole prompt: memories, messages and summary.
     window = replace(wanted.window, max_tokens=wanted.budget, as_of=wanted.cue.as_of, at=wanted.cue.at)
     check_window(window)
     return replace(wanted, window=window)
 
 
 def shorten_cue(cue: Cue) -> Cue:
-    """Keep of a long text what a recall takes: its end, where in a dialogue the question is."""
+    """Keep the end of a long text, which is what a recall reads: in a dialogue the question is there."""
     text = cue.text.strip()
-    # A kept recall goes with the message whose words are its own; those of a part of one would stay.
+    # A kept recall is deleted with the message of the same words; one with a part of them would stay.
     return replace(cue, text=text[-LONGEST_CUE:], keep=cue.keep if len(text) <= LONGEST_CUE else False)
 
 
@@ -144,7 +151,7 @@ async def read_thread(
 
 
 def recount(path: Sequence[Read], tokenizer: Tokenizer) -> list[Read]:
-    """Count what this tokenizer has not counted when it was written: an estimate would leave room unused."""
+    """Count what this tokenizer had not counted at the append: an estimate would leave room unused."""
     return [
         read if read.exact else Read(replace(read.message, tokens=count(read.message, tokenizer)), exact=True)
         for read in path
@@ -157,24 +164,24 @@ def count(message: Message, tokenizer: Tokenizer) -> int:
 
 
 def find_asked(path: Sequence[Read], wanted: PromptRequest) -> tuple[Message, ...]:
-    """Find what stands for the cue at the thread's end: a user's message that says the same and has no answer yet."""
+    """Find the cue at the end of the thread: a user's message that says the same and has no answer yet."""
     turn = [read.message for read in takewhile(lambda read: read.message.turn == path[0].message.turn, path)]
     if not turn or turn[-1].role is not Role.USER or said(turn[-1]).strip() != wanted.cue.text.strip():
         return ()
     if fit(turn, MOST_TOKENS, unanswered=False).messages:
         return ()
-    # What followed the question, such as a tool's result, is shown where turns without an answer are.
+    # What followed the question, such as a tool's result, is shown if turns without an answer are.
     return tuple(reversed(turn)) if wanted.window.unanswered else (turn[-1],)
 
 
 async def read_summary_and_pinned(
     parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest
 ) -> SummaryAndPinned:
-    """Read the running summary and what is pinned, as far as they stand, are trusted and have a share."""
+    """Read the running summary and pinned memories, as far as they are valid, trusted and have a share."""
     shares, cue = wanted.shares, wanted.cue
     if not shares.summary and not shares.memories:
         return SummaryAndPinned(None, ())
-    # All else that a cue is restricted by is about what is recalled beside the summary.
+    # All other restrictions of a cue are about what is recalled in addition to the summary.
     only = Filter(min_trust=cue.min_trust, as_of=cue.as_of, at=cue.at)
     pinned = query_pinned(cue) if shares.memories else None
     async with parts.database.reading(scope.tenant_id) as connection:
@@ -189,23 +196,23 @@ async def read_summary_and_pinned(
 async def remind(
     parts: Parts, scope: Scope, wanted: PromptRequest, place: Place | None, limit: int | None = None
 ) -> Reminded:
-    """Recall rather more than is likely to be shown, because some will be in the history; leave no trace yet."""
-    located = place or await locate(parts.database, scope)
-    most = wanted.cue.limit or located.profile.limit or MOST_HITS
+    """Recall more than is likely to be shown, because some will be in the history; note no access yet."""
+    place = place or await locate(parts.database, scope)
+    most = wanted.cue.limit or place.profile.limit or MOST_HITS
     if not wanted.shares.memories:
-        return Reminded(located, (), {}, 0, cut_off=False, quotes={})
+        return Reminded(place, (), {}, 0, cut_off=False, source_texts={})
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
-    recollection = await recall(parts, scope, cue, located)
+    recollection = await recall(parts, scope, cue, place)
     hits = recollection.hits
-    quotes = await quote(parts, located.scope_id or 0, [hit.memory for hit in hits])
+    source_texts = await read_source_texts(parts, place.scope_id or 0, [hit.memory for hit in hits])
     cut_off = fetched == len(hits) < MOST_HITS
-    return Reminded(located, hits, dict(recollection.methods), most, cut_off=cut_off, quotes=quotes)
+    return Reminded(place, hits, dict(recollection.methods), most, cut_off=cut_off, source_texts=source_texts)
 
 
 async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:
-    """Note that the memories in the prompt came to mind; where nothing can be written, a prompt is still a prompt."""
+    """Note the access of the memories in the prompt; a failure to note does not fail the prompt."""
     if not cue.touch or not ids or place.scope_id is None:
         return
     with suppress(UnavailableError, TimeoutError):

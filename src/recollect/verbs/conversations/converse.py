@@ -1,4 +1,4 @@
-"""Converse: put a prompt together, ask the chat model, and append what was said and answered in one transaction."""
+"""Converse: assemble a prompt, ask the chat model, and append question and answer in one transaction."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def converse(
 
 
 async def ask(chat: ChatModel, made: Context) -> str:
-    """Ask for the assistant's next message; as JSON, no message can pass for another."""
+    """Ask for the assistant's next message; as JSON, no message can be mistaken for another."""
     messages = json.dumps([dict(message) for message in made.messages], ensure_ascii=False, indent=1)
     answer = await chat.ask(fill_prompt(PROMPT, messages=messages), Utterance)
     text = UNSTORABLE.sub("", answer.text).strip()[:LONGEST_MESSAGE]
@@ -63,8 +63,8 @@ async def ask(chat: ChatModel, made: Context) -> str:
 
 
 def turn(made: Context, wanted: PromptRequest, answer: str) -> list[NewMessage]:
-    """Say what is to be appended: the answer, and the question before it unless it waits in the thread already."""
+    """Return what is to be appended: the answer, and the question before it unless the thread has it."""
     if made.asked is None:
         return [NewMessage(Role.USER, wanted.cue.text, parent=wanted.window.leaf), NewMessage(Role.ASSISTANT, answer)]
-    # Where all of the turn was shown, the answer follows its last message.
+    # If the whole turn was shown, the answer follows its last message.
     return [NewMessage(Role.ASSISTANT, answer, parent=wanted.window.leaf if wanted.window.unanswered else made.asked)]

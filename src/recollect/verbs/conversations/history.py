@@ -1,4 +1,4 @@
-"""History: give back the newest whole turns of a thread that fit a token budget."""
+"""History: return the newest whole turns of a thread that fit a token budget."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_LEAF = "leaf names no message of this conversation."
 
 
 async def history(parts: Parts, scope: Scope, conversation: str, window: Window) -> History:
-    """Read a thread from its leaf upwards as far as the budget reaches, and show what fits of it."""
+    """Read a thread from its leaf upwards as far as the budget reaches, and return what fits."""
     check_conversation(conversation)
     check_window(window)
     tokenizer = choose_tokenizer(parts, window.tokenizer)
@@ -41,7 +41,7 @@ async def history(parts: Parts, scope: Scope, conversation: str, window: Window)
 
 
 def check_window(window: Window) -> None:
-    """Refuse budgets that no prompt could have."""
+    """Refuse invalid budgets."""
     for field, value in (("max_tokens", window.max_tokens), ("image_tokens", window.image_tokens)):
         if not 0 <= value <= MOST_TOKENS:
             raise InvalidInputError(f"{field} must be between 0 and {MOST_TOKENS}")
@@ -52,7 +52,7 @@ def choose_tokenizer(parts: Parts, name: str) -> Tokenizer:
     """Find the tokenizer for a name, among those that every message was counted by."""
     known = {tokenizer.name: tokenizer for tokenizer in parts.tokenizers}
     found = find_tokenizer(name, list(known))
-    # Where nothing is estimated, whoever names a model of no known family gets the usual tokenizer.
+    # Where nothing is estimated, a model of no known family gets the default tokenizer.
     return known.get(found) or parts.tokenizers[0]
 
 
@@ -66,7 +66,7 @@ async def read_path(parts: Parts, scope: Scope, conversation: str, window: Windo
 
 
 async def find_silent(parts: Parts, scope: Scope, conversation: str, window: Window) -> Conversation | None:
-    """Find a conversation that nothing was read of, whatever its state; a leaf that was named is none of it."""
+    """Find a conversation of which nothing was read, in any state; then a named leaf does not belong to it."""
     known = await conversations.find(parts.database, scope, conversation, EVERY_STATE)
     if window.leaf is not None:
         raise NotFoundError(NO_LEAF if known is not None and known.state in IN_SIGHT else UNKNOWN)
@@ -85,7 +85,7 @@ def follow_upstream(reads: Sequence[Read], frame: int) -> list[Read]:
 
 
 def answer_upstream(turn: Sequence[Read], frame: int) -> list[Read]:
-    """Put a turn's answer before its question; where there is none, an empty one, as a row of Dify's always has one."""
+    """Put a turn's answer before its question; an empty one if there is none, as a row of Dify always has one."""
     shown = sorted(turn, key=lambda read: read.message.role is Role.USER)
     question = shown[-1].message
     if len(shown) > 1:

@@ -18,12 +18,12 @@ from recollect.store.conversations.lifecycle import StateChange
 from recollect.verbs.conversations.history import UNKNOWN
 from recollect.verbs.parts import Parts
 
-SETTLE_SECONDS = 2.0
-"""A call that changes a state works on it so long; a conversation of usual size is done by then, without a worker."""
+SYNC_SECONDS = 2.0
+"""A call that changes a state works on it so long; a conversation of usual size is done by then."""
 
 
 async def get_conversation(parts: Parts, scope: Scope, conversation: str) -> Conversation:
-    """Read one conversation, whatever its state."""
+    """Read one conversation, in any state."""
     check_conversation(conversation)
     found = await conversations.find(parts.database, scope, conversation, conversations.EVERY_STATE)
     if found is None:
@@ -42,7 +42,7 @@ async def list_conversations(
 
 
 def write_cursor(last: Conversation) -> str:
-    """Say where the next page begins, in letters that a URL can carry as they are."""
+    """Write where the next page begins, in characters that are safe in a URL."""
     return f"{last.updated_at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}_{last.id}"
 
 
@@ -70,7 +70,7 @@ async def list_leaves(parts: Parts, scope: Scope, conversation: str, limit: int)
 async def describe(
     parts: Parts, scope: Scope, conversation: str, name: str | None, metadata: Mapping[str, JSON] | None
 ) -> None:
-    """Change what a conversation is called, or what a caller keeps of it."""
+    """Change a conversation's name or metadata."""
     check_conversation(conversation)
     if name is not None:
         check_line("name", name)
@@ -83,13 +83,13 @@ async def describe(
 async def bring(
     parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
 ) -> Conversation:
-    """Bring a conversation into a state, and its memories after it as far as there is time."""
+    """Bring a conversation into a state, and its memories in line with it as far as there is time."""
     await change(parts, caller, scope, conversation, wanted)
     return await get_conversation(parts, scope, conversation)
 
 
 async def purge(parts: Parts, caller: Caller, scope: Scope, conversation: str) -> PurgeReceipt:
-    """Erase a conversation for good, whatever its state, and give the receipt; a purge under way is gone on with."""
+    """Erase a conversation for good, in any state, and return the receipt; a purge under way goes on."""
     await change(parts, caller, scope, conversation, ConversationState.PURGING)
     return (await lifecycle.list_receipts(parts.database, scope, conversation, 1))[0]
 
@@ -103,13 +103,13 @@ async def list_receipts(parts: Parts, scope: Scope, conversation: str, limit: in
 
 
 async def change(parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState) -> None:
-    """Change a state in one small transaction, then move memories chunk by chunk until the time is over."""
+    """Change a state in one small transaction, then bring memories in line chunk by chunk until the time is over."""
     check_conversation(conversation)
     started = time.monotonic()
     scope_id = await lifecycle.change(parts.database, scope, conversation, StateChange(wanted, caller.origin))
     if scope_id is None:
         raise NotFoundError(UNKNOWN)
-    while time.monotonic() - started < SETTLE_SECONDS:
-        step = await lifecycle.settle_chunk(parts.database, scope_id, conversation, rederive=parts.chat is not None)
-        if step is None or step.settled:
+    while time.monotonic() - started < SYNC_SECONDS:
+        step = await lifecycle.sync_chunk(parts.database, scope_id, conversation, rederive=parts.chat is not None)
+        if step is None or step.last:
             return

@@ -1,4 +1,4 @@
-"""Divide one budget over a thread, memories and a summary, and put the prompt together; nothing is read or written."""
+"""Divide one budget over a thread, memories and a summary, and assemble the prompt; nothing is read or written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from recollect.core.conversations.block import (
 from recollect.core.conversations.budget import Portions, allot, cost, price_image
 from recollect.core.conversations.messages import to_prompt
 from recollect.core.dates.periods import find_zone
-from recollect.core.text.similar import Quote
+from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Line
@@ -41,7 +41,7 @@ NOTHING_SHOWN: Mapping[UUID, Line] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """What a caller wants a prompt made of."""
+    """The options of a prompt."""
 
     cue: Cue
     budget: int
@@ -52,22 +52,22 @@ class PromptRequest:
 
 @dataclass(frozen=True, slots=True)
 class PromptMaterial:
-    """What there is to make a prompt from."""
+    """The material of a prompt."""
 
     thread: Sequence[Read]
     """The thread, newest first, without the turn that the cue itself began."""
     asked: tuple[Message, ...]
-    """What stands in the thread for the cue already, oldest first; empty if the cue is yet to be appended."""
+    """The messages of the thread that are the cue, oldest first; empty if the cue is not appended yet."""
     summary: Memory | None
     hits: Sequence[Hit]
-    """What the cue reminds of, best first."""
+    """Recalled memories, best first."""
     most: int
     """How many memories may be shown at most."""
     methods: Mapping[str, str]
-    quotes: Mapping[UUID, Quote] = field(default_factory=dict[UUID, Quote])
+    source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     """What the sources of recalled summaries say."""
     pinned: Sequence[Memory] = ()
-    """What is shown whatever the cue, the newest first."""
+    """Pinned memories, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +81,26 @@ class Measure:
 
     @property
     def gauge(self) -> Gauge:
-        """Give what lines are counted and cut by."""
+        """Return how lines are counted and cut."""
         return Gauge(self.count, self.tokenizer.cut, self.zone)
 
     @property
     def image_tokens(self) -> int:
-        """Say what each image that is handed on costs."""
+        """Return what each image costs that is passed on."""
         return price_image(self.window)
 
     def price(self, messages: Sequence[Message]) -> int:
-        """Say what messages of the thread cost."""
+        """Return what messages of the thread cost."""
         return sum(cost(message, self.image_tokens) for message in messages)
 
     def frame(self, text: str) -> int:
-        """Say what a message of this text costs; nothing for none."""
+        """Return what a message of this text costs; 0 for an empty one."""
         return self.tokenizer.frame + self.count(text) if text else 0
 
 
 @dataclass(frozen=True, slots=True)
 class PromptDraft:
-    """What found room beside the caller's own words."""
+    """What fitted in addition to the caller's own words."""
 
     history: History
     summary: str
@@ -110,12 +110,12 @@ class PromptDraft:
 
     @property
     def block(self) -> str:
-        """Write the block; nothing where nothing is remembered."""
+        """Write the block; empty without memories."""
         return lay_out(self.lines.values(), self.summary)
 
 
 def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokenizer) -> Context:
-    """Put a prompt together that costs no more than its budget."""
+    """Assemble a prompt that costs no more than its budget."""
     measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone))
     system = measure.frame(wanted.system)
     asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
@@ -153,7 +153,7 @@ def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokeniz
 
 
 def name_missing(material: PromptMaterial, draft: PromptDraft) -> tuple[UUID, ...]:
-    """Name the pinned memories that the prompt does not show, neither as a line nor in the words of another part."""
+    """List the pinned memories that the prompt shows neither as a line nor in the words of another part."""
     present: list[Message | Memory] = [*draft.history.messages, *material.asked]
     present += [material.summary] if material.summary and draft.summary else []
     present += [memory for memory in material.pinned if memory.id in draft.lines]
@@ -163,12 +163,12 @@ def name_missing(material: PromptMaterial, draft: PromptDraft) -> tuple[UUID, ..
 
 
 def speak(role: Role, text: str) -> list[PromptMessage]:
-    """Say a text in a prompt; nothing for none."""
+    """Make a message of a text; none for an empty one."""
     return [{"role": role.value, "content": text}] if text else []
 
 
 def compose(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
-    """Divide the room, with what the block's form costs set aside; where nothing is left for the block, without it."""
+    """Divide the room, with the cost of the block's form set aside; without the block where nothing is left for it."""
     form = measure.frame(render([]))
     if (material.summary is not None or material.hits or material.pinned) and room > form:
         draft = divide(material, wanted, room - form, measure)
@@ -178,14 +178,14 @@ def compose(material: PromptMaterial, wanted: PromptRequest, room: int, measure:
 
 
 def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
-    """Give each part its share, and again where the memories need less than that: the others get what is left."""
+    """Give each part its share, and again if the memories need less: the others get what is left."""
     shares, summary = wanted.shares, write_summary(material.summary) if material.summary else ""
     whole = choose(material.thread, replace(wanted.window, max_tokens=room)).tokens
-    # A share of nothing is a wish for nothing, whatever the others leave over.
+    # A share of 0 gets nothing, even if the others leave room.
     history_wants = min(whole, room) if shares.history else 0
     summary_wants = measure.count(summary) if summary and shares.summary else 0
     memories_want = room if (material.hits or material.pinned) and shares.memories else 0
-    # What is pinned takes at most a tenth, of what the memories may have in any case.
+    # Pinned memories take at most a tenth of what the memories get in any case.
     tenth = min(wanted.budget // PINNED_PART, int(room * shares.memories))
     while True:
         portions = allot(room, shares, Portions(history_wants, memories_want, summary_wants))
@@ -198,14 +198,14 @@ def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: 
         candidates = leave_out(material, wanted.cue, history, pinned.lines) if memories_want else []
         filled = fill(candidates, left - pinned.tokens, measure.gauge, material.most)
         spent = pinned.tokens + filled.tokens
-        # Only ever less: other turns in the history leave out other memories, and the two could chase each other.
+        # Only ever less: other turns in the history leave out other memories, and the two could alternate forever.
         if not filled.exhausted or spent >= memories_want:
             return PromptDraft(history, line, {**pinned.lines, **filled.lines})
         memories_want = spent
 
 
 def show_history(thread: Sequence[Read], portion: int, room: int, measure: Measure) -> History:
-    """Show the newest whole turns that fit a portion; an oversized last turn whole if it may and can be, else cut."""
+    """Choose the newest whole turns that fit; an oversized last turn is whole if allowed and possible, else cut."""
     window = replace(measure.window, max_tokens=portion)
     fitted = choose(thread, window)
     if window.oversized is Oversized.KEEP and portion < fitted.tokens <= room:
@@ -222,7 +222,7 @@ def leave_out(
     *,
     pinned: bool = False,
 ) -> list[BlockMemory]:
-    """List what was recalled, or what is pinned, and says something that is not in the prompt yet, best first."""
+    """List recalled or pinned memories that say something new to the prompt, best first."""
     present: list[Message | Memory] = [*history.messages, *material.asked]
     present += [material.summary] if material.summary else []
     present += [memory for memory in material.pinned if memory.id in shown]
@@ -230,20 +230,20 @@ def leave_out(
     told = {"", fold(cue.text), *(fold(each.content) for each in present)}
     scores = {hit.memory.id: hit.score for hit in material.hits}
     names = shorten_ids([*scores, *(memory.id for memory in material.pinned)])
-    # What the prompt says anyway need not be quoted.
-    quotes = {each: quote for each, quote in material.quotes.items() if each not in known}
+    # What the prompt says anyway is not repeated as a source.
+    source_texts = {each: text for each, text in material.source_texts.items() if each not in known}
     kept: list[BlockMemory] = []
     for memory in material.pinned if pinned else [hit.memory for hit in material.hits]:
         content = fold(memory.content)
         if memory.id not in known and content not in told:
             told.add(content)
-            each = BlockMemory(memory, names[memory.id], scores.get(memory.id, 0.0), quotes)
+            each = BlockMemory(memory, names[memory.id], scores.get(memory.id, 0.0), source_texts)
             kept.append(replace(each, pinned=pinned))
     return kept
 
 
 def trim(draft: PromptDraft, room: int, measure: Measure) -> PromptDraft:
-    """Leave out the least of the memories while the block as a whole costs more than its lines did one by one."""
+    """Drop the last memories while the block as a whole costs more than its lines did one by one."""
     left = room - draft.history.tokens
 
     def fits(lines: Sequence[Line]) -> bool:

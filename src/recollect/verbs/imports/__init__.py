@@ -1,1 +1,1 @@
-"""Bring over what other systems hold."""
+"""Import from other systems."""

@@ -1,4 +1,4 @@
-"""Bring conversations over: messages that are here stay, those that are new follow their parents, branch by branch."""
+"""Import conversations: known messages stay, new ones follow their parents, branch by branch."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, Impo
 CLOSED_HERE = "conversations deleted here: skipped"
 
 
-async def bring_conversation(run: ImportRun, talk: FoundConversation) -> None:
-    """Bring over one conversation, or remark why not."""
-    ledger, scope = run.ledger, run.place(talk.owner)
-    standing = await read_standing(run.parts.database, scope, talk.id, run.ours)
+async def bring_conversation(run: ImportRun, conversation: FoundConversation) -> None:
+    """Import one conversation, or note why not."""
+    ledger, scope = run.ledger, run.place(conversation.owner)
+    standing = await read_standing(run.parts.database, scope, conversation.id, run.ours)
     if standing.state in CLOSED:
         ledger.remarks[CLOSED_HERE] += 1
         ledger.skipped[CONVERSATIONS] += 1
-        ledger.skipped[MESSAGES] += len(talk.messages)
+        ledger.skipped[MESSAGES] += len(conversation.messages)
         return
     said = run.said.setdefault(scope, {})
-    ends: dict[str, UUID] = {**standing.known, **run.rehearsed.get((scope, talk.id), {})}
-    fresh = [each for each in talk.messages if each.key not in ends]
+    ends: dict[str, UUID] = {**standing.known, **run.rehearsed.get((scope, conversation.id), {})}
+    fresh = [each for each in conversation.messages if each.key not in ends]
     for batch in divide(fresh, lambda each: count_characters(each.message), MOST_AT_ONCE, MOST_CHARACTERS):
-        ids = await write(run, scope, talk.id, follow(batch, ends))
+        ids = await write(run, scope, conversation.id, follow(batch, ends))
         ends.update(zip((each.key for each in batch), ids, strict=True))
     said.update(ends)
     if run.wanted.dry_run:
-        run.rehearsed[scope, talk.id] = ends
+        run.rehearsed[scope, conversation.id] = ends
     ledger.imported[MESSAGES] += len(fresh)
-    ledger.known[MESSAGES] += len(talk.messages) - len(fresh)
+    ledger.known[MESSAGES] += len(conversation.messages) - len(fresh)
     (ledger.imported if fresh else ledger.known)[CONVERSATIONS] += 1
     if not standing.kept and not run.wanted.dry_run:
-        label = Label(run.ours, talk.name, talk.metadata, talk.created_at)
-        await keep(run.parts.database, scope, talk.id, label)
+        label = Label(run.ours, conversation.name, conversation.metadata, conversation.created_at)
+        await keep(run.parts.database, scope, conversation.id, label)
 
 
 def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMessage]:
-    """Let every message follow its parent, which is here, or stands before it in the same batch."""
+    """Let every message follow its parent, which is stored, or earlier in the same batch."""
     positions: dict[str, int] = {}
     new: list[NewMessage] = []
     for position, each in enumerate(batch):
@@ -59,10 +59,10 @@ def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMess
 
 
 async def write(run: ImportRun, scope: Scope, conversation: str, new: list[NewMessage]) -> list[UUID]:
-    """Append messages and return what they are called here; in a dry run, only see whether they could be."""
+    """Append messages and return their ids; in a dry run, only check them."""
     if run.wanted.dry_run:
         check_conversation(conversation)
         check_messages(new)
-        # Their names are never asked for: nothing is written that could follow them.
+        # Their ids are never needed: nothing is written that could follow them.
         return [LEGACY] * len(new)
     return [each.id for each in await append(run.parts, run.caller, scope, conversation, new)]

@@ -1,4 +1,4 @@
-"""Bring a Dify database's conversations over, turn by turn: what is here stays as it is, what is new follows it."""
+"""Import the conversations of a Dify database, turn by turn: what is known stays as it is, what is new follows it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from recollect.verbs.parts import Parts
 
 MOST_TURNS = 250
 MOST_OCTETS = 1_000_000
-"""How much is appended at once: far below what one append takes, so that none comes near its deadline."""
+"""How much is appended at once: far below the limit of one append, to stay within its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class DifyRun:
-    """One import: from where, whereto, and how far it is."""
+    """One import: its source, its target, and its progress."""
 
     parts: Parts
     caller: Caller
@@ -41,39 +41,42 @@ class DifyRun:
 
 @dataclass(frozen=True, slots=True)
 class ConversationPlace:
-    """The conversation here that one of Dify's goes to."""
+    """The conversation here for one of Dify's."""
 
     scope: Scope
     conversation: str
     known: dict[str, UUID]
     """Its messages by their external id."""
     ends: dict[str, UUID | int]
-    """Where each turn ends: the message that the next one follows, or its position in this append."""
+    """The end of each turn: the message that the next one follows, or its position in this append."""
 
 
 async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progress) -> ImportReport:
-    """Bring over what is wanted and new; vectors follow by a job."""
+    """Import what is wanted and new; vectors follow by a job."""
     check_scope(wanted.agent, "")
     async with open_source(wanted.dsn) as source:
         totals = await source.count(wanted)
         run = DifyRun(replace(parts, embedder=None), caller, wanted, source, totals, report)
         show(run)
-        async for talks in source.conversations(wanted):
-            for first in range(0, len(talks), SIDE_BY_SIDE):
-                await side_by_side(bring_conversation(run, talk) for talk in talks[first : first + SIDE_BY_SIDE])
+        async for conversations in source.conversations(wanted):
+            for first in range(0, len(conversations), SIDE_BY_SIDE):
+                await side_by_side(
+                    bring_conversation(run, conversation)
+                    for conversation in conversations[first : first + SIDE_BY_SIDE]
+                )
                 show(run)
         return conclude(run)
 
 
 def show(run: DifyRun) -> None:
-    """Tell how far an import is; what lies in skipped conversations is passed once the last of them is."""
+    """Report progress; messages of skipped conversations count once the last of these is passed."""
     over = run.ledger.passed("conversations") == run.totals.conversations
     for thing, total in found_in(run.totals):
         run.report(thing, total if over else run.ledger.passed(thing), total)
 
 
 def conclude(run: DifyRun) -> ImportReport:
-    """Set what was done against what there was."""
+    """Report what was done of what there was."""
     ledger = run.ledger
     brought = tuple(
         Brought(
@@ -89,25 +92,25 @@ def conclude(run: DifyRun) -> ImportReport:
 
 
 def found_in(totals: Totals) -> tuple[tuple[str, int], ...]:
-    """Pair what is brought over with how much of it there is, in Dify's words."""
+    """Pair what is imported with how much of it there is, in Dify's words."""
     return ("conversations", totals.conversations), ("messages", totals.turns), ("files", totals.files)
 
 
-async def bring_conversation(run: DifyRun, talk: DifyConversation) -> None:
-    """Bring over one conversation, or remark why not."""
+async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> None:
+    """Import one conversation, or note why not."""
     ledger = run.ledger
-    user, renamed = dify.find_user(talk, run.wanted.user_by)
-    if talk.deleted or user is None:
-        skip(ledger, dify.DELETED if talk.deleted else dify.OWNERLESS)
+    user, renamed = dify.find_user(conversation, run.wanted.user_by)
+    if conversation.deleted or user is None:
+        skip(ledger, dify.DELETED if conversation.deleted else dify.OWNERLESS)
         return
     scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
-    standing = await read_standing(run.parts.database, scope, talk.id, dify.OURS)
-    outlines = await run.source.outlines(talk.id)
+    standing = await read_standing(run.parts.database, scope, conversation.id, dify.OURS)
+    outlines = await run.source.outlines(conversation.id)
     if standing.state in CLOSED or not outlines:
         skip(ledger, dify.CLOSED_HERE if outlines else dify.SILENT)
         return
     turns, adrift = dify.arrange(outlines)
-    place = ConversationPlace(scope, talk.id, standing.known, {})
+    place = ConversationPlace(scope, conversation.id, standing.known, {})
     for turn in turns:
         if end := place.known.get(answer_of(turn.id)) or place.known.get(question_of(turn.id)):
             place.ends[turn.id] = end
@@ -116,21 +119,21 @@ async def bring_conversation(run: DifyRun, talk: DifyConversation) -> None:
     ledger.remarks[dify.ADRIFT] += adrift if standing.state is None else 0
     (ledger.imported if said else ledger.known)["conversations"] += 1
     if not standing.kept:
-        name, metadata = dify.describe_talk(talk, ledger.remarks)
+        name, metadata = dify.describe_conversation(conversation, ledger.remarks)
         if not run.wanted.dry_run:
             # Dify's times have no zone and mean UTC.
-            label = Label(dify.OURS, name, metadata, talk.created_at.replace(tzinfo=UTC))
-            await keep(run.parts.database, scope, talk.id, label)
+            label = Label(dify.OURS, name, metadata, conversation.created_at.replace(tzinfo=UTC))
+            await keep(run.parts.database, scope, conversation.id, label)
 
 
 def skip(ledger: ImportCounts, why: str) -> None:
-    """Leave a conversation where it is."""
+    """Count a conversation as skipped."""
     ledger.skipped["conversations"] += 1
     ledger.remarks[why] += 1
 
 
 async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[DifyTurn]) -> int:
-    """Bring over what is new of a conversation's turns; return how many messages that are."""
+    """Import what is new of a conversation's turns; return how many messages that are."""
     whole = [turn for turn in turns if {question_of(turn.id), answer_of(turn.id)} <= place.known.keys()]
     passed = {turn.id for turn in whole}
     fresh = [turn for turn in turns if turn.id not in passed]
@@ -146,7 +149,7 @@ async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[Di
 
 
 async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[DifyTurn]) -> int:
-    """Append some turns in one transaction, each behind the one it follows."""
+    """Append some turns in one transaction, each after the one it follows."""
     ids = [turn.id for turn in batch]
     exchanges, files = await run.source.exchanges(ids), await run.source.files(ids)
     new: list[NewMessage] = []
@@ -175,7 +178,7 @@ async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[Di
 
 
 def record(ledger: ImportCounts, said: dify.DifyMessages, *, asked_before: bool, fresh: bool, files: int) -> None:
-    """Count one turn, among those that come over or those that were here."""
+    """Count one turn as imported or known."""
     side = ledger.imported if fresh else ledger.known
     side["messages"] += 1
     side["files"] += files
@@ -185,13 +188,13 @@ def record(ledger: ImportCounts, said: dify.DifyMessages, *, asked_before: bool,
 
 
 async def write(run: DifyRun, place: ConversationPlace, new: list[NewMessage], late: Sequence[UUID]) -> list[UUID]:
-    """Append messages and return what they are called here; in a dry run, only see whether they could be."""
+    """Append messages and return their ids; in a dry run, only check them."""
     run.ledger.imported["said"] += len(new)
     if run.wanted.dry_run:
         check_conversation(place.conversation)
         check_messages(new)
         return [LEGACY] * len(new)
     if late:
-        # Before their answers: if this is as far as it gets, the next import finds them unanswered and comes again.
+        # Before their answers: if the import stops here, the next one finds them unanswered and retries.
         await mark_answered(run.parts.database, place.scope, place.conversation, late)
     return [each.id for each in await append(run.parts, run.caller, place.scope, place.conversation, new)]

@@ -1,4 +1,4 @@
-"""Bring another system's export over, document by document: read purely, then written by what every import shares."""
+"""Import another system's export, document by document: parsed by pure functions, written by the shared code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READING = "file"
 async def bring_file(
     parts: Parts, caller: Caller, wanted: FileImport, documents: Iterable[Document], report: Progress
 ) -> ImportReport:
-    """Bring over what is new in a file; vectors follow by a job."""
+    """Import what is new in a file; vectors follow by a job."""
     check_scope(wanted.agent, wanted.user)
     reader = check_order(wanted)
     run = ImportRun(replace(parts, embedder=None), caller, wanted, report)
@@ -44,15 +44,15 @@ async def bring_file(
 
 
 async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
-    """Bring over what was found in some documents: what was said first, then what was learned from it."""
+    """Import what was found in some documents: messages first, then what was learned from them."""
     for data in pieces:
         run.seen.update(data.seen)
         run.ledger.remarks.update(data.remarks)
-    talks = [talk for data in pieces for talk in data.talks]
-    for start in range(0, len(talks), SIDE_BY_SIDE):
+    conversations = [conversation for data in pieces for conversation in data.conversations]
+    for start in range(0, len(conversations), SIDE_BY_SIDE):
         together: dict[tuple[Scope, str], list[FoundConversation]] = {}
-        for talk in talks[start : start + SIDE_BY_SIDE]:
-            together.setdefault((run.find_scope(talk.owner), talk.id), []).append(talk)
+        for conversation in conversations[start : start + SIDE_BY_SIDE]:
+            together.setdefault((run.find_scope(conversation.owner), conversation.id), []).append(conversation)
         await side_by_side(bring_in_turn(run, same) for same in together.values())
         run.show()
     for data in pieces:
@@ -61,19 +61,19 @@ async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
 
 
 async def bring_in_turn(run: ImportRun, same: Sequence[FoundConversation]) -> None:
-    """Bring over what a file has of one conversation, each after the other, so that it sees what came before."""
-    for talk in same:
-        await bring_conversation(run, talk)
+    """Import all entries of a file for one conversation in order, so that each sees what came before."""
+    for conversation in same:
+        await bring_conversation(run, conversation)
 
 
 def is_foreign(run: ImportRun) -> bool:
-    """Tell whether nothing at all in a file was of the format."""
+    """Tell whether nothing in a file had the expected format."""
     seen = sum(run.seen.values())
     return seen > 0 and run.ledger.remarks[MALFORMED] == seen
 
 
 def conclude(run: ImportRun) -> ImportReport:
-    """Set what was done against what there was."""
+    """Report what was done of what there was."""
     imported, known = run.ledger.imported, run.ledger.known
     brought = tuple(
         Brought(thing, total, imported[thing], known[thing], total - imported[thing] - known[thing])

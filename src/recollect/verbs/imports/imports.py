@@ -1,4 +1,4 @@
-"""Where other systems' things arrive: a Dify database or a file; a dry run makes nothing, not even the tenant."""
+"""Imports from other systems: a Dify database or a file; a dry run makes nothing, not even the tenant."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ FULL_TRUST = 100
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The place where an operator has things brought over."""
+    """Imports for an operator."""
 
     parts: Parts
     owner: str
 
     async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> ImportReport:
-        """Bring over what is wanted of a Dify database."""
+        """Import what is wanted of a Dify database."""
         return await bring(self.parts, await self._act_for(tenant, dry_run=wanted.dry_run), wanted, report)
 
     async def file(
         self, wanted: FileImport, tenant: str, documents: Iterable[Document], report: Progress
     ) -> ImportReport:
-        """Bring over what is new in a file, given as its documents one after the other."""
+        """Import what is new in a file, given as its documents one after the other."""
         caller = await self._act_for(tenant, dry_run=wanted.dry_run)
         return await bring_file(self.parts, caller, wanted, documents, report)
 

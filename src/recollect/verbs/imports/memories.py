@@ -1,4 +1,4 @@
-"""Bring memories and facts over: known by what their source calls them and what they say, and written once."""
+"""Import memories and facts: recognised by their id at the source and their content, and written once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.core.imports.found import FACTS, MEMORIES, TWICE, FoundFact, FoundMemory, digest_fact, digest_memory
+from recollect.core.imports.found import FACTS, MEMORIES, TWICE, FoundFact, FoundMemory, hash_fact, hash_memory
 from recollect.core.imports.text import to_fields
 from recollect.core.knowledge.new_facts import check_new_facts
 from recollect.core.memories.checks import MOST_EVIDENCE, count_characters
@@ -25,24 +25,24 @@ from recollect.verbs.memories.remember import remember
 T = TypeVar("T")
 MOST_FACTS = 100
 EARLIER = "earlier"
-"""Under which a memory that was changed there names the one that says what it said before."""
+"""The metadata field in which a changed memory names its former version."""
 CHANGED = "memories that were changed there since: what they say now stands beside what they said"
 OTHERWISE = "facts that cannot be told from another one by their three parts: kept as memories"
 
 
-def label(metadata: Mapping[str, JSON], ours: str, key: str, digest: str) -> dict[str, JSON]:
-    """Write down what something is called where it comes from, and what it said."""
-    return {**metadata, ours: {**to_fields(metadata.get(ours)), "id": key, "digest": digest}}
+def label(metadata: Mapping[str, JSON], ours: str, key: str, content_hash: str) -> dict[str, JSON]:
+    """Add the id at the source and a hash of the content to metadata."""
+    return {**metadata, ours: {**to_fields(metadata.get(ours)), "id": key, "hash": content_hash}}
 
 
 async def bring_memories(run: ImportRun, found: Sequence[FoundMemory]) -> None:
-    """Remember what is new among memories, scope by scope."""
+    """Remember new memories, scope by scope."""
     sorted_out: dict[Scope, list[FoundMemory]] = {}
     for each in found:
         sorted_out.setdefault(run.place(each.owner), []).append(each)
     for scope, memories in sorted_out.items():
         arrived = await run.find_arrived(scope)
-        named = [((each.key, digest_memory(each.memory)), each) for each in memories]
+        named = [((each.key, hash_memory(each.memory)), each) for each in memories]
         fresh = choose(run, MEMORIES, named, arrived)
         run.ledger.remarks[CHANGED] += sum(each.key in arrived.ids for each in fresh)
         for batch in divide(fresh, lambda each: count_characters(each.memory), MOST_AT_ONCE, MOST_CHARACTERS):
@@ -52,9 +52,9 @@ async def bring_memories(run: ImportRun, found: Sequence[FoundMemory]) -> None:
 
 
 def choose(run: ImportRun, thing: str, named: Sequence[tuple[tuple[str, str], T]], arrived: Arrived) -> list[T]:
-    """Choose what is not here, once; count the rest."""
+    """Choose what is not stored yet, once; count the rest."""
     ledger = run.ledger
-    new = [(name, each) for name, each in named if name not in arrived.digests]
+    new = [(name, each) for name, each in named if name not in arrived.hashes]
     fresh: dict[tuple[str, str], T] = {}
     for name, each in new:
         fresh.setdefault(name, each)
@@ -65,31 +65,31 @@ def choose(run: ImportRun, thing: str, named: Sequence[tuple[tuple[str, str], T]
 
 
 async def write_memories(run: ImportRun, scope: Scope, arrived: Arrived, batch: Sequence[FoundMemory]) -> None:
-    """Remember some memories in one transaction; one that was changed names the one that says what it said before."""
-    digests = [digest_memory(each.memory) for each in batch]
+    """Remember some memories in one transaction; a changed one names its former version."""
+    hashes = [hash_memory(each.memory) for each in batch]
     new: list[NewMemory] = []
-    for each, said in zip(batch, digests, strict=True):
+    for each, said in zip(batch, hashes, strict=True):
         noted = label(each.memory.metadata, run.ours, each.key, said)
         if each.key in arrived.ids:
-            # As evidence, the outdated words would take the present ones with them when they are forgotten.
+            # As evidence, the outdated version would take the present one with it when it is forgotten.
             noted[run.ours] = {**to_fields(noted[run.ours]), EARLIER: str(arrived.ids[each.key])}
         new.append(replace(each.memory, metadata=noted))
     ids = [LEGACY] * len(new)
     if not run.wanted.dry_run:
         ids = [receipt.id for receipt in await remember(run.parts, run.caller, scope, new)]
-    for each, said, identity in zip(batch, digests, ids, strict=True):
+    for each, said, identity in zip(batch, hashes, ids, strict=True):
         arrived.ids[each.key] = identity
-        arrived.digests.add((each.key, said))
+        arrived.hashes.add((each.key, said))
 
 
 async def bring_facts(run: ImportRun, found: Sequence[FoundFact]) -> None:
-    """State what is new among facts, scope by scope."""
+    """State new facts, scope by scope."""
     sorted_out: dict[Scope, list[FoundFact]] = {}
     for each in found:
         sorted_out.setdefault(run.place(each.owner), []).append(each)
     for scope, facts in sorted_out.items():
         arrived = await run.find_arrived(scope)
-        fresh = choose(run, FACTS, [((each.key, digest_fact(each.fact)), each) for each in facts], arrived)
+        fresh = choose(run, FACTS, [((each.key, hash_fact(each.fact)), each) for each in facts], arrived)
         newest = arrived.newest
         for batch in divide(fresh, lambda each: len(each.fact.text), MOST_FACTS, MOST_CHARACTERS):
             newest = await bring_batch(run, scope, batch, newest)
@@ -97,13 +97,13 @@ async def bring_facts(run: ImportRun, found: Sequence[FoundFact]) -> None:
 
 
 async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], newest: UUID) -> UUID:
-    """State some facts at once, or one by one where one of them is refused; return the newest version there is."""
+    """State some facts at once, or one by one if one of them is refused; return the newest version there is."""
     new = [rest(run, scope, each) for each in batch]
     if run.wanted.dry_run:
         check_new_facts(new)
         run.ledger.imported[FACTS] += len(new)
         return newest
-    noted = [label(each.spare.metadata, run.ours, each.key, digest_fact(each.fact)) for each in batch]
+    noted = [label(each.spare.metadata, run.ours, each.key, hash_fact(each.fact)) for each in batch]
     try:
         stated = await state(run.parts, run.caller, scope, new, noted=noted)
     except InvalidInputError:
@@ -114,12 +114,12 @@ async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], 
             newest = await bring_batch(run, scope, [each], newest)
         return newest
     for each, fact in zip(batch, stated, strict=True):
-        await settle(run, scope, each, fact, newest)
+        await count_fact(run, scope, each, fact, newest)
     return max([newest, *(fact.memory_id or fact.id for fact in stated)])
 
 
 def rest(run: ImportRun, scope: Scope, found: FoundFact) -> NewFact:
-    """Let a fact rest on the memories and messages that it was learned from, as far as they are here."""
+    """Let a fact rest on the memories and messages that it was learned from, as far as they are stored."""
     if run.wanted.dry_run:
         return found.fact
     arrived, said = run.arrived[scope].ids, run.said.get(scope, {})
@@ -127,8 +127,8 @@ def rest(run: ImportRun, scope: Scope, found: FoundFact) -> NewFact:
     return replace(found.fact, evidence=tuple(dict.fromkeys(filter(None, named)))[:MOST_EVIDENCE])
 
 
-async def settle(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
-    """Count a fact that was stated; where another was taken for it, keep what it says beside that one."""
+async def count_fact(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, newest: UUID) -> None:
+    """Count a fact that was stated; if an equal fact has another text, store the text as a memory."""
     if fact.text != found.fact.text:
         await spare(run, scope, found)
         return
@@ -136,12 +136,12 @@ async def settle(run: ImportRun, scope: Scope, found: FoundFact, fact: Fact, new
     (run.ledger.imported if written else run.ledger.known)[FACTS] += 1
     if written:
         run.arrived[scope].ids[found.key] = fact.memory_id or fact.id
-        run.arrived[scope].digests.add((found.key, digest_fact(found.fact)))
+        run.arrived[scope].hashes.add((found.key, hash_fact(found.fact)))
 
 
 async def spare(run: ImportRun, scope: Scope, found: FoundFact) -> None:
-    """Remember what a fact says, where no fact can be made of it."""
+    """Remember what a fact says, where it cannot be stored as a fact."""
     run.ledger.remarks[OTHERWISE] += 1
     run.ledger.imported[FACTS] += 1
-    noted = label(found.spare.metadata, run.ours, found.key, digest_fact(found.fact))
+    noted = label(found.spare.metadata, run.ours, found.key, hash_fact(found.fact))
     await remember(run.parts, run.caller, scope, [replace(found.spare, metadata=noted)])

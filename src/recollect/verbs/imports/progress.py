@@ -1,4 +1,4 @@
-"""What every import counts, reports and goes on with after a break."""
+"""What every import counts and reports, and how it resumes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from recollect.verbs.parts import Parts
 
 SIDE_BY_SIDE = 4
 Progress = Callable[[str, int, int], None]
-"""Told the name of a step, how far it is, and how far it goes."""
+"""Called with the name of a step, how far it is, and how far it goes."""
 T = TypeVar("T")
 MOST_AT_ONCE, MOST_CHARACTERS = 250, 250_000
-"""How much is written at once: far below what one call takes, so that none comes near its deadline."""
+"""How much is written at once: far below the limit of one call, to stay within its deadline."""
 OWNERLESS = "entries without what --user-by names: they are --user's"
 THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
 
@@ -36,12 +36,12 @@ class ImportCounts:
     remarks: Counter[str] = field(default_factory=Counter[str])
 
     def passed(self, thing: str) -> int:
-        """Count what is done with, one way or another."""
+        """Count what is done, imported or not."""
         return self.imported[thing] + self.known[thing] + self.skipped[thing]
 
 
 async def side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do some things at once, all of them to their end: while one is analysed, the database writes another."""
+    """Run some tasks at once, all of them to their end: while one is analysed, the database writes another."""
     ended = await asyncio.gather(*work, return_exceptions=True)
     for problem in ended:
         if problem is not None:
@@ -50,7 +50,7 @@ async def side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportRun:
-    """One import: whose, what was found so far, and what of it is done."""
+    """One import: its options, what was found so far, and what of it is done."""
 
     parts: Parts
     caller: Caller
@@ -58,22 +58,22 @@ class ImportRun:
     report: Progress
     ledger: ImportCounts = field(default_factory=ImportCounts)
     seen: Counter[str] = field(default_factory=Counter[str])
-    """How many of each thing were in the file so far, also of what is left out."""
+    """How many of each thing were in the file so far, including what is left out."""
     arrived: dict[Scope, Arrived] = field(default_factory=dict[Scope, Arrived])
     said: dict[Scope, dict[str, UUID]] = field(default_factory=dict[Scope, dict[str, UUID]])
-    """The messages of each scope by their external ids, as far as this import came across them."""
+    """The messages of each scope by their external ids, as far as this import has met them."""
     rehearsed: dict[tuple[Scope, str], dict[str, UUID]] = field(
         default_factory=dict[tuple[Scope, str], dict[str, UUID]]
     )
-    """What a dry run would have appended to each conversation: one that comes twice is not counted twice."""
+    """What a dry run would have appended to each conversation, so that nothing counts twice."""
 
     @property
     def ours(self) -> str:
-        """Give the name under which metadata keep what has no word here."""
+        """Return the metadata key for what has no field here."""
         return self.wanted.format.value
 
     def place(self, owner: Owner) -> Scope:
-        """Find the scope of an entry, and remark where its owner is not named or does not fit."""
+        """Find the scope of an entry, and note if its owner is missing or invalid."""
         scope, remarks = self.find_scope(owner), self.ledger.remarks
         named = self._name(owner)
         remarks[OWNERLESS] += self.wanted.user_by is not None and not named
@@ -89,13 +89,13 @@ class ImportRun:
         return owner.get(self.wanted.user_by, "") if self.wanted.user_by is not None else ""
 
     async def find_arrived(self, scope: Scope) -> Arrived:
-        """See what of this system a scope holds, once."""
+        """Read what of this system a scope holds, once."""
         if scope not in self.arrived:
             self.arrived[scope] = await read_arrived(self.parts.database, scope, self.ours)
         return self.arrived[scope]
 
     def show(self) -> None:
-        """Tell how far an import is."""
+        """Report progress."""
         for thing in THINGS:
             if self.seen[thing]:
                 self.report(thing, self.ledger.passed(thing), self.seen[thing])

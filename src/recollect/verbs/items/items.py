@@ -1,4 +1,4 @@
-"""Items: read and write JSON values under names of the caller's own, a whole batch in one transaction."""
+"""Items: read and write JSON values under the caller's own names, a whole batch in one transaction."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Answer: TypeAlias = Callable[[], Awaitable[ItemResult]]
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Where texts are looked for, with the vectors that could be made of them, by the numbers of their finds."""
+    """Where texts are searched, with the vectors of the searched texts, by the numbers of their operations."""
 
     place: Place | None
     vectors: Mapping[int, NDArray[np.float32] | None]
@@ -56,22 +56,22 @@ class Sought:
 
 @dataclass(slots=True)
 class ItemBatch:
-    """One batch on its way: what it asks, and what it is answered, by the numbers of its operations."""
+    """A running batch: its operations, and their answers by number."""
 
     scope: Scope
     operations: Sequence[ItemOperation]
     sought: Sought
     room: int
-    """How much each question may be answered with."""
+    """How much each question may return."""
     key: str
     answers: dict[int, Answer] = field(default_factory=dict[int, Answer])
     results: dict[int, ItemResult] = field(default_factory=dict[int, ItemResult])
     read_noted: Callable[[], Awaitable[list[JSON]]] | None = None
-    """What the same batch came to before, where it has a key."""
+    """The outcome of the same batch before, if it has a key."""
 
 
 def check_directions(operations: Sequence[ItemOperation]) -> None:
-    """Refuse vectors that point nowhere."""
+    """Refuse vectors without a direction."""
     for operation in operations:
         if isinstance(operation, PutItem | FindItems) and operation.embedding is not None:
             unit_vector(operation.embedding, len(operation.embedding))
@@ -85,7 +85,7 @@ async def batch(
     key: str = "",
     place: Place | None = None,
 ) -> list[ItemResult]:
-    """Carry operations out in one transaction: all reads on what was before, then the writes in their order."""
+    """Run operations in one transaction: all reads on the state before, then the writes in their order."""
     check_operations(operations)
     check_directions(operations)
     check_idempotency_key(key)
@@ -100,7 +100,7 @@ async def batch(
 
 
 async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], place: Place | None) -> Sought:
-    """Embed the texts that are looked for, before any connection is taken."""
+    """Embed the searched texts, before any connection is taken."""
     finds = {number: each for number, each in enumerate(operations) if isinstance(each, FindItems)}
     texts = {number: find.text for number, find in finds.items() if find.text.strip()}
     if not texts:
@@ -129,14 +129,14 @@ async def ask_all(connection: Connection, going: ItemBatch) -> None:
 
 
 async def read_all(going: ItemBatch) -> None:
-    """Read what was asked, as far as it was not read yet."""
+    """Read the answers that were not read yet."""
     for number, answer in going.answers.items():
         if number not in going.results:
             going.results[number] = await answer()
 
 
 async def ask_found(connection: Connection, going: ItemBatch, number: int, find: FindItems) -> Answer:
-    """Ask for what a find looks for: by its vector, by its text, or the newest."""
+    """Send the query of a find: by its vector, by its text, or the newest."""
     if find.embedding is not None:
         return partial(items.read_found, await items.ask_own(connection, going.scope, find, going.room, find.embedding))
     place = going.sought.place
@@ -155,8 +155,8 @@ async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
     prepared = await prepare_in_time(new)
     vectors = await embed_missing(parts, new)
     fingerprint = fingerprint_operations(going.operations) if going.key else b""
-    beside = also_store(going, remembered)
-    write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, beside)
+    also_ask = also_store(going, remembered)
+    write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, also_ask)
     async with parts.database.transaction(going.scope.tenant_id) as connection:
         receipts = await perform(parts, connection, write)
     if not going.results and going.read_noted:
@@ -165,7 +165,7 @@ async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
 
 
 def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk:
-    """Prepare what is written beside the memories, on what stands under the names once the scope is locked."""
+    """Prepare what is written together with the memories, on what is stored once the scope is locked."""
     last = choose_last(going.operations)
 
     async def ask(connection: Connection) -> AlsoStore:
@@ -183,7 +183,7 @@ def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk
             outcome = conclude(going.operations, standing, made, written_at)
             await items.write(connection, going.scope, scope_id, outcome, own_vectors(going.operations, last))
             if going.key:
-                await items.settle(connection, scope_id, going.key, write_down(outcome))
+                await items.note_outcome(connection, scope_id, going.key, write_down(outcome))
             going.results |= outcome.results
             return StoredBeside(rows)
 

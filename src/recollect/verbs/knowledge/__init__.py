@@ -1,1 +1,1 @@
-"""State facts, and learn them from talk."""
+"""State facts, and learn them from conversations."""

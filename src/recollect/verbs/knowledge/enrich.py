@@ -1,4 +1,4 @@
-"""Enrich: cut a scope's talk into segments, and turn each that has closed into what is learned from it, in order."""
+"""Enrich: cut a scope's conversations into segments, and learn from each that has closed, in order."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from recollect.store.knowledge.segments import Closed, ClosingSegment, SegmentOu
 from recollect.store.service import jobs, scopes
 from recollect.store.service.jobs import Lease
 from recollect.store.topics import topics
-from recollect.verbs.knowledge.steps.digest import DigestOnce
 from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
+from recollect.verbs.knowledge.steps.extraction import ExtractOnce
 from recollect.verbs.memories.remember import Write, embed_missing, perform, prepare_all
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import note_step
 
 ORIGIN = "enrich"
 FULL_TRUST = 100
-"""Cut down by the evidence: what is learned is trusted as the least of what it was made from."""
+"""Lowered by the evidence: what is learned has the least trust of its sources."""
 MOST_ATTEMPTS = 3
-"""So often a segment is tried before it is left with what can be said of it without a model."""
+"""How often a segment is tried before it gets a summary without a model."""
 MOST_AT_ONCE, LONGEST_SECONDS = 20, 60.0
 """After so many segments or seconds a job makes room for other scopes, and another one goes on."""
 PAGE, MOST_SEGMENTS = 50, 200
 CUTTING = "segment"
-"""The step without which no segment comes to be, and so nothing to learn from."""
+"""Without this step there are no segments, and so nothing to learn from."""
 DONE = "done"
 LOG = logging.getLogger("recollect.enrich")
 Times: TypeAlias = list[tuple[str, float]]
@@ -53,16 +53,16 @@ Times: TypeAlias = list[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Whose talk is enriched, and for which run of a job."""
+    """Which scope is enriched, and for which run of a job."""
 
     parts: Parts
     scope: Scope
     scope_id: int
     lease: Lease | None = None
-    """None where somebody waits for it, and no job."""
+    """None where a caller waits for it, and no job."""
 
     async def open_context(self) -> StepContext:
-        """Lay out what the steps work with."""
+        """Build the context of the steps."""
         caller = Caller(self.scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
         place = await scopes.locate(self.parts.database, self.scope)
         return StepContext(self.parts, caller, self.scope, self.scope_id, place, datetime.now(UTC))
@@ -79,12 +79,12 @@ async def enrich(
     if scope is None or CUTTING not in parts.steps:
         return 0
     work = Work(parts, scope, scope_id, lease)
-    for talk in await segments.list_running(parts.database, scope_id):
-        await cut_alone(work, talk)
+    for conversation in await segments.list_running(parts.database, scope_id):
+        await cut_alone(work, conversation)
     began, done = monotonic(), 0
     while closed := await segments.find_next(parts.database, scope_id):
         if done >= MOST_AT_ONCE or monotonic() - began >= LONGEST_SECONDS:
-            await segments.put_off(parts.database, scope_id)
+            await segments.enqueue(parts.database, scope_id)
             break
         await learn(work, closed)
         done += 1
@@ -92,51 +92,55 @@ async def enrich(
     return done
 
 
-async def cut_alone(work: Work, talk: Unsegmented) -> None:
-    """Cut a conversation; one that cannot be keeps no other waiting, and is tried again when it falls silent."""
+async def cut_alone(work: Work, conversation: Unsegmented) -> None:
+    """Cut a conversation; a failure does not block the others, and is retried when it falls silent."""
     try:
-        await cut(work, talk)
+        await cut(work, conversation)
     except Exception as problem:
         if is_elsewhere(problem):
             raise
         LOG.warning("A conversation could not be cut into segments: %s", type(problem).__name__)
 
 
-async def cut(work: Work, talk: Unsegmented, asked: Ending | None = None) -> int:
+async def cut(work: Work, conversation: Unsegmented, asked: Ending | None = None) -> int:
     """Close the segments of a conversation that have come to their end; return how many.
 
     A longer stretch is read piece by piece, and ends where a piece does if no topic does before. `asked` is why what
     is left closes, too.
     """
     closed = 0
-    while talk.segmented_number < talk.last_number:
-        first = talk.segmented_number + 1
-        spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
+    while conversation.segmented_number < conversation.last_number:
+        first = conversation.segmented_number + 1
+        spoken = await segments.read_messages(
+            work.parts.database, work.scope_id, conversation.id, first, conversation.last_number
+        )
         if not spoken.messages:
-            await segments.pass_by(work.parts.database, work.scope_id, talk, spoken.last_number)
-            talk = replace(talk, segmented_number=spoken.last_number)
+            await segments.pass_by(work.parts.database, work.scope_id, conversation, spoken.last_number)
+            conversation = replace(conversation, segmented_number=spoken.last_number)
             continue
-        closings, times = await find_closings(work, talk, spoken, asked)
+        closings, times = await find_closings(work, conversation, spoken, asked)
         if not closings:
             break
-        if not await segments.close(work.parts.database, work.scope_id, talk, spoken, closings):
-            # What has changed is read anew.
-            await segments.put_off(work.parts.database, work.scope_id)
+        if not await segments.close(work.parts.database, work.scope_id, conversation, spoken, closings):
+            # What has changed is read again.
+            await segments.enqueue(work.parts.database, work.scope_id)
             break
         await note_steps(work, times, None)
         closed += len(closings)
-        talk = replace(talk, segmented_number=closings[-1].last_number)
+        conversation = replace(conversation, segmented_number=closings[-1].last_number)
         if spoken.whole:
             break
     return closed
 
 
 async def find_closings(
-    work: Work, talk: Unsegmented, spoken: Spoken, asked: Ending | None
+    work: Work, conversation: Unsegmented, spoken: Spoken, asked: Ending | None
 ) -> tuple[list[ClosingSegment], Times]:
-    """Let the steps say where segments end, and see that a piece of a longer stretch ends in any case."""
-    context = replace(await work.open_context(), now=talk.now, since=talk.idle_since if spoken.whole else None)
-    stretch = Stretch(RUNNING, talk.id, talk.segmented_number + 1, spoken.last_number)
+    """Let the steps say where segments end, and make sure that a piece of a longer stretch ends in any case."""
+    context = replace(
+        await work.open_context(), now=conversation.now, since=conversation.idle_since if spoken.whole else None
+    )
+    stretch = Stretch(RUNNING, conversation.id, conversation.segmented_number + 1, spoken.last_number)
     draft = Draft(stretch, spoken.messages)
     space = context.place.space
     if space is not None:
@@ -154,7 +158,7 @@ async def find_closings(
 
 
 def to_closings(draft: Draft, last_number: int) -> list[ClosingSegment]:
-    """Turn closed segments into numbers: each reaches up to the message before the next one's first turn."""
+    """Turn closed segments into numbers: each reaches to the message before the next one's first turn."""
     numbers = [message.number for message in draft.messages if message.role is Role.USER]
     closings, passed = [], 0
     for segment in draft.closed:
@@ -166,13 +170,13 @@ def to_closings(draft: Draft, last_number: int) -> list[ClosingSegment]:
 
 
 def name_topic(draft: Draft, first: int, last: int | None = None) -> str:
-    """Name what a run of turns is about by what each of them is about."""
+    """Label a run of turns by the labels of each."""
     turns = [message.id for message in draft.messages if message.role is Role.USER][first:last]
     return phrases.label([draft.labels[turn] for turn in turns if draft.labels.get(turn)])
 
 
 async def learn(work: Work, closed: Closed) -> None:
-    """Enrich one segment; one that cannot be is left with its own sentences, and keeps no other waiting."""
+    """Enrich one segment; one that fails gets a summary of its own sentences, and does not block the others."""
     database = work.parts.database
     failed = closed.attempts >= MOST_ATTEMPTS
     reason = "Its workers died over it, one after the other." if failed else ""
@@ -181,7 +185,7 @@ async def learn(work: Work, closed: Closed) -> None:
         try:
             await learn_by(work, closed, "")
         except asyncio.CancelledError:
-            # A worker that is told to stop did not die over it.
+            # A worker that is told to stop did not fail because of the segment.
             await take_back(work, closed)
             raise
         except Exception as problem:
@@ -196,13 +200,13 @@ async def learn(work: Work, closed: Closed) -> None:
 
 
 async def take_back(work: Work, closed: Closed) -> None:
-    """Count an attempt out that says nothing of the segment; what ended it is to be seen, and not that this failed."""
+    """Do not count an attempt whose failure is not the segment's; an error in this must not hide the first one."""
     with suppress(RecollectError):
         await segments.count_attempt(work.parts.database, work.scope_id, closed.id, -1)
 
 
 async def give_up(work: Work, closed: Closed, reason: str) -> None:
-    """Leave a segment with what can be said of it without a model, or with nothing if that fails as well."""
+    """Leave a segment with what can be said without a model, or with nothing if that fails as well."""
     try:
         await learn_by(replace(work, parts=replace(work.parts, chat=None)), closed, reason)
     except Exception as problem:
@@ -212,12 +216,12 @@ async def give_up(work: Work, closed: Closed, reason: str) -> None:
 
 
 def is_elsewhere(problem: Exception) -> bool:
-    """Tell whether a failure says nothing of the talk; a database that gives up over it may do so because of it."""
+    """Tell whether a failure has nothing to do with the messages; a database error may be caused by them."""
     return is_everywhere(problem) and not isinstance(problem, UnavailableError)
 
 
 def is_everywhere(problem: Exception) -> bool:
-    """Tell whether every other segment would fail as well: something is unavailable, or set up wrongly."""
+    """Tell whether every other segment would fail as well: something is unavailable, or misconfigured."""
     return isinstance(problem, RecollectError) and (problem.unavailable or getattr(problem, "lasting", False))
 
 
@@ -227,7 +231,7 @@ def describe(problem: Exception) -> str:
 
 
 async def learn_by(work: Work, closed: Closed, reason: str) -> None:
-    """Take every step for a segment, then write what came of it."""
+    """Run every step for a segment, then write the result."""
     stretch = Stretch(closed.id, closed.conversation, closed.first_number, closed.last_number)
     database, numbers = work.parts.database, (closed.first_number, closed.last_number)
     spoken = await segments.read_messages(database, work.scope_id, closed.conversation, *numbers)
@@ -235,33 +239,33 @@ async def learn_by(work: Work, closed: Closed, reason: str) -> None:
     draft = Draft(stretch, spoken.messages, label=closed.label)
     times: Times = []
     if draft.messages:
-        # What a model said of a segment that failed is what it may have failed by.
-        context = context if reason else replace(context, digesting=DigestOnce(context))
+        # What a model said of a failed segment may be the cause of the failure.
+        context = context if reason else replace(context, extractor=ExtractOnce(context))
         draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
     await apply(work, context, closed, draft, reason)
     await note_steps(work, times, closed.id)
 
 
 async def take_steps(work: Work, context: StepContext, draft: Draft, stage: Stage) -> tuple[Draft, Times]:
-    """Take the steps of a stage one after the other; tell how long each took that asked no model for a digest."""
+    """Run the steps of a stage in order; return how long each took that asked no model for an extraction."""
     times: Times = []
-    digesting = context.digesting
+    extractor = context.extractor
     for step in work.parts.steps.values():
         if step.stage is stage:
-            asked, began = count_asked(digesting), perf_counter()
+            asked, began = count_asked(extractor), perf_counter()
             draft = await step.run(context, draft)
-            if count_asked(digesting) == asked:
+            if count_asked(extractor) == asked:
                 times.append((step.name, (perf_counter() - began) * 1000))
     return draft, times
 
 
-def count_asked(digesting: object) -> int:
-    """Count how often the model was asked, which the ledger knows already."""
-    return digesting.asked if isinstance(digesting, DigestOnce) else 0
+def count_asked(extractor: object) -> int:
+    """Count how often the model was asked, which is in the ledger already."""
+    return extractor.asked if isinstance(extractor, ExtractOnce) else 0
 
 
 async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:
-    """Enter the steps that were taken in the ledger."""
+    """Enter the steps that were run in the ledger."""
     for name, milliseconds in times:
         await note_step(work.parts, work.scope_id, name, milliseconds, outcome=DONE, source_id=source_id)
 
@@ -269,13 +273,13 @@ async def note_steps(work: Work, times: Times, source_id: UUID | None) -> None:
 async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, reason: str) -> None:
     """Write everything that was learned from a segment in one transaction.
 
-    Nothing is written if another run did before, or if some of what was read is gone: then it is read anew.
+    Nothing is written if another run did before, or if some of what was read is gone: then it is read again.
     """
     new = [to_summary(draft)] if draft.summary else []
     write = Write(context.caller, context.scope, prepare_all(new), await embed_missing(work.parts, new), "", b"")
     state = SegmentState.FAILED if reason else SegmentState.ENRICHED
     async with work.parts.database.transaction(work.scope.tenant_id) as connection:
-        # The scope comes first, as in every write, and the lease before anything is written.
+        # The scope is locked first, as in every write, and the lease checked before anything is written.
         await segments.hold_scope(connection, work.scope_id)
         if work.lease is not None:
             await jobs.hold_lease(connection, work.lease)
@@ -284,17 +288,17 @@ async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, 
         summary_id = None
         if new:
             summary_id = (await perform(work.parts, connection, write))[0].id
-            await segments.believe(connection, work.scope_id, closed.id, summary_id)
+            await segments.supersede_summary(connection, work.scope_id, closed.id, summary_id)
         else:
             await file_messages(connection, work.scope_id, draft)
         for each in draft.writes:
             await each(connection, work.scope_id)
         outcome = SegmentOutcome(state, draft.label, reason, summary_id)
-        await segments.settle(connection, work.scope_id, closed, outcome)
+        await segments.note_outcome(connection, work.scope_id, closed, outcome)
 
 
 def to_summary(draft: Draft) -> NewMemory:
-    """Make the memory that sums a segment up."""
+    """Make the summary memory of a segment."""
     paths: list[JSON] = [list(path) for path in draft.paths]
     topic, related = choose_paths(draft.paths, draft.label)
     return NewMemory(
@@ -312,7 +316,7 @@ def to_summary(draft: Draft) -> NewMemory:
 
 
 async def file_messages(connection: Connection, scope_id: int, draft: Draft) -> None:
-    """File the messages of a segment under its topic where there is no summary to be filed."""
+    """File the messages of a segment under its topic if there is no summary to file."""
     topic, related = choose_paths(draft.paths, draft.label)
     if topic and draft.messages:
         reach = steady(Reach(), len(related), len(draft.messages))
@@ -323,7 +327,7 @@ async def file_messages(connection: Connection, scope_id: int, draft: Draft) -> 
 async def list_segments(
     parts: Parts, scope: Scope, conversation: str, after: int = 0, limit: int = PAGE
 ) -> list[StoredSegment]:
-    """List the segments of a conversation in order, from behind a message."""
+    """List the segments of a conversation in order, after a message number."""
     check_conversation(conversation)
     if await conversations.find(parts.database, scope, conversation) is None:
         raise NotFoundError("There is no such conversation in this scope.")
@@ -331,15 +335,15 @@ async def list_segments(
 
 
 async def close_segment(parts: Parts, scope: Scope, conversation: str) -> list[StoredSegment]:
-    """Close what is still running in a conversation, because somebody says that it is over; list all its segments."""
+    """Close what is still running in a conversation, because a caller says that it is over; list all its segments."""
     await list_segments(parts, scope, conversation, limit=1)
     place = await scopes.locate(parts.database, scope)
     scope_id = place.scope_id or 0
     for _ in range(MOST_ATTEMPTS):
-        talk = await segments.find_running(parts.database, scope_id, conversation)
-        # Whoever appends meanwhile makes another end of it.
-        if talk is None or await cut(Work(parts, scope, scope_id), talk, Ending.ASKED):
+        running = await segments.find_running(parts.database, scope_id, conversation)
+        # An append meanwhile changes its end.
+        if running is None or await cut(Work(parts, scope, scope_id), running, Ending.ASKED):
             break
     if CUTTING in parts.steps:
-        await segments.put_off(parts.database, scope_id)
+        await segments.enqueue(parts.database, scope_id)
     return await list_segments(parts, scope, conversation, limit=MOST_SEGMENTS)

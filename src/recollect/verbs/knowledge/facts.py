@@ -1,4 +1,4 @@
-"""Knowledge: state facts without a model, read them as believed and true at a moment, and read whom they speak of."""
+"""Knowledge: state facts without a model, read them as believed and true at a moment, and read their entities."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ async def state(
             if key:
                 ids = [fact.memory_id or fact.id for fact in believed]
                 done = [row is not None for row in rows]
-                await memories.settle_claim(connection, fact_write.opening.scope_id, key, ids, done)
+                await memories.complete_claim(connection, fact_write.opening.scope_id, key, ids, done)
             return believed
-    # Not before the connection is given back: whoever waits for another one while holding it can wait for each other.
+    # Only after the connection is returned: callers that hold one and wait for another can block each other.
     return await replay(parts, scope, repeated)
 
 
 async def claim(connection: Connection, scope: Scope, new: Sequence[NewFact], key: str) -> Sequence[UUID] | None:
-    """Claim an idempotency key; give what was stated under it before, None if nothing was."""
+    """Claim an idempotency key; return what was stated under it before, None if nothing was."""
     asked = fingerprint_facts(new)
     found = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
     if found.fresh:
@@ -92,7 +92,7 @@ async def replay(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[Fact]:
 
 
 async def name_ends(parts: Parts, scope: Scope, new: Sequence[NewFact]) -> dict[UUID, str]:
-    """Find what the entities are called that facts name by id, or say that they are not there."""
+    """Find the names of entities that facts name by id, or raise if they do not exist."""
     ids = {end for fact in new for end in (fact.subject, fact.object) if isinstance(end, UUID)}
     if not ids:
         return {}
@@ -103,7 +103,7 @@ async def name_ends(parts: Parts, scope: Scope, new: Sequence[NewFact]) -> dict[
 
 
 def take(fact: NewFact, memory: NewMemory, ends: Ends) -> Taken:
-    """Take up what a caller states, its ends found."""
+    """Take the statements of a caller, with their entities found."""
     subject, object_ = ends[(fact.subject, fact.subject_type)], ends[(fact.object, fact.object_type)]
     if subject == object_:
         raise InvalidInputError("subject and object must not be the same entity")
@@ -138,7 +138,7 @@ async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Seque
 
 
 def find_type(name: str, kind: EntityType | None, asked: Sequence[tuple[FactEnd, EntityType | None]]) -> EntityType:
-    """Give a new entity its type; one that is left open here may be said elsewhere in the same call."""
+    """Give a new entity its type; another fact of the same call may name it."""
     if kind is not None:
         return kind
     key = normalise_name(name)
@@ -147,14 +147,14 @@ def find_type(name: str, kind: EntityType | None, asked: Sequence[tuple[FactEnd,
 
 
 def new_ids(fact_write: FactWrite, number: int) -> list[UUID]:
-    """Make ids that sort in the order in which entities were first spoken of."""
+    """Make ids that sort in the order in which entities were first mentioned."""
     return [memory_id(fact_write.moment, position, os.urandom(RANDOM_BYTES)) for position in range(number)]
 
 
 async def mention_ends(
     connection: Connection, fact_write: FactWrite, taken: Sequence[Taken], believed: Sequence[Fact]
 ) -> None:
-    """Note what the facts call their ends; the fact itself is the source."""
+    """Store the names that the facts use for their entities; the fact itself is the source."""
     namings = []
     for each, fact in zip(taken, believed, strict=True):
         moment = each.memory.occurred_at or fact_write.moment
@@ -186,7 +186,7 @@ async def end(parts: Parts, caller: Caller, scope: Scope, name: UUID, at: dateti
 async def list_facts(
     parts: Parts, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
 ) -> Facts:
-    """Fetch one page of facts that were believed as of a moment and true at one: now, where nothing is said."""
+    """Fetch one page of facts that were believed as of a moment and true at one; both are now by default."""
     check_limit(limit)
     check_line("predicate", bounds.predicate)
     check_filter(bounds.only)
@@ -207,7 +207,7 @@ async def list_versions(parts: Parts, scope: Scope, name: UUID) -> list[Fact]:
 async def list_entities(
     parts: Parts, scope: Scope, search: str, kind: EntityType | None, cursor: UUID | None, limit: int
 ) -> Entities:
-    """Fetch one page of entities, in the order in which they were first spoken of."""
+    """Fetch one page of entities, in the order in which they were first mentioned."""
     check_limit(limit)
     check_line("search", search)
     found = await entities.page(parts.database, scope, search, kind, cursor, limit + 1)
@@ -215,7 +215,7 @@ async def list_entities(
 
 
 async def get_entity(parts: Parts, scope: Scope, entity_id: UUID) -> Entity:
-    """Fetch one entity with all that it is called, and the newest that was said of it."""
+    """Fetch one entity with all its names, and its newest description."""
     found = await entities.fetch(parts.database, scope, [entity_id])
     if entity_id not in found:
         raise NotFoundError("There is no such entity in this scope.")

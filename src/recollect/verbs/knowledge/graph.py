@@ -1,4 +1,4 @@
-"""The graph: what lies around an entity, how two are joined, what was ever known of one, and all of it for others."""
+"""The graph: neighbours of an entity, paths between two, the timeline of one, and exports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN = "There is no such entity in this scope."
 
 
 async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLimits) -> Neighbourhood:
-    """Give back which entities facts lead to from one, nearest first, and the facts that were followed."""
+    """Return which entities facts lead to from one, nearest first, and the facts that were followed."""
     check_range("hops", bounds.hops, MOST_HOPS)
     check_range("beam", bounds.beam, MOST_BEAM)
     check_filter(bounds.only)
@@ -48,7 +48,7 @@ async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLi
 async def paths(
     parts: Parts, scope: Scope, ends: tuple[UUID, UUID], hops: int, limit: int, only: Filter
 ) -> list[FactPath]:
-    """Give back how two entities are joined, the shortest path first."""
+    """Return how two entities are connected, the shortest path first."""
     check_range("hops", hops, MOST_PATH_HOPS)
     check_range("limit", limit, MOST_PATHS)
     check_filter(only)
@@ -67,7 +67,7 @@ async def paths(
 async def timeline(
     parts: Parts, scope: Scope, entity_id: UUID, as_of: datetime | None, cursor: str, limit: int
 ) -> Timeline:
-    """Fetch one page of all versions of the facts about an entity, in the order of the world."""
+    """Fetch one page of all versions of the facts about an entity, ordered by when they are true."""
     check_limit(limit)
     check_filter(Filter(as_of=as_of))
     after = read_cursor(cursor)
@@ -78,7 +78,7 @@ async def timeline(
 
 
 async def export(parts: Parts, scope: Scope, written: GraphFormat, only: Filter) -> AsyncIterator[str]:
-    """Give the facts of one moment that a filter allows and the entities they join as text, piece by piece."""
+    """Export the facts of one moment within a filter and their entities as text, piece by piece."""
     check_filter(only)
     text: GraphText = GraphmlText() if written is GraphFormat.GRAPHML else CypherText()
     moment = await graph.find_moment(parts.database, scope, only)
@@ -90,12 +90,12 @@ async def export(parts: Parts, scope: Scope, written: GraphFormat, only: Filter)
 
 
 def end_of(relation: Relation, entity_id: UUID) -> Entity:
-    """Give that end of a fact which has an id."""
+    """Return the end of a fact that has an id."""
     return relation.object if relation.object.id == entity_id else relation.subject
 
 
 def to_path(start: UUID, relations: list[Relation]) -> FactPath:
-    """Name the entities that a path meets, from its start on."""
+    """List the entities of a path, from its start on."""
     entities = [end_of(relations[0], start)]
     for relation in relations:
         here = entities[-1].id
@@ -104,13 +104,13 @@ def to_path(start: UUID, relations: list[Relation]) -> FactPath:
 
 
 def check_range(field: str, value: int, most: int) -> None:
-    """Refuse a number that a walk cannot keep to."""
+    """Refuse an invalid limit of a walk."""
     if not 1 <= value <= most:
         raise InvalidInputError(f"{field} must be between 1 and {most}")
 
 
 def write_cursor(last: Relation) -> str:
-    """Say where the next page begins, in letters that a URL can carry as they are."""
+    """Write where the next page begins, in characters that are safe in a URL."""
     since = last.valid_at.astimezone(UTC).isoformat().replace("+00:00", "Z") if last.valid_at else ""
     return f"{since}_{last.memory_id}"
 

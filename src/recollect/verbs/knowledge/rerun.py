@@ -1,4 +1,4 @@
-"""Re-run: read history anew with another model or prompt, beside what stands, and switch to it when all is read."""
+"""Re-run: read history again with another model or prompt, without changing anything, then switch to the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.core.knowledge.digests import AnyDigest
+from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.core.knowledge.rerun import Past, expect, tell
 from recollect.core.knowledge.transcripts import fit_facts
 from recollect.core.service.costs import price_of
@@ -21,7 +21,7 @@ from recollect.core.text.tokens import estimate, find_tokenizer
 from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import version_of
-from recollect.models.knowledge import Ending, ParsedDigest, Reread, Rerun, RerunPlan
+from recollect.models.knowledge import Ending, ParsedExtraction, Reread, Rerun, RerunPlan
 from recollect.models.service import Scope
 from recollect.store.database import ownership
 from recollect.store.knowledge import reruns, segments
@@ -37,8 +37,8 @@ from recollect.verbs.knowledge.enrich import (
     take_steps,
     to_summary,
 )
-from recollect.verbs.knowledge.steps.digest import MOST_SHOWN, PROMPT, DigestOnce, find_shown, write_prompt
 from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
+from recollect.verbs.knowledge.steps.extraction import MOST_SHOWN, PROMPT, ExtractOnce, find_shown, write_prompt
 from recollect.verbs.knowledge.steps.link import find_moment
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.switch import Built, Switched, switch
@@ -49,22 +49,22 @@ LOG = logging.getLogger("recollect.rerun")
 NO_TENANT = "There is no tenant of this name."
 GO_ON = "Give the same command again then: what was answered is kept and not asked again, and nothing else has changed."
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told whose history is read, how many segments are done, and of how many."""
+"""Called with the scope, how many segments are done, and of how many."""
 
 
 def say_nothing(_: str, __: int, ___: int) -> None:
-    """Leave progress unreported."""
+    """Do not report progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reruns:
-    """Where an operator sees what it would cost to read history anew, and has it done."""
+    """Where an operator sees what it would cost to read history again, and starts it."""
 
     parts: Parts
     owner: str
-    """Where the owner of the tables logs in: tenants' names are the operator's alone."""
+    """The DSN of the owner of the tables: tenants' names are for operators only."""
     build: Callable[[str], ChatModel | None]
-    """Gives the configured endpoint with another model."""
+    """Builds the configured endpoint with another model."""
 
     async def plan(self, wanted: Rerun) -> list[RerunPlan]:
         """Estimate for every scope what a re-run would take; change nothing."""
@@ -76,7 +76,7 @@ class Reruns:
         return [each for each in planned if each.segments]
 
     async def run(self, wanted: Rerun, report: Progress = say_nothing) -> list[Reread]:
-        """Read history anew scope by scope, and switch each when all of it is read; go on where a run has stopped."""
+        """Read history again scope by scope, and switch each when it is complete; resume a run that has stopped."""
         done = []
         async with self._opened(wanted) as works:
             for work in works:
@@ -111,7 +111,7 @@ class Reruns:
 
 
 def check_wanted(wanted: Rerun) -> None:
-    """Refuse what names no history."""
+    """Refuse options that match no history."""
     check_line("agent", wanted.agent)
     if wanted.user is not None:
         check_line("user", wanted.user)
@@ -123,13 +123,13 @@ def check_wanted(wanted: Rerun) -> None:
 
 
 async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
-    """Count what a scope's history holds and write every prompt, as far as it can be known, without asking it."""
+    """Count what a scope's history holds and write every prompt, as far as it is known, without sending it."""
     terms, context = find_terms(work, wanted), await work.open_context()
     run_id = await reruns.find(work.parts.database, work.scope_id, terms)
     listed = await reruns.list_segments(work.parts.database, work.scope_id, wanted.since, run_id)
     stretches = [(to_stretch(each.closed), each.kept) for each in listed]
-    for talk in await reruns.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
-        stretches += [(stretch, False) for stretch in await cut_early(work, talk, wanted.since, keep=False)]
+    for conversation in await reruns.list_unsegmented(work.parts.database, work.scope_id, wanted.since):
+        stretches += [(stretch, False) for stretch in await cut_early(work, conversation, wanted.since, keep=False)]
     prompts: list[int] = []
     counted = messages = 0
     for stretch, kept in stretches:
@@ -144,7 +144,7 @@ async def plan_scope(work: Work, wanted: Rerun, past: Past) -> RerunPlan:
 
 
 def find_terms(work: Work, wanted: Rerun) -> Terms:
-    """Say by what the run is known again."""
+    """Return what identifies the run."""
     return Terms(require_chat_model(work.parts).model, version_of(PROMPT), wanted.since)
 
 
@@ -161,16 +161,16 @@ async def read_draft(work: Work, stretch: Stretch, label: str = "") -> Draft:
 
 
 async def count_prompt(context: StepContext, draft: Draft) -> int:
-    """Count the tokens of a prompt that shows what is believed now, in place of what the run itself will say."""
+    """Count the tokens of a prompt that shows what is believed now, in place of what the run will state."""
     chat = require_chat_model(context.parts)
     shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
     prompt = write_prompt(context, draft, shown, chat.characters)
-    schema = json.dumps(AnyDigest.model_json_schema(), ensure_ascii=False)
+    schema = json.dumps(AnyExtraction.model_json_schema(), ensure_ascii=False)
     return await asyncio.to_thread(find_counter(context.parts, chat.model), prompt + schema)
 
 
 def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
-    """Choose what counts as the model does, if there is such a thing, else what never counts too few."""
+    """Choose the tokenizer of the model, if it is known, else an upper estimate."""
     try:
         name = find_tokenizer(model, [each.name for each in parts.tokenizers])
     except InvalidInputError:
@@ -178,33 +178,37 @@ def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
     return next((each.count for each in parts.tokenizers if each.name == name), estimate)
 
 
-async def cut_early(work: Work, talk: Unsegmented, since: datetime | None, *, keep: bool) -> list[Stretch]:
-    """Cut what was said before there were segments, by the usual steps; list what lies after a moment."""
+async def cut_early(work: Work, conversation: Unsegmented, since: datetime | None, *, keep: bool) -> list[Stretch]:
+    """Cut messages from before there were segments, by the usual steps; list what lies after a moment."""
     found: list[Stretch] = []
-    while talk.segmented_number < talk.last_number:
-        first = talk.segmented_number + 1
-        spoken = await segments.read_messages(work.parts.database, work.scope_id, talk.id, first, talk.last_number)
-        closings, times = await find_closings(work, talk, spoken, Ending.ASKED) if spoken.messages else ([], [])
+    while conversation.segmented_number < conversation.last_number:
+        first = conversation.segmented_number + 1
+        spoken = await segments.read_messages(
+            work.parts.database, work.scope_id, conversation.id, first, conversation.last_number
+        )
+        closings, times = await find_closings(work, conversation, spoken, Ending.ASKED) if spoken.messages else ([], [])
         if keep and closings:
-            if not await reruns.cut(work.parts.database, work.scope_id, talk, spoken, closings):
+            if not await reruns.cut(work.parts.database, work.scope_id, conversation, spoken, closings):
                 break
             await note_steps(work, times, None)
         for closing in closings:
             said = [each for each in spoken.messages if first <= each.number <= closing.last_number]
             if since is None or any(each.occurred_at >= since for each in said):
-                found.append(Stretch(RUNNING, talk.id, first, closing.last_number))
+                found.append(Stretch(RUNNING, conversation.id, first, closing.last_number))
             first = closing.last_number + 1
         if spoken.messages and not closings:
             break
-        talk = replace(talk, segmented_number=closings[-1].last_number if closings else spoken.last_number)
+        conversation = replace(
+            conversation, segmented_number=closings[-1].last_number if closings else spoken.last_number
+        )
     return found
 
 
 async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | None:
-    """Read one scope's history anew and switch to it; None where there is none."""
+    """Read one scope's history again and switch to it; None where there is none."""
     database, scope_id, begun = work.parts.database, work.scope_id, await reruns.read_clock(work.parts.database)
-    for talk in await reruns.list_unsegmented(database, scope_id, wanted.since):
-        await cut_early(work, talk, wanted.since, keep=True)
+    for conversation in await reruns.list_unsegmented(database, scope_id, wanted.since):
+        await cut_early(work, conversation, wanted.since, keep=True)
     terms = find_terms(work, wanted)
     run_id = await reruns.find(database, scope_id, terms)
     listed = await reruns.list_segments(database, scope_id, wanted.since, run_id)
@@ -221,50 +225,50 @@ async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | N
 
 
 async def open_staged(work: Work, run_id: UUID, ids: Sequence[UUID]) -> Staged:
-    """Begin to build beside what stands, knowing what of it will not stand beside the run."""
+    """Begin to build, knowing which facts the run will replace."""
     async with work.parts.database.reading(work.scope.tenant_id) as connection:
         found = await reruns.find_replaced(connection, work.scope_id, ids)
     return Staged(run_id, ids, {each.lineage: each.span for each in found})
 
 
 async def build(work: Work, context: StepContext, listed: Sequence[Listed], report: Progress) -> list[Built]:
-    """Take the steps for every segment in order; what the run was answered before is not asked again."""
+    """Run the steps for every segment in order; what was answered before is not asked again."""
     label = " and ".join(filter(None, (work.scope.agent, work.scope.user)))
     built: list[Built] = []
     report(label, 0, len(listed))
     for number, each in enumerate(listed, 1):
-        one = await build_patiently(work, replace(context, now=datetime.now(UTC)), each.closed)
+        one = await build_with_retries(work, replace(context, now=datetime.now(UTC)), each.closed)
         if one is not None:
             built.append(one)
         report(label, number, len(listed))
     return built
 
 
-async def build_patiently(work: Work, context: StepContext, closed: Closed) -> Built | None:
-    """Build a segment; None if nothing can be made of it, however often it is tried."""
+async def build_with_retries(work: Work, context: StepContext, closed: Closed) -> Built | None:
+    """Build a segment; None if it fails however often it is tried."""
     for _ in range(MOST_ATTEMPTS):
         try:
             return await build_one(work, context, closed)
         except Exception as problem:
             if is_everywhere(problem):
                 raise
-            LOG.warning("A segment could not be read anew: %s", describe(problem))
+            LOG.warning("A segment could not be read again: %s", describe(problem))
     return None
 
 
 async def build_one(work: Work, context: StepContext, closed: Closed) -> Built | None:
-    """Take the steps for one segment and prepare what they want written; None if it has no messages any more."""
+    """Run the steps for one segment and prepare their writes; None if it has no messages any more."""
     draft = await read_draft(work, to_stretch(closed), closed.label)
     staged = context.staged
     if not draft.messages or staged is None:
         return None
-    digesting = DigestOnce(context)
-    context = replace(context, digesting=digesting)
+    extractor = ExtractOnce(context)
+    context = replace(context, extractor=extractor)
     draft, times = await take_steps(work, context, draft, Stage.SEGMENT)
-    digested = await context.digest(draft)
-    parsed, shown = (digested.parsed, digested.shown) if digested else (ParsedDigest(), ())
+    extraction = await context.extract(draft)
+    parsed, shown = (extraction.parsed, extraction.shown) if extraction else (ParsedExtraction(), ())
     staged.add(tell(closed.id, parsed, shown, find_moment(draft)), draft.mentions, draft.resolved)
-    if digesting.asked:
+    if extractor.asked:
         await note_steps(work, times, closed.id)
     new = [to_summary(draft)] if draft.summary else []
     vectors = await embed_missing(work.parts, new)

@@ -1,4 +1,4 @@
-"""Switch: let all that a run has made of history take the place of what stood, in one transaction and at one moment."""
+"""Switch: replace what was learned from history by the result of a run, in one transaction and at one moment."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ TAKEN_OVER = "Another process has let this run take over, or another run: look a
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a run made of one segment, ready to be written."""
+    """The result of a run for one segment, ready to be written."""
 
     closed: Closed
     label: str
     summary: Prepared | None
     vector: NDArray[np.float32] | None
-    """Of the summary, if the embedder gave it in time."""
+    """The vector of the summary, if the embedder gave it in time."""
     writes: tuple[Write, ...]
 
 
@@ -76,7 +76,7 @@ async def switch(work: Work, context: StepContext, staged: Staged, built: Sequen
 
 
 async def give_place(work: Work, connection: Connection, fact_write: FactWrite, ids: Sequence[UUID]) -> int:
-    """Stop believing what rests on these segments alone, and undo what they alone changed; return how many facts."""
+    """Supersede facts that rest on these segments alone, and undo what they alone changed; return how many."""
     scope_id, moment = work.scope_id, fact_write.moment
     found = await reruns.find_replaced(connection, scope_id, ids)
     gone = [each.id for each in found if each.span is None]
@@ -99,11 +99,13 @@ async def give_place(work: Work, connection: Connection, fact_write: FactWrite, 
 async def sum_up(
     work: Work, connection: Connection, fact_write: FactWrite, run_id: UUID, ready: Sequence[Built]
 ) -> None:
-    """Write the summaries at the moment of the switch, and let segments and conversations go by them."""
+    """Write the summaries at the moment of the switch, and let segments and conversations use them."""
     scope_id = work.scope_id
     summaries = await store_summaries(work, connection, fact_write, ready)
-    await reruns.believe(connection, scope_id, summaries, fact_write.moment)
-    await reruns.settle(connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries)
+    await reruns.supersede_summaries(connection, scope_id, summaries, fact_write.moment)
+    await reruns.apply_extractions(
+        connection, scope_id, run_id, {each.closed.id: each.label for each in ready}, summaries
+    )
     for conversation in sorted({each.closed.conversation for each in ready}):
         await segments.follow_summary(connection, scope_id, conversation)
 
@@ -131,6 +133,6 @@ async def store_summaries(
 
 
 def stack(batch: Sequence[tuple[Built, Prepared]]) -> NDArray[np.float32] | None:
-    """Stack the vectors of summaries; none at all if one is missing, and a job gives them theirs."""
+    """Stack the vectors of summaries; None if one is missing: then a job embeds them."""
     present = [each.vector for each, _ in batch if each.vector is not None]
     return np.stack(present) if present and len(present) == len(batch) else None

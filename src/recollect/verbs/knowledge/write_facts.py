@@ -1,4 +1,4 @@
-"""Believe: take facts up in the current transaction, known or new, each in its place among those it contradicts."""
+"""Write facts in the current transaction, known or new, each in its place among those it contradicts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Sources = dict[UUID | int, memories.Source]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A fact to be taken up: its memory, the entities that it joins, and what it contradicts."""
+    """A fact to be written: its memory, the entities that it joins, and what it contradicts."""
 
     id: UUID
-    """Of use within the call only."""
+    """Only used within the call."""
     memory: NewMemory
     subject: UUID
     object: UUID
@@ -44,7 +44,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class FactWrite:
-    """Who states what, where; the scope is open for writing."""
+    """The caller and the scope, which is open for writing."""
 
     caller: Caller
     scope: Scope
@@ -53,16 +53,16 @@ class FactWrite:
 
     @property
     def moment(self) -> datetime:
-        """Give the moment from which on it is believed."""
+        """Return the moment from which on it is believed."""
         return self.opening.written_at
 
 
 async def open_fact_write(connection: Connection, caller: Caller, scope: Scope) -> FactWrite:
-    """Lock the scope: whoever states anything in it comes before or after, and sees what the other did."""
+    """Lock the scope, so that concurrent statements see each other's result."""
     opened = await scopes.ask_opening(connection, scope)
-    located = await scopes.ask_place(connection, scope.agent, scope.user)
+    asked = await scopes.ask_place(connection, scope.agent, scope.user)
     opening = await scopes.read_opening(opened)
-    return FactWrite(caller, scope, opening, (await scopes.read_place(located)).space)
+    return FactWrite(caller, scope, opening, (await scopes.read_place(asked)).space)
 
 
 async def state_facts(
@@ -102,7 +102,7 @@ def to_stated(each: Taken, visible: Mapping[UUID, Version], moment: datetime) ->
 
 
 def find_named(visible: Mapping[UUID, Version], name: UUID) -> UUID:
-    """Find the fact that an id names, or say that there is none."""
+    """Find the fact of an id, or raise."""
     for lineage, version in visible.items():
         if version.is_named(name):
             return lineage
@@ -118,11 +118,11 @@ class PlannedFacts:
     visible: Mapping[UUID, Version]
     sources: Sources
     over: Sequence[UUID] = ()
-    """Hidden versions that nobody may believe any more, because what they say is said anew."""
+    """Hidden versions to be superseded, because what they say is stated again."""
 
 
 async def write(parts: Parts, connection: Connection, fact_write: FactWrite, batch: PlannedFacts) -> dict[UUID, Fact]:
-    """Write the planned versions, and close and withhold those whose place they take; return them by lineage."""
+    """Write the planned versions, and close and withhold those that they supersede; return them by lineage."""
     scope_id, moment = fact_write.opening.scope_id, fact_write.moment
     changes = batch.plan.changes
     if not changes:
@@ -151,7 +151,7 @@ async def write(parts: Parts, connection: Connection, fact_write: FactWrite, bat
 
 
 def word(change: NewVersion, batch: PlannedFacts, positions: Mapping[UUID, int]) -> NewMemory:
-    """Give the memory of a version: a further one says what the one before it did, and rests on it and its cause."""
+    """Make the memory of a version: a further one has the text of the one before it, and rests on it and its cause."""
     if change.before is None:
         return batch.taken[change.causes[0]].memory
     before = batch.visible[change.fact.id]
@@ -166,14 +166,14 @@ def word(change: NewVersion, batch: PlannedFacts, positions: Mapping[UUID, int])
 
 
 def gather_vectors(taken: Sequence[Taken], new: Sequence[NewVersion]) -> NDArray[np.float32] | None:
-    """Stack the vectors of new facts; none at all if one is missing, and a job gives them theirs."""
+    """Stack the vectors of new facts; None if one is missing: then a job embeds them."""
     rows = [taken[change.causes[0]].vector for change in new]
     present = [row for row in rows if row is not None]
     return np.stack(present) if present and len(present) == len(rows) else None
 
 
 def number(change: NewVersion, row: Row, moment: datetime) -> Fact:
-    """Give a version the id of its memory; a new fact is called by the id of its first version."""
+    """Give a version the id of its memory; a new fact has the id of its first version."""
     lineage = row.id if change.before is None else change.fact.id
     triple = row.memory.triple
     named = replace(change.fact, subject_name=triple.subject, object_name=triple.object)
@@ -181,14 +181,14 @@ def number(change: NewVersion, row: Row, moment: datetime) -> Fact:
 
 
 def is_over(span: Span, moment: datetime) -> bool:
-    """Tell whether something is true no more."""
+    """Tell whether something is no longer true."""
     return span.invalid_at is not None and span.invalid_at <= moment
 
 
 async def note_evidence(
     connection: Connection, scope_id: int, batch: PlannedFacts, written: Mapping[UUID, Fact]
 ) -> None:
-    """Note what else says a fact that was recognised and did not change."""
+    """Add evidence to a fact that was recognised and did not change."""
     pairs = []
     for each, lineage in zip(batch.taken, batch.plan.outcomes, strict=True):
         named = [find_source(batch.sources, source).id for source in each.memory.evidence]

@@ -1,4 +1,4 @@
-"""Fade: let what has decayed or expired leave the indexes of recall, say why, and bring it back on request."""
+"""Fade: withhold from recall what has decayed or expired, say why, and restore it on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.store.service.scopes import BEGINNING, locate
 from recollect.verbs.parts import Parts
 
 FADE_SECONDS = 2.0
-"""A call works so long, and says where to go on; a scope of usual size is done by then."""
+"""A call works so long, and returns where to continue; a scope of usual size is done by then."""
 MOST_SHOWN = 200
 MOST_IDS = 1_000
 
@@ -64,20 +64,20 @@ async def list_faded(parts: Parts, scope: Scope, cursor: UUID | None, limit: int
 
 
 async def restore(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Bring faded memories back as they were, and tell which; from now on they may fade anew."""
+    """Bring faded memories back as they were, and tell which; from now on they may fade again."""
     check_ids(ids)
     place = await locate(parts.database, scope)
     return [] if place.scope_id is None else await fading.revive(parts.database, place.scope_id, ids)
 
 
 async def find_rules(parts: Parts, scope: Scope, asked: FadingRules) -> tuple[int | None, FadingRules]:
-    """Find out where a scope lies, and how its memories fade where a call leaves it open."""
+    """Find a scope, and complete the rules of fading."""
     check_rules(asked)
     place = await locate(parts.database, scope)
     return place.scope_id, complete_rules(asked, place.profile, parts.fading_days)
 
 
 def check_ids(ids: Sequence[UUID]) -> None:
-    """Keep the number of memories that one call names within what it can do in time."""
+    """Limit the number of memories that one call names."""
     if not 1 <= len(ids) <= MOST_IDS:
         raise InvalidInputError(f"ids must hold 1 to {MOST_IDS} items")

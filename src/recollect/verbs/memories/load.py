@@ -1,4 +1,4 @@
-"""Load any number of memories in one transaction, and put a whole saved mind into an empty scope."""
+"""Load any number of memories in one transaction, and load a whole saved mind into an empty scope."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING: tuple[int, Sequence[NewMemory]] = (0, ())
 
 @dataclass(frozen=True, slots=True)
 class LoadPart:
-    """A part of a load, ready to be sent, and how the scope stands after it."""
+    """A part of a load, ready to be sent, and the counters of the scope after it."""
 
     rows: list[Row]
     encoded: bulk.Encoded
@@ -44,7 +44,7 @@ class LoadPart:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One load under way: for whom, into which space, which one recall reads, and what evidence there is."""
+    """A running load: for whom, into which space, which one recall reads, and the known evidence."""
 
     parts: Parts
     caller: Caller
@@ -75,7 +75,7 @@ class Load:
 
 
 async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "") -> list[UUID]:
-    """Store memories in order and return their ids; what came without a vector gets it from a job."""
+    """Store memories in order and return their ids; those without a vector get it from a job."""
     check_idempotency_key(key)
     if not new:
         return []
@@ -83,14 +83,14 @@ async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemo
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
         if not key:
             return await load_within(connection, parts, caller, scope, new)
-        # As a write by `remember`: the lock of the scope comes first, the claim after it.
+        # As in `remember`: the lock of the scope comes first, the claim after it.
         opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
         claim = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
         if not claim.fresh:
             return [receipt.id for receipt in replay(claim, asked)]
         ids = await load_within(connection, parts, caller, scope, new)
-        # By the key of a load nobody asks which vectors there were: they follow by a job.
-        await memories.settle_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
+        # A repeated load does not return which vectors there were: they follow by a job.
+        await memories.complete_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
         return ids
 
 
@@ -111,7 +111,7 @@ async def load_within(
 
 
 def recognise(new: Sequence[NewMemory]) -> bytes:
-    """Give what a load sent again is recognised by; only what passes the checks has it."""
+    """Return the fingerprint of a load; only valid memories have one."""
     for position, memory in enumerate(new):
         check_one(position, memory)
     return fingerprint(new)
@@ -126,7 +126,7 @@ def check_one(position: int, memory: NewMemory) -> None:
 
 
 async def send_chunks(connection: Connection, work: Load, opening: Opening, new: Sequence[NewMemory]) -> list[UUID]:
-    """Send chunk after chunk; the next one is made ready in a thread while the database stores the one before."""
+    """Send chunk after chunk; the next one is prepared in a thread while the database stores the one before."""
     stored: list[UUID] = []
     await bulk.stage(connection, work.space.id if work.space else None)
     chunks = split(new)
@@ -175,5 +175,5 @@ async def restore(parts: Parts, caller: Caller, scope: Scope, saved: SavedMind) 
 
 
 async def take_stock(parts: Parts, scope: Scope) -> tuple[Overview, dict[str, int]]:
-    """Read a scope's numbers, with the strength of every keyword, and count by name what it holds beside memories."""
-    return await overview.read(parts.database, scope, None), await overview.count_beside(parts.database, scope)
+    """Read the overview of a scope, with every keyword, and count by name what it holds in addition to memories."""
+    return await overview.read(parts.database, scope, None), await overview.count_others(parts.database, scope)

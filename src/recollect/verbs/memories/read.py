@@ -34,14 +34,14 @@ async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, on
 
 
 async def pin(parts: Parts, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
-    """Pin memories, or let them go; return those that there are, whether or not they were pinned before."""
+    """Pin memories, or unpin them; return those that exist, whether or not they were pinned before."""
     if not 1 <= len(ids) <= MOST_MEMORIES:
         raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
     return await memories.pin(parts.database, scope, ids, pinned=pinned)
 
 
 async def forget(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and what was derived from them; return all ids that went, none if there were none."""
+    """Delete memories and what was derived from them; return all deleted ids."""
     if not 1 <= len(ids) <= MOST_MEMORIES:
         raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
     return await memories.forget(parts.database, scope, ids)

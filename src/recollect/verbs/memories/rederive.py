@@ -1,4 +1,4 @@
-"""Rederive: make memories anew from the evidence that is left, where some of it was purged."""
+"""Rederive: derive memories again from the evidence that is left, where some of it was purged."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ MAKER = Caller(0, frozenset(), "rederive", 100)
 
 
 async def rederive(parts: Parts, scope_id: int) -> int:
-    """Make anew whatever can be in a scope, sources before what was made from them; return how many were."""
+    """Derive again what is possible in a scope, sources first; return how many."""
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     scope = await reflections.find_scope(parts.database, scope_id)
     made, after, refused = 0, BEGINNING, None
     while scope is not None and (each := await evidence.find_next(parts.database, scope_id, after)):
         after = each.id
         try:
-            made += await make_anew(parts, chat, scope, scope_id, each)
+            made += await make_again(parts, chat, scope, scope_id, each)
         except ChatModelError as problem:
             if problem.unavailable:
                 raise
-            # One that the model cannot word must not keep the others waiting.
+            # One that the model cannot word must not block the others.
             refused = problem
     if refused is not None:
         raise refused
     return made
 
 
-async def make_anew(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: ToRederive) -> bool:
-    """Ask for one statement from what is left, and store it in place of the old one; tell whether it was."""
+async def make_again(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: ToRederive) -> bool:
+    """Ask for one statement from what is left, and store it in place of the old one; tell whether it was stored."""
     found = await memories.fetch_every(parts.database, scope, each.evidence)
     sources = [found[source] for source in each.evidence if source in found]
     if len(sources) < len(each.evidence):
@@ -79,7 +79,7 @@ async def ask(chat: ChatModel, scope: Scope, each: ToRederive, sources: Sequence
 
 
 def to_row(each: ToRederive, prepared: Prepared, trust: int, average: float) -> Row:
-    """Put new words where the old ones were."""
+    """Replace the old words by new ones."""
     memory = prepared.memory
     return Row(
         id=each.id,

@@ -45,10 +45,10 @@ from recollect.store.topics import topics
 from recollect.verbs.parts import Parts, spare_loop
 
 HEAVY_MEMORIES, HEAVY_CHARACTERS = 50, 10_000
-"""Larger calls are worked on in a thread, so that the event loop stays free."""
+"""Larger calls are handled in a thread, so that the event loop stays free."""
 DEEPEST = 32_767
 MOST_TERMS = 16_000
-"""A sparse vector holds no more; what a longer text says after that is found by its vector only."""
+"""A sparse vector holds no more; the rest of a longer text is found by its vector only."""
 
 NO_CONTEXT = EmbeddedWithContext()
 
@@ -68,7 +68,7 @@ AlsoAsk: TypeAlias = Callable[[Connection], Awaitable[AlsoStore]]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One memory with all that can be worked out before a connection is taken."""
+    """One memory with all that can be computed before a connection is taken."""
 
     memory: NewMemory
     keywords: tuple[str, ...]
@@ -84,7 +84,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One call's work: who, where, what, and under which key."""
+    """One write: who, where, what, and under which key."""
 
     caller: Caller
     scope: Scope
@@ -92,11 +92,11 @@ class Write:
     vectors: NDArray[np.float32] | None
     key: str
     fingerprint: bytes
-    beside: AlsoAsk | None = None
+    also_ask: AlsoAsk | None = None
 
     @property
     def heavy(self) -> bool:
-        """Tell whether it is so much that the event loop should be spared working on it."""
+        """Tell whether it is so large that it should be handled in a thread."""
         return is_heavy([item.memory for item in self.prepared])
 
 
@@ -130,7 +130,7 @@ async def prepare_in_time(new: Sequence[NewMemory]) -> list[Prepared]:
 
 
 def is_heavy(new: Sequence[NewMemory]) -> bool:
-    """Tell whether memories are so many or so long that the event loop should be spared working on them."""
+    """Tell whether memories are so many or so long that they should be handled in a thread."""
     return len(new) > HEAVY_MEMORIES or sum(map(count_characters, new)) > HEAVY_CHARACTERS
 
 
@@ -140,7 +140,7 @@ def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
 
 
 def prepare(memory: NewMemory) -> Prepared:
-    """Analyse one memory; its keywords come first, so that no text is too long for them to be found."""
+    """Analyse one memory; its keywords come first, so that they are found however long the text is."""
     keywords = file_under(memory.keywords) or keywords_of(memory.triple, memory.kind)
     terms = [term for keyword in keywords for term in analyse(keyword)]
     counts = Counter(terms + analyse(indexed_text(memory.speaker, memory.content)))
@@ -154,26 +154,26 @@ def prepare(memory: NewMemory) -> Prepared:
 async def embed_missing(
     parts: Parts, new: Sequence[NewMemory], before: Sequence[str] = ()
 ) -> NDArray[np.float32] | None:
-    """Embed the memories that came without a vector, before any connection is taken; `before` is what each follows."""
+    """Embed memories without a vector, before any connection is taken; `before` is the utterance before each."""
     pairs = zip(new, before or [""] * len(new), strict=True)
     texts = [embedded_text(memory, said) for memory, said in pairs if needs_vector(memory)]
     return await parts.embed_in_time(texts) if texts else None
 
 
 def needs_vector(memory: NewMemory) -> bool:
-    """Tell whether an embedder must give a memory its vector: where nothing is said, there is nothing to embed."""
+    """Tell whether a memory needs a vector of the embedder: an empty one does not."""
     return memory.embedding is None and bool(memory.content or memory.embedding_text)
 
 
 async def perform(parts: Parts, connection: Connection, write: Write) -> list[Receipt]:
     """Write in two round trips: open the scope and claim the key, then store everything."""
     opened = await scopes.ask_opening(connection, write.scope)
-    located = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
+    placed = await scopes.ask_place(connection, write.scope.agent, write.scope.user)
     named = await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared])
     claimed = await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None
-    also_store = await write.beside(connection) if write.beside else None
+    also_store = await write.also_ask(connection) if write.also_ask else None
     opening = await scopes.read_opening(opened)
-    place = await scopes.read_place(located)
+    place = await scopes.read_place(placed)
     sources = await memories.read_sources(named)
     if claimed is not None:
         claim = await memories.read_claim(claimed)
@@ -193,7 +193,7 @@ async def perform(parts: Parts, connection: Connection, write: Write) -> list[Re
     await store_vectors(connection, opening.scope_id, place.space, rows, embedded, beside.heard)
     if write.key:
         done = [row is not None for row in embedded]
-        await memories.settle_claim(connection, opening.scope_id, write.key, ids, done)
+        await memories.complete_claim(connection, opening.scope_id, write.key, ids, done)
     return [Receipt(row.id, state_of(vector is not None)) for row, vector in zip(rows, embedded, strict=True)]
 
 
@@ -206,7 +206,7 @@ def replay(claim: memories.Claim, asked: bytes) -> list[Receipt]:
 
 
 def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it translates
-    """Name the state a memory is acknowledged in."""
+    """Return the state in which a memory is acknowledged."""
     return MemoryState.EMBEDDED if embedded else MemoryState.STORED
 
 
@@ -227,7 +227,7 @@ def assign(
     write: Write, opening: scopes.Opening, sources: dict[UUID | int, memories.Source], first: int = 0
 ) -> list[Row]:
     """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position."""
-    # With what is written now: the first of many are not to be weighed by a length that was made up.
+    # Including this write: the first memories must not be weighed by the prior length alone.
     added = count(write.prepared)
     average = average_length(opening.term_count + added.terms, opening.memory_count + added.memories)
     entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
@@ -256,13 +256,13 @@ def assign(
 
 
 def find_depth(kind: Kind, sources: Sequence[memories.Source]) -> int:
-    """Lay a thought one deeper than the deepest memory it was made from, and everything else on the surface."""
+    """Give a thought one more than the greatest depth of its sources, and everything else 0."""
     deepest = max((source.depth for source in sources), default=0)
     return min(deepest + 1, DEEPEST) if kind is Kind.THOUGHT else 0
 
 
 def find_source(sources: dict[UUID | int, memories.Source], name: UUID | int) -> memories.Source:
-    """Look a source up; what is not in this scope, or comes later, is no evidence."""
+    """Look up a source; one that is not in this scope, or comes later, is refused."""
     if name not in sources:
         raise InvalidInputError("evidence must name memories of the same scope, or earlier positions in the same call")
     return sources[name]
@@ -271,7 +271,7 @@ def find_source(sources: dict[UUID | int, memories.Source], name: UUID | int) ->
 async def set_off_reflection(
     connection: Connection, opening: scopes.Opening, profile: Profile, prepared: Sequence[Prepared]
 ) -> None:
-    """Let the agent reflect, by a job, once enough importance has gathered."""
+    """Queue a reflection once enough importance has gathered."""
     added = [item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT]
     gathered = gather(opening.unreflected_importance, opening.unreflected_events, added, profile.reflection_threshold)
     if added and gathered.due:
@@ -279,7 +279,7 @@ async def set_off_reflection(
 
 
 def place_vectors(parts: Parts, write: Write, space: EmbeddingSpace | None) -> list[NDArray[np.float32] | None]:
-    """Pair every memory with the vector it has for the active space, its caller's before the embedder's."""
+    """Pair every memory with its vector for the active space, the caller's before the embedder's."""
     given = [item.memory.embedding for item in write.prepared if item.memory.embedding is not None]
     if given and space is None:
         raise InvalidInputError("embedding is not accepted: no embedding space is active")
@@ -299,7 +299,7 @@ async def store_vectors(
     space: EmbeddingSpace | None,
     rows: Sequence[Row],
     vectors: list[NDArray[np.float32] | None],
-    heard: EmbeddedWithContext = NO_CONTEXT,
+    context: EmbeddedWithContext = NO_CONTEXT,
 ) -> None:
     """Write the vectors there are; enqueue a job for the rest, and for messages to be embedded again with context."""
     if space is None:
@@ -308,9 +308,9 @@ async def store_vectors(
     if known:
         await embeddings.store_vectors(connection, space, scope_id, list(known), np.stack(list(known.values())))
     made = [row.id for row in rows if needs_vector(row.memory)]
-    if overheard := [identity for identity in made if identity in known and identity in heard.in_time]:
-        await embeddings.note_overheard(connection, space, scope_id, overheard)
-    waiting = [identity for identity in made if identity not in known or identity in heard.later]
+    if with_context := [identity for identity in made if identity in known and identity in context.done]:
+        await embeddings.note_with_context(connection, space, scope_id, with_context)
+    waiting = [identity for identity in made if identity not in known or identity in context.again]
     if waiting:
         await embeddings.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})

@@ -1,4 +1,4 @@
-"""Recall for a caller who wants to know why nothing was found; only then one more question is asked."""
+"""Recall for a caller who wants to know why nothing was found; only then one more query is sent."""
 
 from __future__ import annotations
 

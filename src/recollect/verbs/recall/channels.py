@@ -1,4 +1,4 @@
-"""Put cues to their channels: all questions travel together, and none can hold the answers of the others up.
+"""Ask the channels: all queries are sent together, and a slow one does not delay the others.
 
 The usual case costs one round trip. In a large scope two searches go side by side, over two connections. Where a
 statement is ended by its time limit, what was answered before it is kept, its channel is given up, and the channels
@@ -27,34 +27,34 @@ Outcome = TypeVar("Outcome")
 FEWEST_CANDIDATES = 200
 FEWEST_OF_OTHERS = 50
 LEADING = frozenset({"text", "vector", "date"})
-"""What these propose is worth looking far down for; of what others do, the first are what they have to say."""
+"""Candidates of these are worth reading far down; of the others, the first are enough."""
 ASKING_SHARE = 0.75
-"""So much of the deadline may be spent on asking: the rest is for fetching what won."""
+"""This share of the deadline may be spent on the channels: the rest is for fetching the winners."""
 LARGEST_BOX = 0.5
-"""So much of that time one of several channels may have, whatever is set: one that stalls leaves time for the rest."""
+"""The most that one of several channels may take of that time: one that stalls leaves time for the rest."""
 SHORTEST_SECONDS = 0.01
 """With less time than this left, a channel is not asked any more."""
 SIDE_BY_SIDE = 20_000
 """In a scope of so many memories, what scans it and what searches words each take many milliseconds."""
 SCANNING = frozenset({"vector", "stream"})
 GRACE_SECONDS = 0.25
-"""So much later than the server does, we end a question ourselves: a connection that is let go is lost."""
+"""We end a query ourselves this long after the server should: the connection is lost then."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedCue:
-    """One cue, taken apart, with the channels that it is put to."""
+    """One parsed cue, with the channels that it is put to."""
 
     cue: Cue
     reading: Reading
     channels: Sequence[Channel]
     limit: int
     consulted: str = ""
-    """What came of letting the chat model read the cue, too; nothing where it was not asked."""
+    """The note on what the chat model read in the cue; empty where it was not asked."""
 
     @property
     def depth(self) -> int:
-        """Say how many candidates each channel is asked for: to fuse them takes more than are shown."""
+        """Say how many candidates each channel is asked for: fusion needs more than are shown."""
         return self.limit if len(self.channels) == 1 else max(FEWEST_CANDIDATES, self.limit)
 
     def depth_of(self, channel: Channel) -> int:
@@ -71,7 +71,7 @@ class Question:
 
     @property
     def key(self) -> tuple[int, str]:
-        """Name the question among all of a step."""
+        """Return the key of the query among all of a step."""
         return self.cue, self.channel.name
 
 
@@ -123,7 +123,7 @@ async def ask_in_turn(
 
 
 async def send(parts: Parts, place: Place, step: Sequence[AskedCue], sent: Round, seconds: float) -> Round:
-    """Send questions in one round trip, each with its time limit; tell if one of them outlasted it."""
+    """Send queries in one round trip, each with its time limit; tell if one of them exceeded it."""
     tenant_id = tenant_of(place.scope_id or 0)
     try:
         async with parts.database.reading(tenant_id, one_snapshot=len(step) > 1, seconds=seconds) as connection:
@@ -137,7 +137,7 @@ async def send(parts: Parts, place: Place, step: Sequence[AskedCue], sent: Round
 
 
 async def send_one(sending: Awaitable[Answer], seconds: float) -> Answer:
-    """Send one question; a channel that takes its time before it has even asked is given up."""
+    """Send one query; a channel that takes too long before it sends is given up."""
     try:
         async with asyncio.timeout(seconds + GRACE_SECONDS):
             return await sending
@@ -146,13 +146,13 @@ async def send_one(sending: Awaitable[Answer], seconds: float) -> Answer:
 
 
 async def read_all(sent: Round, seconds: float) -> dict[tuple[int, str], Proposal]:
-    """Read every answer; those that wait for something else than the database do so side by side."""
+    """Read every answer; those that wait for something else than the database do so in parallel."""
     read = await asyncio.gather(*(read_in_time(answer, seconds) for _, answer in sent.sent))
     return {question.key: proposal for (question, _), proposal in zip(sent.sent, read, strict=True)}
 
 
 async def keep_answered(sent: Round, seconds: float) -> dict[tuple[int, str], Proposal]:
-    """Read what was answered before a round broke off, and give the channel up that it broke off at, for every cue."""
+    """Read what was answered before a round broke off, and give up the channel at which it did, for every cue."""
     found: dict[tuple[int, str], Proposal] = {}
     stalled = sent.asking
     for question, answer in sent.sent:

@@ -1,4 +1,4 @@
-"""Judging: ask the chat model of every hit, all at once, whether it is of use; what is not judged in time is kept."""
+"""Judge: ask the chat model about every hit, in parallel, whether it is of use; what is not judged in time is kept."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from uuid import UUID
 
 from recollect.channels.channel import SKIPPED
 from recollect.core.text.answers import AnswerSchema
-from recollect.core.text.similar import Quote, excerpt
+from recollect.core.text.similar import SourceText, excerpt
 from recollect.errors import RecollectError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.memories import Kind, Memory
 from recollect.models.recall import Cue, Hit
-from recollect.store.memories.evidence import fetch_quotes
+from recollect.store.memories.evidence import fetch_source_texts
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import metered
 
 STEP = PROMPT = "judge"
 MOST_AT_ONCE = 32
-"""So many questions are under way together; the others wait for their turn, and for no longer than the time box."""
+"""So many questions are asked at once; the others wait for their turn, within the time box."""
 DEADLINE_SHARE = 0.8
-"""So much of a request's time judging may take at most, whatever it is set to."""
+"""The most that judging may take of a request's time."""
 LAST_WORDS_SECONDS = 0.5
-"""So long questions that were called off may take to enter what they cost; then they do so behind the answer's back."""
-LONGEST_CUE, LONGEST_NOTE, LONGEST_QUOTE = 2_000, 4_000, 600
+"""How long cancelled questions may take to enter their cost; after that they do so after the answer."""
+LONGEST_CUE, LONGEST_NOTE, LONGEST_SOURCE = 2_000, 4_000, 600
 NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
 
 
@@ -40,7 +40,7 @@ class Verdict(AnswerSchema):
 
 @dataclass(frozen=True, slots=True)
 class JudgedHits:
-    """The hits that are left, in their order, and how they came to be."""
+    """The hits that are left, in their order, and a note on the judgement."""
 
     hits: tuple[Hit, ...]
     method: str
@@ -58,7 +58,7 @@ async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) 
     if not hits or not cue.text.strip():
         return JudgedHits(tuple(hits), f"{SKIPPED}there is nothing to judge")
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
-    # A model that was asked to read the cue before has had half of its time.
+    # If the model was asked to read the cue before, half of the time is used.
     share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
     seconds = min(parts.judge_seconds, share * parts.database.deadline_seconds)
     verdicts = await ask_all(parts, scope_id, cue, hits, chat, seconds)
@@ -75,17 +75,19 @@ async def ask_all(
     verdicts: dict[UUID, bool] = {}
     turns = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def ask(hit: Hit, quotes: Mapping[UUID, Quote]) -> None:
+    async def ask(hit: Hit, source_texts: Mapping[UUID, SourceText]) -> None:
         with suppress(RecollectError):
             async with turns:
-                verdicts[hit.memory.id] = (await chat.ask(write_question(cue, hit.memory, quotes), Verdict)).useful
+                verdicts[hit.memory.id] = (
+                    await chat.ask(write_question(cue, hit.memory, source_texts), Verdict)
+                ).useful
 
     tasks: list[asyncio.Task[None]] = []
     with suppress(RecollectError, TimeoutError):
         try:
             async with asyncio.timeout(seconds):
-                quotes = await quote(parts, scope_id, [hit.memory for hit in hits])
-                tasks = [asyncio.create_task(ask(hit, quotes)) for hit in hits]
+                source_texts = await read_source_texts(parts, scope_id, [hit.memory for hit in hits])
+                tasks = [asyncio.create_task(ask(hit, source_texts)) for hit in hits]
                 await asyncio.wait(tasks)
         finally:
             for task in tasks:
@@ -99,13 +101,13 @@ async def ask_all(
     return in_time
 
 
-async def quote(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, Quote]:
-    """Read some of what the summaries among memories were made from; where there are none, nothing is asked."""
-    return await fetch_quotes(parts.database, scope_id, choose_sources(memories))
+async def read_source_texts(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, SourceText]:
+    """Read some of the sources of summaries among memories; without summaries, nothing is asked."""
+    return await fetch_source_texts(parts.database, scope_id, choose_sources(memories))
 
 
 def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
-    """List the sources that are shown with summaries: not all of a long talk, and none of other kinds."""
+    """List the sources that are shown with summaries: not all of a long one, and none of other kinds."""
     return [
         source
         for memory in memories
@@ -115,8 +117,8 @@ def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
     ]
 
 
-def write_question(cue: Cue, memory: Memory, quotes: Mapping[UUID, Quote]) -> str:
-    """Write the question about one memory; as JSON, nothing in it can pass for the question itself."""
+def write_question(cue: Cue, memory: Memory, source_texts: Mapping[UUID, SourceText]) -> str:
+    """Write the question about one memory; as JSON, nothing in it can be mistaken for the question itself."""
     note: dict[str, object] = {
         "kind": memory.kind.value,
         "date": memory.occurred_at.date().isoformat(),
@@ -124,14 +126,14 @@ def write_question(cue: Cue, memory: Memory, quotes: Mapping[UUID, Quote]) -> st
         "content": memory.content[:LONGEST_NOTE],
     }
     if memory.kind is Kind.SUMMARY and memory.evidence:
-        note["sources"] = [write_source(each, quotes) for each in excerpt(memory.evidence)]
+        note["sources"] = [write_source(each, source_texts) for each in excerpt(memory.evidence)]
     material = json.dumps({"cue": cue.text.strip()[-LONGEST_CUE:], "memory": note}, ensure_ascii=False, indent=1)
     return fill_prompt(PROMPT, material=material)
 
 
-def write_source(source: UUID | int, quotes: Mapping[UUID, Quote]) -> str:
+def write_source(source: UUID | int, source_texts: Mapping[UUID, SourceText]) -> str:
     """Write what one source says, or how many are left out."""
     if isinstance(source, int):
         return f"({source} left out)"
-    quote = quotes.get(source)
-    return f"{quote.speaker}: {quote.content[:LONGEST_QUOTE]}" if quote else "(out of sight)"
+    text = source_texts.get(source)
+    return f"{text.speaker}: {text.content[:LONGEST_SOURCE]}" if text else "(out of sight)"

@@ -27,7 +27,7 @@ from recollect.verbs.parts import Parts
 from recollect.verbs.recall.rank import USUAL_LIMIT
 
 KEEPING_SHARE = 0.1
-"""So much of the deadline may be spent on keeping a recall; an answer that was not kept is better than a late one."""
+"""The share of the deadline for keeping a recall; an answer that was not kept is better than a late one."""
 LOG = logging.getLogger("recollect.recalls")
 
 
@@ -39,7 +39,7 @@ async def keep(
     inputs: RankingInput,
     recollection: Recollection,
 ) -> Recollection:
-    """Keep a recall if the cue says so, or the service where it says nothing; give the answer the id it is kept by."""
+    """Keep a recall if the cue or else the service says so; set the id in the answer."""
     if place.scope_id is None or not is_kept(parts, cue):
         return recollection
     try:
@@ -47,21 +47,21 @@ async def keep(
             kept = gather(place, cue, vector, inputs, recollection)
             stored = await kept_recalls.keep(parts.database, place.scope_id, kept)
     except Exception as problem:
-        # Whatever it is, the answer is there already; only the sort of error is sure to quote nothing.
+        # The answer is there already; only the type of the error certainly quotes nothing.
         LOG.warning(json.dumps({"event": "recall_not_kept", "problem": type(problem).__name__}))
         return recollection
     return replace(recollection, recall_id=kept.recall_id) if stored else recollection
 
 
 def is_kept(parts: Parts, cue: Cue) -> bool:
-    """Tell whether a recall is to be kept: as its cue says, or else by lot, as often as the service is set to."""
+    """Tell whether a recall is kept: as its cue says, or else at random, as often as the service is configured."""
     return random.random() < parts.keep_share if cue.keep is None else cue.keep  # noqa: S311 - a sample
 
 
 def gather(
     place: Place, cue: Cue, vector: NDArray[np.float32] | None, inputs: RankingInput, recollection: Recollection
 ) -> Kept:
-    """Put together what is kept of a recall."""
+    """Build what is stored of a recall."""
     now = datetime.now(UTC)
     return Kept(
         recall_id=memory_id(now, 0, secrets.token_bytes(RANDOM_BYTES)),
@@ -71,7 +71,7 @@ def gather(
         space_id=place.space.id if place.space and vector is not None else None,
         inputs=inputs,
         hits=to_hits(recollection),
-        # More are ranked than are asked for, to take the place of what says the same.
+        # More are ranked than are asked for, to replace duplicates.
         limit=min(inputs.limit, cue.limit or place.profile.limit or USUAL_LIMIT),
         status=recollection.status,
         message=recollection.message,
@@ -82,7 +82,7 @@ def gather(
 
 
 async def list_recalls(parts: Parts, scope: Scope, cursor: UUID | None, limit: int) -> KeptRecalls:
-    """Give one page of kept recalls, the latest first."""
+    """Return one page of kept recalls, the latest first."""
     check_limit(limit)
     rows = await kept_recalls.page(parts.database, scope, cursor, limit + 1)
     return KeptRecalls(tuple(rows[:limit]), rows[limit - 1].recall_id if len(rows) > limit else None)

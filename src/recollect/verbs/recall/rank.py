@@ -1,4 +1,4 @@
-"""Line up what the channels propose, with all that ranking knows of it, and rank it."""
+"""Collect the candidates of all channels, with their features, and rank them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from recollect.verbs.recall.channels import AskedCue
 
 USUAL_LIMIT = 10
 SPARE = 10
-"""So many more than are asked for are ranked, to take the place of what says the same as another."""
+"""So many more than are asked for are ranked, to replace duplicates."""
 MOST_SURVEYED = 500
-"""So many candidates are looked over at most: two channels propose 400."""
+"""Features are read for at most so many candidates: two channels propose 400."""
 HEAVY_LIMIT = 50
 """Where more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
 PAST, VECTOR = "past", "vector"
 """What the first finds stands among the candidates of others; the second knows how near what it proposes is."""
 PLUGGED_IN = 1.0
-"""What a channel weighs that is not one of ours."""
+"""The weight of a channel that is not one of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Ranking:
 
 
 async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[str, Proposal]) -> Ranking:
-    """Rank what the channels propose; one that is asked alone ranks by itself."""
+    """Rank the candidates; a channel that is asked alone ranks by itself."""
     own = {name: proposal.candidates for name, proposal in proposals.items()}
     lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
     candidates = join(own, lent, asked.depth)
@@ -55,7 +55,7 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
         return rank_plainly(asked, candidates, {**weights, **dict.fromkeys(own, 1.0)})
     found = await look_over(parts, place, asked, candidates)
     if found is None:
-        # A plainer answer is better than a late one.
+        # A simpler answer is better than a late one.
         return rank_plainly(asked, candidates, weights)
     rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
 

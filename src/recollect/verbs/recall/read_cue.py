@@ -1,4 +1,4 @@
-"""Consulting: ask the chat model once what a cue is about; whatever comes of it, the reading by rules stays."""
+"""Read a cue with the chat model, once: in any case the reading by rules stays."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from recollect.verbs.service.costs import metered
 
 STEP = PROMPT = "read"
 DEADLINE_SHARE = 0.4
-"""So much of a request's time reading may take at most, whatever it is set to: the channels are still to be asked."""
+"""The most that this may take of a request's time: the channels are still to be asked."""
 TREE_SHARE = 0.5
-"""So much of what a prompt may carry the topics may take up."""
-LOG = logging.getLogger("recollect.consulting")
+"""The share of a prompt that topics may take."""
+LOG = logging.getLogger("recollect.read_cue")
 
 
 async def consult_each(parts: Parts, place: Place, asked: Sequence[AskedCue]) -> list[AskedCue]:
@@ -63,19 +63,19 @@ async def consult(parts: Parts, place: Place, cue: Cue, reading: Reading) -> tup
 
 
 def take(reading: Reading, cue: Cue, asked: asyncio.Task[Matches]) -> tuple[Reading, str]:
-    """Take what was answered, or leave the reading as it is."""
+    """Add what was answered, or leave the reading as it is."""
     problem = asyncio.CancelledError() if asked.cancelled() else asked.exception()
     if problem is None:
         extended = extend(reading, cue, asked.result().matches)
         return extended, describe(reading, extended)
     if not isinstance(problem, RecollectError):
-        # Only the sort of error is sure to quote nothing.
+        # Only the type of the error certainly quotes nothing.
         LOG.warning(json.dumps({"event": "cue_not_consulted", "problem": type(problem).__name__}))
     return reading, SKIPPED + "it gave no answer of use"
 
 
 async def ask(parts: Parts, place: Place, cue: Cue, reading: Reading) -> Matches:
-    """Ask what a cue is about, among the topics that there are."""
+    """Ask what a cue is about, among the existing topics."""
     scope_id = place.scope_id or 0
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     topics = grow(await read_tree(parts.database, scope_id))
@@ -84,7 +84,7 @@ async def ask(parts: Parts, place: Place, cue: Cue, reading: Reading) -> Matches
 
 
 def write_question(cue: Cue, reading: Reading, topics: Sequence[str]) -> str:
-    """Write the question; as JSON, nothing in it can pass for the question itself."""
+    """Write the question; as JSON, nothing in it can be mistaken for the question itself."""
     moment = (cue.as_of or reading.now).astimezone(find_zone(cue.zone))
     material = {
         "cue": cue.text.strip()[-LONGEST_CUE:],

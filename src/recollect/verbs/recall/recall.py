@@ -1,4 +1,4 @@
-"""Recall: read the cues, ask every channel at once, fuse what they propose, fetch the winners and note their access."""
+"""Recall: read the cues, ask every channel at once, fuse their candidates, fetch the winners and note their access."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from recollect.verbs.recall.read_cue import consult_each
 
 MOST_CUES = 64
 MOST_CHARACTERS = 32_000
-"""So long cues may be together: each of them is a recall of its own."""
+"""The longest that all cues together may be: each of them is a recall of its own."""
 HEAVY_CHARACTERS = 1_000
 """Longer cues are read in a thread, so that the event loop stays free."""
 RECORDING_SHARE = 0.25
-"""So much of the deadline may be spent on noting accesses; an answer without them is better than none."""
+"""The share of the deadline for noting accesses; an answer without them is better than none."""
 LENT = frozenset({"text", "vector"})
-"""Where a cue names a time, the channel `past` is asked beside these two; they know of no versions."""
+"""If a cue names a time, the channel `past` is asked in addition to these two; they know no versions."""
 RECENT = "recent"
-"""Asked beside the usual channels where a cue asks for what is newest."""
+"""Asked in addition to the usual channels if a cue asks for what is newest."""
 JUDGE, READ = "judge", "read"
 LOG = logging.getLogger("recollect.recall")
 Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
@@ -56,14 +56,14 @@ Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
 
 
 async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
-    """Give back what a cue reminds of, best first, with each channel's part in every hit."""
+    """Return what a cue reminds of, best first, with each channel's part in every hit."""
     return (await recall_each(parts, scope, [cue], place))[0]
 
 
 async def recall_each(
     parts: Parts, scope: Scope, cues: Sequence[Cue], place: Place, *, isolated: bool = False
 ) -> list[Recollection]:
-    """Recall by several cues: each after the access of the one before is on record, or all on one snapshot."""
+    """Recall by several cues: each after the access of the one before is noted, or all on one snapshot."""
     if not 1 <= len(cues) <= MOST_CUES:
         raise InvalidInputError(f"cues must hold 1 to {MOST_CUES} items")
     characters = sum(len(cue.text) for cue in cues)
@@ -90,7 +90,7 @@ async def recall_each(
 
 
 def read_cue(cue: Cue, own: Sequence[str], vector: NDArray[np.float32] | None, without_vector: str) -> Reading:
-    """Take a cue apart, as it was asked at its moment of those whose memory it is."""
+    """Parse a cue, for its moment and for those whose memory it is."""
     return read(cue, vector, without_vector, now=cue.now or datetime.now(UTC), own=own)
 
 
@@ -108,7 +108,7 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
 
 
 async def find_vectors(parts: Parts, cues: Sequence[Cue], place: Place) -> list[tuple[NDArray[np.float32] | None, str]]:
-    """Take the callers' vectors, or the embedder's for the cues it reads if it answers in time; else say why not."""
+    """Take the callers' vectors, or the embedder's if it answers in time; else say why not."""
     missing = [cue for cue in cues if cue.embedding is None and not explain_absence(parts, cue, place)]
     rows = await parts.embed_in_time([cue.text for cue in missing]) if missing else None
     made = iter(rows if rows is not None else ())
@@ -132,7 +132,7 @@ def take_vector(embedding: Embedding, place: Place) -> NDArray[np.float32]:
 
 
 def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
-    """Say why no embedder can give a cue its vector; nothing if one can."""
+    """Say why no embedder can embed a cue; empty if one can."""
     if place.scope_id is None or parts.embedder is None:
         return "no embedder is configured"
     if not serves(parts.embedder, place.space):
@@ -143,7 +143,7 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
 
 
 async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedCue]) -> list[Recollection]:
-    """Answer cues that see the same memories: one round trip to ask, one to look closer, one to fetch and to note."""
+    """Answer cues on the same snapshot: one round trip to ask, one for features, one to fetch and to note."""
     started = time.perf_counter()
     proposals = await ask_channels(parts, place, step)
     rankings = [await rank(parts, place, asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
@@ -260,7 +260,7 @@ def conclude(
     accessed: frozenset[UUID],
     milliseconds: float,
 ) -> Recollection:
-    """Put one answer together; a recall is in error only if no channel could look at all."""
+    """Build one answer; its status is error only if no channel could answer."""
     hits = tuple(
         Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences) for hit, duplicates in winners
     )

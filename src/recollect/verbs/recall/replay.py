@@ -1,4 +1,4 @@
-"""Look back at a kept recall: explain why each candidate stood where it did, and rank or ask it anew."""
+"""Look back at a kept recall: explain the place of each candidate, and rank or ask it again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.recall.checks import check_filter, check_weights
-from recollect.core.recall.kept import Kept, from_cue, is_same, rank_anew
+from recollect.core.recall.kept import Kept, from_cue, is_same, rank_again
 from recollect.errors import NotFoundError
 from recollect.models.kept import Explanation, Fate, Placing, Replay
 from recollect.models.recall import Cue, Filter, Recollection
@@ -21,9 +21,9 @@ from recollect.verbs.recall.recall import recall
 
 
 async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
-    """Say what a recall's ranking was made from, and where each candidate came to stand."""
+    """Return a recall's ranking input, and the place of each candidate."""
     kept = await find(parts, scope, recall_id)
-    placings = rank_anew(kept, whole=True)
+    placings = rank_again(kept, whole=True)
     return Explanation(
         recall_id=kept.recall_id,
         asked_at=kept.asked_at,
@@ -49,22 +49,22 @@ async def replay(
     weights: Mapping[str, float] | None = None,
     as_of: datetime | None = None,
 ) -> Replay:
-    """Rank what a recall found by other weights; or ask it anew, as of a moment, leaving no trace of the access."""
+    """Rank what a recall found by other weights; or ask it again, as of a moment, without noting the access."""
     check_filter(Filter(as_of=as_of))
     kept = await find(parts, scope, recall_id)
     check_weights(weights or {}, kept.inputs.candidates.keys())
     used = {**kept.inputs.weights, **(weights or {})}
     if as_of is None:
-        placings = await show(parts, scope, rank_anew(kept, weights))
+        placings = await show(parts, scope, rank_again(kept, weights))
     else:
         place = await locate(parts.database, scope)
         space = place.space.id if place.space else None
-        answer = await recall(parts, scope, ask_anew(kept, weights, as_of, space), place)
+        answer = await recall(parts, scope, ask_again(kept, weights, as_of, space), place)
         placings = to_placings(kept, answer)
     return Replay(kept.recall_id, kept.asked_at, used, as_of, placings, is_same(kept, placings))
 
 
-def ask_anew(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
+def ask_again(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
     """Make the cue of a replay: as of a moment, by the same vector where recall still reads its space."""
     vector = kept.vector if kept.space_id == space_id else None
     return replace(
@@ -72,7 +72,7 @@ def ask_anew(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, s
         embedding=None if vector is None else [float(number) for number in vector],
         limit=kept.limit,
         as_of=as_of,
-        # What "yesterday" meant then is still meant.
+        # "Yesterday" still means what it meant then.
         now=kept.cue.now or kept.asked_at,
         weights={**kept.cue.weights, **(weights or {})},
         touch=False,
@@ -83,7 +83,7 @@ def ask_anew(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, s
 
 
 def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
-    """Set the hits of an answer beside those of the recall."""
+    """Compare the hits of an answer with those of the recall."""
     before = {hit.id: rank for rank, hit in enumerate(kept.hits, 1)}
     return tuple(
         Placing(
@@ -102,7 +102,7 @@ def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
 
 
 async def show(parts: Parts, scope: Scope, placings: Sequence[Placing]) -> tuple[Placing, ...]:
-    """Fetch what the hits say, as far as it is in sight, in whichever version was found."""
+    """Fetch the memories of hits, as far as they are visible, in the version that was found."""
     ids = [each.id for each in placings if each.fate is Fate.HIT]
     found = await memories.fetch_every(parts.database, scope, ids) if ids else {}
     return tuple(replace(each, memory=found.get(each.id)) for each in placings)

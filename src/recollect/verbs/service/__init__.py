@@ -1,1 +1,1 @@
-"""Look after jobs, costs and readers."""
+"""Jobs, costs and readers."""

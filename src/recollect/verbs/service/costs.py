@@ -1,4 +1,4 @@
-"""Ledger: enter what every call of a model cost, and stop enrichment where a tenant's tokens of the day are used up."""
+"""Ledger: record what every call of a model cost, and stop enrichment when a tenant's tokens of the day are used up."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from recollect.store.service.ledger import Entry
 from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.service.jobs import require
 
-ANSWERED, SALVAGED, UNUSABLE = "answered", "salvaged", "failed: UnusableError"
+ANSWERED, PARTIAL, UNUSABLE = "answered", "partial", "failed: UnusableError"
 LAST_WORDS_SECONDS = 5.0
-"""So long may it take to enter a call that failed or was called off: its error matters more."""
+"""How long it may take to record a call that failed or was cancelled: its error matters more."""
 MOST_DAYS = 366
 MOST_TOKENS = 1_000_000_000_000
 NO_TENANT = "There is no tenant of this name."
@@ -40,7 +40,7 @@ def metered(
     source_id: UUID | None = None,
     budgeted: bool = False,
 ) -> ChatModel:
-    """Give the chat model in a guise that enters every question in the ledger, and heeds the budget if it has to."""
+    """Return the chat model with every question recorded in the ledger, and within the budget if asked for."""
     chat = require_chat_model(parts)
     entry = Entry(scope_id, step, 0.0, "", chat.model, prompt_version, source_id=source_id)
     return Metered(parts, chat, entry, budgeted)
@@ -49,13 +49,13 @@ def metered(
 async def note_step(
     parts: Parts, scope_id: int, step: str, milliseconds: float, *, outcome: str, source_id: UUID | None = None
 ) -> None:
-    """Enter a step that asked no model."""
+    """Record a step that asked no model."""
     await ledger.enter(parts.database, [Entry(scope_id, step, milliseconds, outcome, source_id=source_id)])
 
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """A chat model whose every question stands in the ledger, a second one to the same purpose on a line of its own."""
+    """A chat model whose every question is recorded in the ledger, each repetition on a line of its own."""
 
     parts: Parts
     chat: ChatModel
@@ -69,7 +69,7 @@ class Metered:
 
     @property
     def characters(self) -> int:
-        """Say how many characters of notes a prompt may carry."""
+        """Say how many characters of notes a prompt may hold."""
         return self.chat.characters
 
     async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
@@ -84,7 +84,7 @@ class Metered:
         try:
             value = await self.chat.ask(prompt, answer, note)
         except BaseException as problem:
-            # An answer of no use is the last one that was noted; whatever else failed was not answered.
+            # The last noted answer was of no use; all other failures were not answered.
             answered = isinstance(problem, ChatModelError) and problem.answered
             await self._enter_failure(meter.finish(tell(problem), answered=answered))
             raise
@@ -105,14 +105,14 @@ class Metered:
         return said
 
     async def close(self) -> None:
-        """Do nothing: the model is its owner's to close."""
+        """Do nothing: the owner of the model closes it."""
 
     async def _allow(self) -> None:
         if self.budgeted:
             await heed_budget(self.parts, self.entry.scope_id >> 40)
 
     async def _enter(self, entries: list[Entry]) -> None:
-        """Enter what was spent; an answer that cannot be entered is not given out either."""
+        """Record the cost; an answer that cannot be recorded is not returned either."""
         priced = [
             replace(entry, price=price_of(self.parts.prices, entry.model, entry.prompt_tokens, entry.completion_tokens))
             for entry in entries
@@ -134,11 +134,11 @@ class Meter:
         self._answers: list[Entry] = []
 
     def note(self, usage: Usage) -> None:
-        """Note an answer; until a later one comes or the call ends well, it counts as one of no use."""
+        """Note an answer; until another one comes or the call succeeds, it counts as of no use."""
         self._answers.append(self._line(UNUSABLE, usage))
 
     def finish(self, outcome: str, *, answered: bool) -> list[Entry]:
-        """Tell how the last question ended, whether or not it was answered; give a line for each."""
+        """Note how the last question ended, answered or not; return a line for each."""
         if not answered or not self._answers:
             return [*self._answers, self._line(outcome, Usage())]
         *earlier, last = self._answers
@@ -152,21 +152,21 @@ class Meter:
 
 
 def tell(problem: BaseException) -> str:
-    """Say of what sort a failure was, and not what it says."""
+    """Name the type of a failure, not its text."""
     return f"failed: {type(problem).__name__}"
 
 
 def judge(said: ModelAnswer, answer: type[BaseModel]) -> str:
-    """Tell whether all of what was said fits, or some of it at best."""
+    """Tell whether an answer is valid, or usable in part at best."""
     try:
         read_value(said, answer)
     except UnusableError:
-        return SALVAGED if said.text.strip() else UNUSABLE
+        return PARTIAL if said.text.strip() else UNUSABLE
     return ANSWERED
 
 
 async def heed_budget(parts: Parts, tenant_id: int) -> None:
-    """Raise BudgetError where a tenant's tokens of the day are used up; what runs at the same time may exceed them."""
+    """Raise BudgetError if a tenant's tokens of the day are used up; concurrent calls may exceed them."""
     budget = await read_budget(parts, tenant_id)
     if budget.waits_until is not None:
         used_up = f"All {budget.limit} tokens of today are used up;"
@@ -175,7 +175,7 @@ async def heed_budget(parts: Parts, tenant_id: int) -> None:
 
 
 async def read_budget(parts: Parts, tenant_id: int) -> DailyBudget:
-    """Read what a tenant may use on a day, what it has used of today's, and until when that makes it wait."""
+    """Read a tenant's limit per day, what is used of today's, and until when it waits."""
     today = await ledger.read_today(parts.database, tenant_id)
     limit = choose_limit(parts.tokens_per_day, today.own_limit)
     waits = limit is not None and today.used >= limit
@@ -184,14 +184,14 @@ async def read_budget(parts: Parts, tenant_id: int) -> DailyBudget:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Where a tenant sees what its models cost, and an operator says how much that may be."""
+    """Where a tenant sees what its models cost, and an operator sets the limit."""
 
     parts: Parts
     owner: str
-    """Where the owner of the tables logs in: budgets are the operator's to set."""
+    """The DSN of the owner of the tables: only operators set budgets."""
 
     async def read(self, caller: Caller, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
-        """Add up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named."""
+        """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named."""
         require(caller, Right.READ)
         if not 1 <= days <= MOST_DAYS:
             raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}")
@@ -203,14 +203,14 @@ class Costs:
         return Ledger(tuple(sums), await read_budget(self.parts, caller.tenant_id))
 
     async def __call__(self, agent: str = "", user: str = "", *, days: int = 30, tenant: str = "default") -> Ledger:
-        """Add up the last days of any tenant, as an operator."""
+        """Sum up the last days of any tenant, for an operator."""
         tenant_id = await ownership.find_tenant(self._owner(), tenant)
         if tenant_id is None:
             raise NotFoundError(NO_TENANT)
         return await self.read(Caller(tenant_id, frozenset({Right.READ}), "operator", 0), agent, user, days=days)
 
     async def allow(self, tenant: str, tokens: int | None) -> DailyBudget:
-        """Set a tenant's tokens a day, 0 for no limit, None for the usual number; what waits for more is tried now."""
+        """Set a tenant's tokens a day, 0 for no limit, None for the default; what waits is retried now."""
         if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
             raise InvalidInputError(f"tokens must be between 0 and {MOST_TOKENS}")
         tenant_id = await ownership.set_budget(self._owner(), tenant, tokens)

@@ -1,4 +1,4 @@
-"""Jobs: see what was enqueued, and let what failed be tried again."""
+"""Jobs: list what was queued, and retry what failed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JobControl:
 
     database: Database
     owner: str
-    """Where the owner of the tables logs in: tenants' names are the operator's alone."""
+    """The DSN of the owner of the tables: tenants' names are for operators only."""
 
     async def page(
         self,
@@ -43,12 +43,12 @@ class JobControl:
         return Jobs(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
     async def read(self, caller: Caller, job_id: int) -> Job:
-        """Read one job of the caller's tenant; a foreign one is as unknown as a made-up one."""
+        """Read one job of the caller's tenant; one of another tenant is not found."""
         require(caller, Right.READ)
         return await self._find(caller.tenant_id, job_id)
 
     async def retry(self, caller: Caller, job_id: int) -> Job:
-        """Let a failed job of the caller's tenant run again; one that has not failed is left as it is."""
+        """Retry a failed job of the caller's tenant; one that has not failed is left as it is."""
         require(caller, Right.ADMIN)
         found = await self._find(caller.tenant_id, job_id)
         await jobs.retry_failed(self.database, caller.tenant_id, JobQuery(found.id))
@@ -68,7 +68,7 @@ class JobControl:
     async def retry_all(
         self, task: str | None = None, job_id: int | None = None, tenant: str | None = None
     ) -> list[int]:
-        """Let failed jobs run again, of all tenants unless one is named, as an operator; return their numbers."""
+        """Retry failed jobs, of all tenants unless one is named, for an operator; return their numbers."""
         tenant_id = None if tenant is None else await self._number(tenant)
         return await jobs.retry_failed(self.database, tenant_id, JobQuery(job_id, task))
 

@@ -1,4 +1,4 @@
-"""Readers: let SQL that was written elsewhere read one tenant's memories, and nothing else."""
+"""Readers: database roles that read one tenant's memories by SQL, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readers:
     """Where an operator makes, sees and drops the roles that read by SQL."""
 
     owner: str
-    """Where the owner of the tables logs in: only it may make roles."""
+    """The DSN of the owner of the tables: only it may make roles."""
 
     async def create(self, name: str, tenant: str) -> NewReader:
         """Make a role that may read the views of a tenant; its password is known to nobody but the caller."""

@@ -1,1 +1,1 @@
-"""Put topics in order."""
+"""The topic tree."""

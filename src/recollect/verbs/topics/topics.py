@@ -1,4 +1,4 @@
-"""Topics: list the tree, file memories under it, and rename, move or merge what grew apart, one transaction each."""
+"""Topics: list the tree, file memories under it, and rename, move or merge topics, one transaction each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def tree(parts: Parts, scope: Scope, path: str, limit: int, only: Filter =
 
 
 async def link(parts: Parts, scope: Scope, path: str, filings: Sequence[Filing]) -> Topic:
-    """File memories under a topic, which comes to be if it is new; what is filed there already is filed anew."""
+    """File memories under a topic, which is created if it is new; what is filed there already is filed again."""
     if not 1 <= len(filings) <= MOST_MEMORIES:
         raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
     names = read_topic(path)
@@ -64,7 +64,7 @@ async def link(parts: Parts, scope: Scope, path: str, filings: Sequence[Filing])
 
 
 async def unlink(parts: Parts, scope: Scope, path: str, ids: Sequence[UUID]) -> list[UUID]:
-    """Take memories from a topic and tell which; a topic that nothing needs any more goes."""
+    """Remove memories from a topic and return which; a topic that is not needed any more is deleted."""
     if not 1 <= len(ids) <= MOST_MEMORIES:
         raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
     names = read_topic(path)
@@ -88,7 +88,7 @@ async def list_links(
 
 
 async def related(parts: Parts, scope: Scope, path: str, limit: int) -> list[RelatedTopic]:
-    """List the topics that what is filed under one leads to."""
+    """List the topics to which the links of one lead."""
     check_limit(limit)
     names = read_topic(path)
     scope_id = (await locate(parts.database, scope)).scope_id
@@ -96,7 +96,7 @@ async def related(parts: Parts, scope: Scope, path: str, limit: int) -> list[Rel
 
 
 async def rename(parts: Parts, scope: Scope, path: str, name: str) -> Topic:
-    """Give a topic another name, and so another path to it and to all below it."""
+    """Rename a topic, which changes its path and those below it."""
     names, new = read_topic(path), read_topic(name, "name")
     if len(new) > 1:
         raise InvalidInputError("name must be one name; use move to bring a topic elsewhere")
@@ -104,13 +104,13 @@ async def rename(parts: Parts, scope: Scope, path: str, name: str) -> Topic:
 
 
 async def move(parts: Parts, scope: Scope, path: str, under: str) -> Topic:
-    """Bring a topic with all below it under another one, which comes to be if it is new; to the roots if none."""
+    """Move a topic with all below it under another one, which is created if it is new; to the roots if none."""
     names, parent = read_topic(path), read_topic(under, "under") if under else ()
     return await replant(parts, scope, names, (*parent, names[-1]))
 
 
 async def replant(parts: Parts, scope: Scope, path: Names, new_path: Names, *, renamed: bool = False) -> Topic:
-    """Bring a topic to a path where none is yet."""
+    """Move a topic to a path where none is yet."""
     read_topic(show_topic(new_path))
     same = encode(path) == encode(new_path)
     if not same:
@@ -130,7 +130,7 @@ async def replant(parts: Parts, scope: Scope, path: Names, new_path: Names, *, r
 
 
 async def merge(parts: Parts, scope: Scope, path: str, into: str) -> Topic:
-    """Let one topic absorb another with all below it: what is filed under both is filed as its newer link says."""
+    """Merge one topic with all below it into another: what is filed under both keeps the newer link."""
     names, heir = read_topic(path), read_topic(into, "into")
     if encode(names) == encode(heir):
         raise InvalidInputError("into must be another topic")
@@ -144,13 +144,13 @@ async def merge(parts: Parts, scope: Scope, path: str, into: str) -> Topic:
 
 
 def refuse_below(path: Names, new_path: Names) -> None:
-    """Refuse to bring a topic below itself."""
+    """Refuse to move a topic below itself."""
     if f"{encode(new_path)}.".startswith(f"{encode(path)}."):
         raise InvalidInputError("a topic cannot be brought below itself")
 
 
 async def check_room(connection: Connection, scope_id: int, path: Names, new_path: Names) -> None:
-    """Refuse what would make the paths below too long or too deep."""
+    """Refuse paths that would become too long or too deep."""
     letters, levels = await topics.measure(connection, scope_id, path)
     longer, deeper = len(encode(new_path)) - len(encode(path)), len(new_path) - len(path)
     if letters + longer > LONGEST_LABELS or levels + deeper > MOST_LEVELS:
@@ -159,7 +159,7 @@ async def check_room(connection: Connection, scope_id: int, path: Names, new_pat
 
 @asynccontextmanager
 async def changing(parts: Parts, scope: Scope) -> AsyncIterator[tuple[Connection, int]]:
-    """Open a transaction that alone changes the scope."""
+    """Open a transaction that locks the scope."""
     async with parts.database.transaction(scope.tenant_id) as connection:
         scope_id = await topics.hold_scope(connection, scope)
         if scope_id is None:
@@ -170,5 +170,5 @@ async def changing(parts: Parts, scope: Scope) -> AsyncIterator[tuple[Connection
 async def read_one(parts: Parts, scope_id: int, path: Names) -> Topic:
     """Read a topic as it is now."""
     found = grow(await topics.read_tree(parts.database, scope_id, path), len(path))
-    # Of what only deleted talk is filed under nothing is told.
+    # A topic under which only deleted messages are filed is not shown.
     return found[0] if found else Topic(show_topic(path), path[-1], 0, 0)

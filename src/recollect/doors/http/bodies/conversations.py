@@ -1,4 +1,4 @@
-"""What travels over HTTP about conversations: bodies as flat as tools like Dify need them, and lists as objects."""
+"""Bodies of requests about conversations: as flat as tools like Dify need them, and lists as objects."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PartBody(Body):
 
 
 class AttachmentBody(Body):
-    """A file that came with a message: where it lies, not what it holds."""
+    """A file of a message: where it is stored, not its content."""
 
     type: Line = Field(description="As you call it: image, document, audio, video, ...")
     url: str = Field("", max_length=LONGEST_URL, description="Where it lies.")
@@ -154,7 +154,7 @@ class AppendBody(InConversation):
 
 
 class WindowBody(InConversation):
-    """Which part of a conversation to see, and how, whatever the budget."""
+    """Which part of a conversation to see, and how, apart from the budget."""
 
     leaf: MessageId = Field("", description="Where the thread ends: a message's id; the newest message if empty.")
     tokenizer: Line = Field("", description="A tokenizer's or a model's name; the service's first tokenizer if empty.")
@@ -227,7 +227,7 @@ class ConverseBody(WindowBody):
 
 
 class DescribeBody(OfScope):
-    """What a conversation is called, and what a caller keeps of it; what is left out stays as it is."""
+    """A conversation's name and metadata; what is left out stays as it is."""
 
     model_config = show({"agent": "ada", "name": "Dinner on Thursday"})
 

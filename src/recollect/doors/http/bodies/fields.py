@@ -1,4 +1,4 @@
-"""What the bodies of requests have in common: sorts of fields, the names of a scope, and the way to a value."""
+"""What the bodies of requests have in common: types of fields, the names of a scope, and how they become values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
 FullName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
 UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
 PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
-"""A kind that the document describes in its place: tools like Dify do not follow a reference there."""
+"""A kind that the document describes in place: tools like Dify do not follow a reference there."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Integer = Annotated[int, Field(strict=True)]
 Vector = Annotated[list[Number], Field(max_length=4096)]
@@ -35,7 +35,7 @@ Value = TypeVar("Value")
 
 
 def check_written(value: object) -> object:
-    """Take moments as text only: a bare number could mean seconds or milliseconds."""
+    """Accept moments as text only: a bare number could mean seconds or milliseconds."""
     written = isinstance(value, str) and value[4:5] == "-"
     if not (written or value is None or isinstance(value, datetime)):
         raise ValueError("must be written as in 2026-01-31T12:00:00+08:00")
@@ -71,13 +71,13 @@ class OfScope(OfAgent):
 
 
 def build(kind: type[Value], body: Body) -> Value:
-    """Make a value of a body, field by field; a value within it stands flat in the body, beside its other fields."""
+    """Make a value of a body, field by field; a nested value stands flat in the body, next to its other fields."""
     return kind(**{name: read(body) for name, read in plan(cast("Any", kind), type(body))})
 
 
 @cache
 def plan(kind: type, body: type[Body]) -> tuple[tuple[str, Callable[[Body], Any]], ...]:
-    """Say how each field of a value is read from a body; what a body does not know is as the value has it."""
+    """Say how each field of a value is read from a body; missing fields have the value's defaults."""
     hints, steps = get_type_hints(kind), list[tuple[str, Callable[[Body], Any]]]()
     for field in fields(kind):
         hint, known = hints[field.name], field.name in body.model_fields
@@ -91,7 +91,7 @@ def plan(kind: type, body: type[Body]) -> tuple[tuple[str, Callable[[Body], Any]
 
 
 def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # noqa: ANN401 - a type as it is written
-    """Read a field: a list becomes a tuple where the value has one; where None may be, an empty text or list is it."""
+    """Read a field: a list becomes a tuple if the value has one; if None is allowed, an empty text or list is None."""
     sorts = (hint, *get_args(hint))
     tupled = any(get_origin(each) is tuple for each in sorts)
     inner: Any = next((each for each in sorts if is_dataclass(each)), None)
@@ -109,7 +109,7 @@ def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # n
 
 
 def within(kind: type) -> Callable[[Body], Any]:
-    """Read a value that stands flat in a body."""
+    """Read a nested value that stands flat in a body."""
 
     def read(body: Body) -> Any:  # noqa: ANN401 - a value of any type
         return build(kind, body)

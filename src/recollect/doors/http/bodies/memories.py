@@ -1,4 +1,4 @@
-"""What travels over HTTP about memories and cues: bodies as flat and plain as tools like Dify need them."""
+"""Bodies of requests about memories and cues: as flat and plain as tools like Dify need them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from recollect.models.memories import JSON, Kind, NewMemory
 
 
 class ReachBody(Body):
-    """How readily something comes to mind by the topic that it is filed under."""
+    """How readily something is recalled by the topic that it is filed under."""
 
     activation: Number = Field(default=0.55, ge=0, le=1, description="How strongly it belongs to its topic.")
     diffusion: Number = Field(
@@ -80,7 +80,7 @@ class MemoryBody(ReachBody):
 
 
 class RememberBody(OfScope, MemoryBody):
-    """Memories for one scope: as a list, or one with its fields beside the scope's."""
+    """Memories for one scope: as a list, or one with its fields next to the scope's."""
 
     model_config = show(
         {
@@ -123,7 +123,7 @@ Weight = Annotated[Number, Field(ge=0, le=1000)]
 
 
 class WeighingBody(Body):
-    """How the stream channel weighs its three factors; what is left out is as the agent's profile has it, or usual."""
+    """How the stream channel weighs its three factors; what is left out is taken from the agent's profile."""
 
     mode: str = Field(
         "", pattern="^(newest|original|paper)?$", description="newest, original or paper: how recency is computed."

@@ -41,7 +41,7 @@ Partner = Annotated[str, Query(min_length=1, max_length=500, description="With w
 
 
 class ProfileBody(OfAgent, WeighingBody):
-    """What an agent is to go by; what is left out is as usual again."""
+    """An agent's settings; what is left out returns to its default."""
 
     model_config = show({"agent": "ada", "recency": 2.0})
 
@@ -139,7 +139,7 @@ class TripleBody(Body):
 
 
 class AssociateBody(OfScope, TripleBody):
-    """What one scope is to be reminded by: a list of triples, or one as its three parts."""
+    """Triples for one scope: a list, or one as its three parts."""
 
     model_config = show(
         {"agent": "ada", "triples": [{"subject": "Maria Lopez", "predicate": "drink", "object": "coffee"}]}

@@ -1,4 +1,4 @@
-"""Routes for conversations: append, history, context, their segments, and what becomes of them."""
+"""Routes for conversations: append, history, context, their segments, and changes of state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The route for items: a batch of operations on JSON values under names of the caller's own."""
+"""The route for items: a batch of operations on JSON values under the caller's own names."""
 
 from __future__ import annotations
 
@@ -154,14 +154,14 @@ VALUES: Mapping[str, type[ItemOperation]] = {
 
 @serve(router, "items.batch", errors=[409], gives=list[Result])
 async def use_items(mind: Mind, body: ItemsBody, idempotency_key: IdempotencyKey = "") -> list[Result]:
-    """Answer each operation by what came of it."""
+    """Answer each operation with its result."""
     operations = [build(VALUES[operation.op], operation) for operation in body.operations]
     results = await mind.items.batch(operations, idempotency_key=idempotency_key)
     return [to_answer(*pair) for pair in zip(operations, results, strict=True)]
 
 
 def to_answer(operation: ItemOperation, result: ItemResult) -> Result:
-    """Name what came of an operation by what it is."""
+    """Wrap the result of an operation by its type."""
     if isinstance(operation, DropItem):
         return DropAnswer(dropped=bool(result))
     if isinstance(operation, FindItems):

@@ -59,7 +59,7 @@ class FactBody(Body):
     importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
 
     def to_value(self) -> NewFact:
-        """Turn the body into a value; an id is taken before a name."""
+        """Turn the body into a value; an id has precedence over a name."""
         fact = build(NewFact, self)
         return replace(fact, subject=self.subject_id or fact.subject, object=self.object_id or fact.object)
 
@@ -168,7 +168,7 @@ async def export_graph(
 ) -> StreamingResponse:
     """Send the graph piece by piece."""
     pieces = mind.knowledge.export(format, as_of=as_of, at=at)
-    # Whatever can be refused is refused before the first piece, while there still is a status to say so by.
+    # Everything that can be refused is refused before the first piece, while a status can still say so.
     first = await anext(pieces)
     return StreamingResponse(resume(first, pieces), media_type=XML if format is GraphFormat.GRAPHML else JSON)
 

@@ -25,7 +25,7 @@ Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 @serve(router, "remember", errors=[409])
 async def remember(mind: Mind, body: RememberBody, idempotency_key: IdempotencyKey = "") -> list[Receipt]:
-    """Store what the body holds, as a list or beside the scope."""
+    """Store what the body holds, as a list or next to the scope."""
     return await mind.remember(body.to_values(), idempotency_key=idempotency_key)
 
 

@@ -24,7 +24,7 @@ RecallId = id_of("a recall that was kept")
 
 
 class BlockBody(OfScope, CueBody):
-    """A cue, and the room that there is for what it reminds of."""
+    """A cue, and the budget for what it reminds of."""
 
     model_config = show(SCOPE | {"text": "张伟在哪里工作？", "budget": 2000})
 
@@ -33,10 +33,10 @@ class BlockBody(OfScope, CueBody):
     )
     budget: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] = Field(2_000, description="All that the block may cost.")
     conversation: UserName = Field("", description=CONVERSATION)
-    carry: bool = Field(
+    repeat: bool = Field(
         default=False,
         strict=True,
-        description="Show on what was shown before, in fewer words as it fades; else it is left out until it is gone.",
+        description="Show again what was shown before, in fewer words as it fades, or leave it out until it is gone.",
     )
     tokenizer: str = Field("", max_length=64, description="A tokenizer's or a model's name; the usual one if empty.")
 
@@ -52,7 +52,7 @@ class ReplayBody(OfScope):
         description="What channels and preferences are to weigh, by name; as they did where nothing is said.",
     )
     as_of: Moment | None = Field(
-        None, description="Ask anew, by what was stored by then, with an offset; if left out, rank what was found."
+        None, description="Ask again, by what was stored by then, with an offset; if left out, rank what was found."
     )
 
 
@@ -72,7 +72,7 @@ async def recall_each(mind: Mind, body: RecallEachBody) -> list[Recollection]:
 async def recall_block(mind: Mind, body: BlockBody) -> Block:
     """Recall as text."""
     return await mind.blocks.recall(
-        build(Cue, body), body.budget, conversation=body.conversation, carry=body.carry, tokenizer=body.tokenizer
+        build(Cue, body), body.budget, conversation=body.conversation, repeat=body.repeat, tokenizer=body.tokenizer
     )
 
 

@@ -57,7 +57,7 @@ async def read_job(job_id: JobId, recollect: Running, shown: Secret) -> Response
 
 @jobs.post("/jobs/{job_id}/retry", response_model=Job, responses=describe(404))
 async def retry_job(job_id: JobId, recollect: Running, shown: Secret) -> Response:
-    """Let a failed job of your tenant run again, for holders of the right `admin`; any other is left as it is."""
+    """Retry a failed job of your tenant, for holders of the right `admin`; any other is left as it is."""
     caller = await recollect.authenticate(shown, DOOR)
     return Response(JOB.dump_json(await recollect.jobs.retry(caller, job_id)), media_type=JSON)
 
@@ -77,7 +77,7 @@ class KeyBody(Body):
 
 
 class NewKey(BaseModel):
-    """A fresh key; the secret is shown this once."""
+    """A new key; the secret is shown only now."""
 
     key: ApiKey
     secret: str
@@ -99,7 +99,7 @@ Administrator = Annotated[Caller, Depends(administrator)]
 
 @keys.post("/keys", status_code=201, response_model=NewKey, responses=describe())
 async def create_key(body: KeyBody, caller: Administrator, recollect: Running) -> NewKey:
-    """Make a key for your tenant; the secret is shown this once."""
+    """Make a key for your tenant; the secret is shown only now."""
     key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust, Bounds(body.agent, body.user))
     return NewKey(key=key, secret=fresh)
 
@@ -128,7 +128,7 @@ async def read_ledger(
     user: Annotated[UserName, Query(description=USER, examples=["zhang-wei"])] = "",
     days: Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")] = 30,
 ) -> Response:
-    """Add up what models cost by day, step and model, the latest day first, and see what is left of today."""
+    """Sum up what models cost by day, step and model, the latest day first, and what is left of today."""
     caller = await recollect.authenticate(shown, DOOR)
     found = await recollect.ledger.read(caller, agent, user, days=days)
     return Response(LEDGER.dump_json(found), media_type="application/json")
@@ -152,14 +152,14 @@ async def ready(recollect: Running) -> Health | Response:
     try:
         await recollect.ready()
     except SetupError as problem:
-        # Requests are answered 500 then, so that nobody tries again; here 503 is the usual way to say "not ready".
+        # Requests are answered 500 then, so that clients do not retry; here 503 is the usual way to say "not ready".
         return respond(503, problem.code, str(problem))
     return Health()
 
 
 @health.get("/metrics", response_class=Response, responses=MEASURED)
 async def metrics(recollect: Running) -> Response:
-    """Give the counters that Prometheus collects."""
+    """Return the counters that Prometheus collects."""
     for counter, value in recollect.pool_counters().items():
         POOL.labels(counter).set(value)
     JOB_GAUGE.clear()

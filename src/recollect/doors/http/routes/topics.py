@@ -1,4 +1,4 @@
-"""Routes for topics: the tree, what is filed under it and related to it, and the ways to put it in order."""
+"""Routes for topics: the tree, what is filed under it and related to it, and how to reorganise it."""
 
 from __future__ import annotations
 

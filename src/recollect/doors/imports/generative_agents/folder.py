@@ -30,7 +30,7 @@ def check_created(text: str) -> str:
 
 
 class SavedNode(BaseModel):
-    """One memory as the original writes it; what a fork adds is kept."""
+    """One memory as the original writes it; fields of a fork are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
@@ -123,7 +123,7 @@ def read_nodes(path: Path) -> list[SavedNode]:
 
 
 def read_vectors(folder: Path) -> dict[str, NDArray[np.float32]]:
-    """Read vectors from JSON, or from an array with its keys beside it; a folder may have none."""
+    """Read vectors from JSON, or from an array with its keys in another file; a folder may have none."""
     listed, packed = folder / "embeddings.json", folder / "embeddings.f32.npy"
     try:
         if listed.is_file():
@@ -135,7 +135,7 @@ def read_vectors(folder: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def pair(keys: list[str], rows: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-    """Put keys and vectors together, or say that they do not fit."""
+    """Join keys and vectors, or say that they do not fit."""
     if rows.ndim != 2 or len(rows) != len(keys) or not 1 <= rows.shape[1] <= MOST_DIMENSIONS:
         raise InvalidInputError(MISMATCH)
     single: NDArray[np.float32] = rows.astype(np.float32, casting="same_kind")
@@ -153,7 +153,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
 
 
 def refuse_constant(name: str) -> None:
-    """Refuse what Python reads as a number and JSON does not know."""
+    """Refuse what Python reads as a number but JSON does not know."""
     raise ValueError(f"it holds {name}")
 
 

@@ -1,4 +1,4 @@
-"""Take a saved persona into an agent's mind and out of it again, and compare what arrived with what was sent."""
+"""Import a saved persona into an agent's mind and export it again, and compare the two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from recollect.models.memories import JSON, Kind, Memory, NewMemory
 MODEL = "text-embedding-ada-002"
 PAGE = 200
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told the name of a step, how far it is, and how far it goes."""
+"""Called with the name of a step, how far it is, and how far it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ async def import_folder(recollect: Recollect, mind: Mind, path: Path, progress: 
 
 
 async def pack(operator: Operator, folder: Folder) -> SavedMind:
-    """Translate a folder, with a space of its own for the vectors that only their own model can query."""
+    """Translate a folder, with a space of its own for vectors that only their own model can query."""
     dimensions = next((len(row) for row in folder.vectors.values()), 0)
     scratch = folder.scratch
     kept: dict[str, JSON] = {"scratch": scratch.model_dump()}
@@ -99,7 +99,7 @@ async def pack(operator: Operator, folder: Folder) -> SavedMind:
 
 
 def translate(folder: Folder) -> list[NewMemory]:
-    """Turn nodes into memories, or say that one of them is beyond what can be kept."""
+    """Turn nodes into memories, or say that one of them exceeds the limits."""
     try:
         return to_memories(folder.nodes, folder.vectors)
     except OverflowError as problem:
@@ -112,7 +112,7 @@ async def embed(recollect: Recollect, mind: Mind, total: int, progress: Progress
         await recollect.operator.embed_waiting(mind, lambda count: progress("embedding", count, total))
     except EmbedderError as problem:
         return str(problem)
-    # A worker may have had a hand in it.
+    # A worker may have done some of it.
     progress("embedding", total, total)
     return ""
 
@@ -177,7 +177,7 @@ def compare_kind(kind: Kind, sent: list[SavedNode], pairs: list[tuple[SavedNode,
 
 
 def compare_strengths(sent: Folder, arrived: Gathered) -> ReportLine:
-    """Compare the strengths on record with those of the folder, brought into the form that keywords have here.
+    """Compare the strengths on record with those of the folder, with keywords normalised as here.
 
     The original counts the empty word, too; here nothing is filed under it.
     """
@@ -194,7 +194,7 @@ def compare_strengths(sent: Folder, arrived: Gathered) -> ReportLine:
 
 
 def find_forms(nodes: list[SavedNode], memories: list[Memory]) -> Mapping[str, str]:
-    """Learn from memories under which form their keywords were filed."""
+    """Learn from memories how their keywords were normalised."""
     forms: dict[str, str] = {}
     for node, memory in zip(nodes, memories, strict=False):
         written = [keyword.lower() for keyword in node.keywords if keyword.strip()]

@@ -1,4 +1,4 @@
-"""Translate nodes into memories and back: the metadata keeps only what the rules of the way back would not give."""
+"""Translate nodes into memories and back: the metadata keeps only what the way back could not compute."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from recollect.models.memories import JSON, Kind, Memory, NewMemory, Triple
 from recollect.models.recall import Weighing
 
 USUAL = {"recency_w": 1, "relevance_w": 1, "importance_w": 1, "recency_decay": 0.99, "importance_trigger_max": 150}
-"""What the original has where nobody says anything else."""
+"""The original's defaults."""
 OURS = "generative_agents"
 """The key of what is kept in the metadata of memories and agents."""
 ORDER = "order"
-"""Evidence is a set, a list of node ids is not: how the set is to be listed, as places in the order of age."""
+"""Evidence is a set, a list of node ids is not: the order of the list, as positions by age."""
 KINDS = (Kind.EVENT, Kind.THOUGHT, Kind.CHAT)
 LIFE_OF_THOUGHTS = timedelta(days=30)
 UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_PART, LONGEST_EMBEDDED = 500, 8_000
-"""What models wrote without end is cut here, and kept whole in the metadata."""
+"""Endless texts of models are cut here, and kept whole in the metadata."""
 BREAKS = re.compile("[\x00-\x1f\x7f]")
 IDLE = {"is idle", "在 空闲"}
 
 
 def to_profile(scratch: Scratch) -> Profile:
-    """Give the weights, the decay and the threshold of the persona."""
+    """Return the weights, the decay and the threshold of the persona."""
     weighing = Weighing(
         recency=scratch.recency_w,
         relevance=scratch.relevance_w,
@@ -58,7 +58,7 @@ def to_scratch(kept: JSON, overview: Overview) -> Scratch:
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """Where a memory stands among the others: its numbers, its depth, and the numbers of its sources by age."""
+    """The position of a memory: its numbers, its depth, and the numbers of its sources by age."""
 
     number: int
     of_type: int
@@ -88,14 +88,14 @@ def to_memories(nodes: Sequence[SavedNode], vectors: Vectors) -> list[NewMemory]
 
 
 def find_sources(filling: JSON, numbers: Mapping[str, int]) -> list[int]:
-    """Read the numbers of nodes that came before; what names anything else is no evidence."""
+    """Read the numbers of earlier nodes; anything else is no evidence."""
     named = filling if isinstance(filling, list) else []
     found = [numbers[name] for name in named if isinstance(name, str) and name in numbers]
     return found if len(found) == len(named) else []
 
 
 def to_memory(node: SavedNode, sources: tuple[int, ...]) -> NewMemory:
-    """Translate one node, as far as there are words for it."""
+    """Translate one node, as far as there are fields for it."""
     return NewMemory(
         content=node.description,
         kind=Kind(node.type),
@@ -114,7 +114,7 @@ def to_line(text: str) -> str:
 
 
 def keep(node: SavedNode, derived: Mapping[str, JSON], order: list[int]) -> dict[str, JSON]:
-    """Keep what the way back would not give, and keywords always: they are filed under in another form."""
+    """Keep what the way back could not compute, and keywords always: they are normalised here."""
     absent = object()
     written = node.model_dump()
     kept = {name: value for name, value in written.items() if derived.get(name, absent) != value}
@@ -125,7 +125,7 @@ def keep(node: SavedNode, derived: Mapping[str, JSON], order: list[int]) -> dict
 
 
 def to_nodes(memories: Sequence[Memory]) -> list[SavedNode]:
-    """Translate all memories back that are of the three kinds, numbered anew in the order of writing."""
+    """Translate all memories of the three kinds back, renumbered in the order of writing."""
     numbers: dict[UUID, int] = {}
     counts = Counter[Kind]()
     nodes: list[SavedNode] = []
@@ -155,7 +155,7 @@ def kept_of(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def derive(memory: NewMemory | Memory, place: NodePlace, order: Sequence[int] = ()) -> dict[str, JSON]:
-    """Give the fields of a node by the original's own rules."""
+    """Compute the fields of a node by the original's own rules."""
     created = (memory.occurred_at or UNKNOWN).astimezone(UTC)
     thought = memory.kind is Kind.THOUGHT
     expiration = (created + LIFE_OF_THOUGHTS).strftime(MOMENT) if thought else None

@@ -21,11 +21,11 @@ create table memories (
     embedding_text text not null default '',
     metadata jsonb not null default '{}',
     -- Why it takes no part in recall: its conversation is archived or deleted; what it was made from is gone, and it waits
-    -- to be made anew; it is a version that is no longer believed, or a fact that is over; it has faded. Null for all that
+    -- to be made again; it is a version that is no longer believed, or a fact that is over; it has faded. Null for all that
     -- do take part.
-    withheld text check (withheld in ('archived', 'deleted', 'stale', 'past', 'faded')),
+    withheld text check (withheld in ('archived', 'deleted', 'to_rederive', 'past', 'faded')),
     expires_at timestamptz,
-    -- When it was brought back: from then on it may fade anew.
+    -- When it was brought back: from then on it may fade again.
     revived_at timestamptz,
     primary key (scope_id, id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
@@ -38,7 +38,7 @@ select protect_scoped('memories');
 -- Recency begins here: what was never recalled was last accessed when it happened.
 create index memories_by_time on memories (scope_id, kind, occurred_at desc, id desc) include (idle)
     where withheld is null;
-create index memories_stale on memories (scope_id, id) where withheld = 'stale';
+create index memories_to_rederive on memories (scope_id, id) where withheld = 'to_rederive';
 create index memories_withheld_in_time on memories (scope_id, withheld, id) where withheld in ('past', 'faded');
 -- Only what is still in the indexes can expire from them.
 create index memories_expiring on memories (scope_id, expires_at) where expires_at is not null and withheld is null;
@@ -79,7 +79,7 @@ begin
     set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
         state = case new.withheld
             when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past'
-            when 'deleted' then 'withheld' when 'stale' then 'withheld' else 'current'
+            when 'deleted' then 'withheld' when 'to_rederive' then 'withheld' else 'current'
         end
     where scope_id = new.scope_id and id between new.id and new.id;
     return null;
@@ -127,13 +127,13 @@ select protect_scoped('pending_embeddings');
 
 -- Which vectors were made with the words of the message before, by their spaces. A caller's own vector is not among
 -- them, nor one that was made before its conversation was read.
-create table overheard (
+create table context_vectors (
     scope_id bigint not null,
     id uuid not null,
     space_id integer not null,
     primary key (scope_id, id, space_id)
 );
-select protect_scoped('overheard');
+select protect_scoped('context_vectors');
 
 -- Search by words: hashed terms in one GIN index, BM25 weights in a sparse vector. A term's hash contains its scope, so
 -- that one index serves all scopes and every posting list is one scope's.
@@ -265,8 +265,8 @@ create trigger erase_withheld_memories after delete on memories
     referencing old table as forgotten for each statement execute function erase_with_memory('withheld_memories', 'id');
 create trigger erase_withheld_vectors after delete on memories
     referencing old table as forgotten for each statement execute function erase_with_memory('withheld_vectors', 'id');
-create trigger erase_overheard after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('overheard', 'id');
+create trigger erase_context_vectors after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('context_vectors', 'id');
 
 -- Take keywords back from memories, and from the strengths that they added to.
 create function unfile(asked_scope bigint, filed_keywords text[], filed_kinds text[], filed_ids uuid[]) returns void

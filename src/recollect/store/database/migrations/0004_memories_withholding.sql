@@ -43,7 +43,7 @@ begin
                    order by id for update);
     update memories set withheld = reason
     where scope_id = asked_scope and id = any (asked_ids)
-      and withheld is distinct from reason and withheld is distinct from 'stale';
+      and withheld is distinct from reason and withheld is distinct from 'to_rederive';
     if cardinality(taken) = 0 then
         return 0;
     end if;
@@ -254,7 +254,7 @@ begin
                 left join conversations
                     on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
                 where evidence.scope_id = asked_scope and evidence.memory_id = each.id
-                  and (source.withheld in ('deleted', 'stale') or conversations.state in ('deleted', 'purging'))
+                  and (source.withheld in ('deleted', 'to_rederive') or conversations.state in ('deleted', 'purging'))
             ));
         exit when cardinality(ready) = 0;
         waiting := waiting || restore_memories(asked_scope, ready);
@@ -264,19 +264,19 @@ begin
 end $$;
 
 -- Erase memories for good, and what is said by those that partly rest on them, in a scope that the caller has locked;
--- `lost` is the evidence that the stale ones lose. Return how many rows went, by what they were.
-create function erase_memories(asked_scope bigint, gone uuid[], stale uuid[], lost uuid[]) returns jsonb
+-- `lost` is the evidence that those to rederive lose. Return how many rows went, by what they were.
+create function erase_memories(asked_scope bigint, gone uuid[], to_rederive uuid[], lost uuid[]) returns jsonb
     language plpgsql as $$
 declare
-    touched uuid[] := gone || stale;
+    touched uuid[] := gone || to_rederive;
     removed jsonb;
 begin
     -- Whoever is giving one of them a vector at this moment is waited for, and what is on the log becomes countable.
     perform from memories where scope_id = asked_scope and id = any (touched) order by id for update;
     perform fold_accesses(asked_scope);
     removed := jsonb_build_object(
-        'stale', (select count(*) from memories where scope_id = asked_scope and id = any (stale)
-                    and withheld is distinct from 'stale'),
+        'to_rederive', (select count(*) from memories where scope_id = asked_scope and id = any (to_rederive)
+                    and withheld is distinct from 'to_rederive'),
         'vectors', count_vectors(asked_scope, touched),
         'terms', (select count(*) from memory_terms where scope_id = asked_scope and id = any (touched))
             + (select count(*) from withheld_memories where scope_id = asked_scope and id = any (touched)),
@@ -288,7 +288,7 @@ begin
         'feedback', (select count(*) from feedback where scope_id = asked_scope and memory_id = any (touched)));
     with dropped as (
         delete from evidence where scope_id = asked_scope
-          and (memory_id = any (gone) or (memory_id = any (stale) and source_id = any (lost))) returning 1
+          and (memory_id = any (gone) or (memory_id = any (to_rederive) and source_id = any (lost))) returning 1
     ), unkeyed as (
         delete from idempotency_keys where scope_id = asked_scope and key in (
             select named.key from idempotency_keys named, unnest(named.memory_ids) as made (id)
@@ -305,15 +305,15 @@ begin
         'messages', (select count(*) from unsaid),
         'attachments', (select coalesce(sum(attachments), 0) from unsaid),
         'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
-    perform withhold_memories(asked_scope, stale, 'stale');
+    perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
     update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
         embedding_text = '', metadata = '{}'
-    where scope_id = asked_scope and id = any (stale);
+    where scope_id = asked_scope and id = any (to_rederive);
     update memory_features set length = 0, tells = 0, speaker = ''
-    where scope_id = asked_scope and id = any (stale);
-    delete from withheld_memories where scope_id = asked_scope and id = any (stale);
-    delete from withheld_vectors where scope_id = asked_scope and id = any (stale);
-    delete from feedback where scope_id = asked_scope and memory_id = any (stale);
+    where scope_id = asked_scope and id = any (to_rederive);
+    delete from withheld_memories where scope_id = asked_scope and id = any (to_rederive);
+    delete from withheld_vectors where scope_id = asked_scope and id = any (to_rederive);
+    delete from feedback where scope_id = asked_scope and memory_id = any (to_rederive);
     update conversations set summary_id = null where scope_id = asked_scope and summary_id = any (gone);
     perform count_out(asked_scope, array(
         select kind from memories where scope_id = asked_scope and id = any (gone) and withheld is null));

@@ -177,11 +177,11 @@ create trigger forget_related after delete on related_topics
     referencing old table as forgotten for each statement execute function forget_related();
 
 -- A link takes part in recall as its memory does. What a memory was about that lost some of its evidence may be what is
--- gone: it is filed anew where it is made anew.
+-- gone: it is filed again where it is made again.
 create function follow_into_topics() returns trigger
     language plpgsql as $$
 begin
-    if new.withheld = 'stale' then
+    if new.withheld = 'to_rederive' then
         delete from topic_links where scope_id = new.scope_id and memory_id between new.id and new.id;
     else
         update topic_links set withheld_for = new.withheld
@@ -283,10 +283,10 @@ create function list_topics(asked_scope bigint, asked_paths text[], allowed uuid
     language sql stable
     set enable_nestloop = off
 as $$
-    with unsettled as materialized (
+    with unsynced as materialized (
         select exists (
             select from conversations
-            where scope_id = asked_scope and not settled and state in ('deleted', 'purging')
+            where scope_id = asked_scope and not synced and state in ('deleted', 'purging')
         ) as any_left
     ), wanted as materialized (
         select case when cardinality(asked_paths) > 0 then
@@ -301,7 +301,7 @@ as $$
         select topic_id, memory_id, withheld_for from topic_links
         where scope_id = asked_scope and (withheld_for is null or withheld_for in ('archived', 'faded'))
           and (allowed is null or memory_id in (select unnest(allowed)))
-          and (not (select any_left from unsettled) or not rests_on_deleted(scope_id, memory_id))
+          and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
     ), counted as materialized (
         select topic_id, count(*) filter (where withheld_for is null) as memories from linked group by topic_id
     ), named as materialized (

@@ -5,9 +5,9 @@ create table conversations (
     id text not null,
     name text not null default '',
     state text not null default 'active' check (state in ('active', 'archived', 'deleted', 'purging')),
-    -- Whether all its memories are where the state wants them; if not, a job is on it, and has come to this number.
-    settled boolean not null default true,
-    settled_number bigint not null default 0,
+    -- Whether all its memories are in line with the state; if not, a job works on it, and has come to this number.
+    synced boolean not null default true,
+    synced_number bigint not null default 0,
     last_number bigint not null default 0,
     summary_id uuid,
     metadata jsonb not null default '{}',
@@ -24,7 +24,7 @@ alter table conversations alter name set statistics 0, alter metadata set statis
 select protect_scoped('conversations');
 create index conversations_by_time on conversations (scope_id, updated_at desc, id);
 create index conversations_by_idleness on conversations (scope_id, state, idle_since);
-create index conversations_unsettled on conversations (scope_id) where not settled;
+create index conversations_unsynced on conversations (scope_id) where not synced;
 create index conversations_running on conversations (scope_id, idle_since) where segmented_number < last_number;
 -- The running summary of a conversation does not fade.
 create index conversations_by_summary on conversations (scope_id, summary_id) where summary_id is not null;
@@ -135,31 +135,31 @@ create function rests_on_deleted(asked_scope bigint, asked_id uuid) returns bool
     )
 $$;
 
-create table showings (
+create table shown_memories (
     scope_id bigint not null,
     -- The caller's name for it: blocks may be asked for before its first message.
     conversation_id text not null,
     memory_id uuid not null,
     short_id text not null,
     score double precision not null,
-    reckoned_at timestamptz not null,
+    computed_at timestamptz not null,
     primary key (scope_id, conversation_id, memory_id)
 );
-select protect_scoped('showings');
-create index showings_by_memory on showings (scope_id, memory_id);
-create index showings_by_time on showings (scope_id, reckoned_at);
-create trigger erase_showings after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('showings', 'memory_id');
+select protect_scoped('shown_memories');
+create index shown_memories_by_memory on shown_memories (scope_id, memory_id);
+create index shown_memories_by_time on shown_memories (scope_id, computed_at);
+create trigger erase_shown_memories after delete on memories
+    referencing old table as forgotten for each statement execute function erase_with_memory('shown_memories', 'memory_id');
 
-create function erase_showings_of() returns trigger
+create function erase_shown_memories_of() returns trigger
     language plpgsql as $$
 begin
-    delete from showings using gone
-    where showings.scope_id = gone.scope_id and showings.conversation_id = gone.id;
+    delete from shown_memories using gone
+    where shown_memories.scope_id = gone.scope_id and shown_memories.conversation_id = gone.id;
     return null;
 end $$;
-create trigger erase_showings after delete on conversations
-    referencing old table as gone for each statement execute function erase_showings_of();
+create trigger erase_shown_memories after delete on conversations
+    referencing old table as gone for each statement execute function erase_shown_memories_of();
 
 -- What the message said that another one follows: its last characters, up to a number.
 create function said_before(asked_scope bigint, asked_id uuid, most integer)
@@ -179,14 +179,14 @@ create function said_before(asked_scope bigint, asked_id uuid, most integer)
 $$;
 
 -- Of what followed forgotten messages, vectors that hold their words go in the same statement, withheld ones too, and
--- wait to be made anew. What is purged goes as a whole: there is nothing to make anew.
-create function erase_heard_vectors() returns trigger
+-- wait to be made again. What is purged goes as a whole: there is nothing to make again.
+create function erase_follower_vectors() returns trigger
     language plpgsql as $$
 declare
     each record;
     space integer;
     followers uuid[];
-    hearers uuid[];
+    affected uuid[];
 begin
     for each in select scope_id, array_agg(id) as ids from forgotten where kind = 'message' group by scope_id loop
         followers := array(
@@ -201,27 +201,27 @@ begin
                 where conversations.scope_id = each.scope_id
                   and conversations.id between follower.conversation_id and follower.conversation_id
                 order by conversations.id limit 1
-            ) talk
-            where talk.state <> 'purging');
+            ) conversation
+            where conversation.state <> 'purging');
         continue when cardinality(followers) = 0;
         for space in select id from embedding_spaces loop
-            hearers := array(select id from overheard
+            affected := array(select id from context_vectors
                              where scope_id = each.scope_id and id = any (followers) and space_id = space);
-            continue when cardinality(hearers) = 0;
+            continue when cardinality(affected) = 0;
             execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
-                using each.scope_id, hearers;
+                using each.scope_id, affected;
             delete from withheld_vectors
-            where scope_id = each.scope_id and id = any (hearers) and space_id = space;
+            where scope_id = each.scope_id and id = any (affected) and space_id = space;
             insert into pending_embeddings (scope_id, id)
             select each.scope_id, memories.id from memories
-            where memories.scope_id = each.scope_id and memories.id = any (hearers) and memories.withheld is null
+            where memories.scope_id = each.scope_id and memories.id = any (affected) and memories.withheld is null
               and exists (select from embedding_spaces active where active.id = space and active.state = 'active')
             on conflict do nothing;
         end loop;
-        delete from overheard where scope_id = each.scope_id and id = any (followers);
+        delete from context_vectors where scope_id = each.scope_id and id = any (followers);
     end loop;
     return null;
 end $$;
 -- Triggers run in the order of their names: this one before `erase_messages`, which gives the followers another parent.
-create trigger erase_heard_vectors after delete on memories
-    referencing old table as forgotten for each statement execute function erase_heard_vectors();
+create trigger erase_follower_vectors after delete on memories
+    referencing old table as forgotten for each statement execute function erase_follower_vectors();

@@ -1,4 +1,4 @@
--- Knowledge: what is learned from talk. Segments on one topic, what a model made of each, the entities that facts speak
+-- Knowledge: what is learned from conversations. Segments on one topic, what a model made of each, the entities that facts speak
 -- of, facts and summaries in their versions, and runs over history.
 
 -- A run of a conversation's messages on one topic that has come to its end. What follows the last one is still running.
@@ -12,13 +12,13 @@ create table segments (
     -- How near the turn came that ended it, where another topic did.
     similarity real,
     label text not null default '',
-    -- Cut: from old talk for a run, and nobody else's before the run has taken over.
+    -- Cut: from old messages for a run, and known to no other before the run has taken over.
     state text not null default 'closed' check (state in ('closed', 'enriched', 'failed', 'cut')),
     -- Why it failed, in words that quote nothing said.
     reason text not null default '',
     closed_at timestamptz not null default clock_timestamp(),
     enriched_at timestamptz,
-    -- How often a model was asked in vain, or its worker died over it.
+    -- How often asking a model failed, or its worker died.
     attempts smallint not null default 0,
     primary key (scope_id, id),
     unique (scope_id, conversation_id, first_number)
@@ -27,7 +27,7 @@ alter table segments alter label set statistics 0;
 select protect_scoped('segments');
 create index segments_to_enrich on segments (scope_id, closed_at, id) where state = 'closed';
 
--- A pass over history with another model or prompt: it builds beside what stands, and takes its place at once.
+-- A pass over history with another model or prompt: it builds without changing anything, and takes over at once.
 create table runs (
     scope_id bigint not null,
     id uuid not null default gen_random_uuid(),
@@ -42,7 +42,7 @@ create table runs (
 select protect_scoped('runs');
 
 -- What a model made of a segment, kept before anything is made of it: it is paid for once. No run is the usual case.
-create table digests (
+create table extractions (
     scope_id bigint not null,
     segment_id uuid not null,
     run_id uuid not null default '00000000-0000-0000-0000-000000000000',
@@ -57,8 +57,8 @@ create table digests (
     primary key (scope_id, segment_id, run_id),
     foreign key (scope_id, segment_id) references segments on delete cascade
 );
-alter table digests alter content set statistics 0;
-select protect_scoped('digests');
+alter table extractions alter content set statistics 0;
+select protect_scoped('extractions');
 
 -- What facts speak of. What an entity is called and described as is said by its mentions, and goes with them.
 create table entities (
@@ -143,7 +143,7 @@ create index beliefs_ending on beliefs (scope_id, invalid_at) where superseded_a
 create trigger erase_beliefs after delete on memories
     referencing old table as forgotten for each statement execute function erase_with_memory('beliefs', 'id');
 
--- What a segment came to is made anew from the messages that are left, and goes with the last of them.
+-- What a segment came to is made again from the messages that are left, and goes with the last of them.
 create function erase_segments() returns trigger
     language plpgsql as $$
 declare
@@ -167,7 +167,7 @@ begin
                 where messages.scope_id = asked_scope and messages.conversation_id = segments.conversation_id
                   and messages.number between segments.first_number and segments.last_number
             ));
-        delete from digests where scope_id = asked_scope and segment_id = any (touched);
+        delete from extractions where scope_id = asked_scope and segment_id = any (touched);
         delete from segments where scope_id = asked_scope and id = any (emptied);
         update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
         where scope_id = asked_scope and id = any (touched);
@@ -216,7 +216,7 @@ create trigger stay_cut before update of state on segments for each row
     when (old.state = 'cut' and new.state = 'closed') execute function stay_cut();
 
 -- What a segment that lost a message was taken to say goes, whichever run said it; one that never took over said nothing.
-create function erase_digested() returns trigger
+create function erase_extracted() returns trigger
     language plpgsql as $$
 declare
     each record;
@@ -229,12 +229,12 @@ begin
     end loop;
     return null;
 end $$;
-create trigger erase_digested after delete on digests
-    referencing old table as forgotten for each statement execute function erase_digested();
+create trigger erase_extracted after delete on extractions
+    referencing old table as forgotten for each statement execute function erase_extracted();
 
--- Let the segments that facts rest on be applied once more, from the digest that stands: what they say by themselves is
--- learned again without a model, and a fact that stands already is recognised. One that no digest is kept of is left
--- alone. No job is put off here: `close_silent` finds what waits within five minutes.
+-- Let the segments that facts rest on be applied once more, from the extraction that stands: what they say by themselves is
+-- learned again without a model, and a fact that stands already is recognised. One that has no extraction is left
+-- alone. No job is queued here: `close_silent` finds what waits within five minutes.
 create function learn_again(asked_scope bigint, asked_facts uuid[]) returns void
     language plpgsql as $$
 declare
@@ -256,16 +256,16 @@ begin
               ) segment
               where segment.last_number >= messages.number))
           and (
-              select content ? 'said' from digests
-              where digests.scope_id = asked_scope and segment_id = segments.id and applied_at is not null
+              select content ? 'said' from extractions
+              where extractions.scope_id = asked_scope and segment_id = segments.id and applied_at is not null
               order by applied_at desc limit 1
           )
         returning id
     )
     select array_agg(id) into reopened from closed;
     -- Where a run has taken over, what it said is what is said again.
-    insert into digests (scope_id, segment_id, model, prompt_version, content, made_at)
-    select distinct on (segment_id) scope_id, segment_id, model, prompt_version, content, made_at from digests
+    insert into extractions (scope_id, segment_id, model, prompt_version, content, made_at)
+    select distinct on (segment_id) scope_id, segment_id, model, prompt_version, content, made_at from extractions
     where scope_id = asked_scope and segment_id = any (reopened) and applied_at is not null
     order by segment_id, applied_at desc
     on conflict (scope_id, segment_id, run_id) do update
@@ -274,7 +274,7 @@ begin
 end $$;
 
 -- Of the facts that are believed now, those whose newest version rests on nothing but these segments, and the version
--- that stands once they are read anew: none where the fact came from them, the newest that did not where they only
+-- that stands once they are read again: none where the fact came from them, the newest that did not where they only
 -- changed it. What somebody else said, changed or confirmed is not among them. The planner takes a scope for a few rows, and would
 -- compare each with each.
 create function versions_of_run(asked_scope bigint, asked_segments uuid[])

@@ -172,23 +172,23 @@ create trigger erase_mentions after delete on memories
 create trigger erase_mentions after delete on segments
     referencing old table as forgotten for each statement execute function erase_with_memory('mentions', 'source_id');
 
--- A fact that lost any of what it was made from is not made anew, because its ends and predicate stand beside its words,
+-- A fact that lost any of what it was made from is not made again, because its ends and predicate stand beside its words,
 -- and all of it may come from what is gone: it goes, with what was made from it alone, and the rest of its evidence is
--- heard again. At the end of the transaction, because whoever takes the evidence away has not finished counting; all
+-- read again. At the end of the transaction, because whoever takes the evidence away has not finished counting; all
 -- of a scope at once, so that none of its versions is believed in between.
-create function drop_stale_facts() returns trigger
+create function drop_facts_to_rederive() returns trigger
     language plpgsql as $$
 declare
     dropped uuid[];
     poorer uuid[];
 begin
-    if not exists (select from memories where scope_id = new.scope_id and id = new.id and withheld = 'stale') then
+    if not exists (select from memories where scope_id = new.scope_id and id = new.id and withheld = 'to_rederive') then
         return null;
     end if;
     dropped := array(
         select memories.id from memories
         join beliefs on beliefs.scope_id = new.scope_id and beliefs.id = memories.id
-        where memories.scope_id = new.scope_id and withheld = 'stale' and subject_id is not null);
+        where memories.scope_id = new.scope_id and withheld = 'to_rederive' and subject_id is not null);
     perform learn_again(new.scope_id, dropped);
     while cardinality(dropped) > 0 loop
         with lost as (
@@ -198,16 +198,16 @@ begin
         delete from memories where scope_id = new.scope_id and id = any (dropped);
         dropped := array(
             select id from memories
-            where scope_id = new.scope_id and id = any (poorer) and withheld = 'stale'
+            where scope_id = new.scope_id and id = any (poorer) and withheld = 'to_rederive'
               and not exists (select from evidence where evidence.scope_id = new.scope_id and memory_id = memories.id));
     end loop;
     return null;
 end $$;
 
-create constraint trigger drop_stale_facts after update of withheld on memories
+create constraint trigger drop_facts_to_rederive after update of withheld on memories
     deferrable initially deferred for each row
-    when (new.withheld = 'stale' and old.withheld is distinct from 'stale' and new.kind = 'fact')
-    execute function drop_stale_facts();
+    when (new.withheld = 'to_rederive' and old.withheld is distinct from 'to_rederive' and new.kind = 'fact')
+    execute function drop_facts_to_rederive();
 
 create function follow_memory() returns trigger
     language plpgsql as $$

@@ -15,9 +15,9 @@ create function walk_facts(
 as $$
 declare
     -- A deleted conversation, and what was made from it, is out of sight at once; the rows follow one by one.
-    unsettled boolean := exists (
+    unsynced boolean := exists (
         select from conversations
-        where scope_id = asked_scope and not settled and state in ('deleted', 'purging'));
+        where scope_id = asked_scope and not synced and state in ('deleted', 'purging'));
 begin
     return query
     with recursive walk (hop, frontier, behind, facts, sources, targets) as (
@@ -42,7 +42,7 @@ begin
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.object_id <> all (walk.behind)
                        and (allowed is null or fact.id in (select unnest(allowed)))
-                       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+                       and (not unsynced or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
                     union all
@@ -54,7 +54,7 @@ begin
                        and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
                        and fact.subject_id <> all (walk.behind)
                        and (allowed is null or fact.id in (select unnest(allowed)))
-                       and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+                       and (not unsynced or not rests_on_deleted(asked_scope, fact.id))
                      order by fact.id desc
                      limit greatest(10, beam / cardinality(walk.frontier)))
                 ) touching
@@ -186,9 +186,9 @@ create function page_facts(
     set enable_sort = off
 as $$
 declare
-    unsettled boolean := exists (
+    unsynced boolean := exists (
         select from conversations
-        where scope_id = asked_scope and not settled and state in ('deleted', 'purging'));
+        where scope_id = asked_scope and not synced and state in ('deleted', 'purging'));
 begin
     return query
     select fact.id from beliefs fact
@@ -197,7 +197,7 @@ begin
       and (fact.valid_at is null or fact.valid_at <= at) and (fact.invalid_at is null or fact.invalid_at > at)
       and (fact.withheld_for is null or fact.withheld_for <> all (hidden))
       and (allowed is null or fact.id in (select unnest(allowed)))
-      and (not unsettled or not rests_on_deleted(asked_scope, fact.id))
+      and (not unsynced or not rests_on_deleted(asked_scope, fact.id))
     order by fact.id
     limit most;
 end $$;

@@ -120,7 +120,7 @@ begin
                   with recursive gone (id) as (
                       select messages.id from conversations join messages
                           on messages.scope_id = scopes.id and messages.conversation_id = conversations.id
-                      where conversations.scope_id = scopes.id and not conversations.settled
+                      where conversations.scope_id = scopes.id and not conversations.synced
                         and conversations.state in ('deleted', 'purging')
                       union
                       select evidence.memory_id from gone join evidence

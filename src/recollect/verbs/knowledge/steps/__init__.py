@@ -1,4 +1,4 @@
-"""The steps by which talk becomes knowledge, each by its name and in their order; one more is one file and one line."""
+"""The steps of enrichment, each by its name and in order; one more is one file and one line."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from recollect.models.conversations import Message
-from recollect.models.knowledge import Entity, Fact, Mention, ParsedDigest, Segment, Statement
+from recollect.models.knowledge import Entity, Fact, Mention, ParsedExtraction, Segment, Statement
 from recollect.models.memories import Embedding
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
@@ -20,15 +20,15 @@ from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.parts import Parts
 
 RUNNING = UUID(int=0)
-"""Stands for the id of a stretch that is no segment yet."""
+"""The id of a stretch that is no segment yet."""
 USUAL_IMPORTANCE = 5
 
 Write: TypeAlias = Callable[[Connection, int], Awaitable[None]]
-"""What is written for a segment, in the one transaction that applies it; it is given the scope's number."""
+"""A write for a segment, in the one transaction that applies it; it gets the scope's number."""
 
 
 class Stage(StrEnum):
-    """What a step works on: the running messages of a conversation, or one segment that has closed."""
+    """What a step works on: the running messages of a conversation, or one closed segment."""
 
     CONVERSATION = "conversation"
     SEGMENT = "segment"
@@ -47,7 +47,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known of a stretch of talk so far; each step fills in its part and leaves the rest as it is."""
+    """What is known of a run of messages so far; each step fills in its part and leaves the rest as it is."""
 
     segment: Stretch
     messages: tuple[Message, ...]
@@ -55,9 +55,9 @@ class Draft:
     vectors: Mapping[UUID, Embedding] = field(default_factory=dict[UUID, Embedding])
     """Of the messages that have one; only while a conversation is cut into segments."""
     labels: Mapping[UUID, str] = field(default_factory=dict[UUID, str])
-    """What each user's message is about; only while a conversation is cut into segments."""
+    """The label of each user's message; only while a conversation is cut into segments."""
     closed: tuple[Segment, ...] = ()
-    """What the step that cuts found to have come to its end."""
+    """The segments that the step found to be closed."""
     summary: str = ""
     label: str = ""
     paths: tuple[tuple[str, ...], ...] = ()
@@ -73,24 +73,24 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Digested:
-    """What a model made of a segment, and the facts that it was shown for it."""
+class SegmentExtraction:
+    """What a model said of a segment, and the facts that it was shown."""
 
-    parsed: ParsedDigest
+    parsed: ParsedExtraction
     shown: tuple[Fact, ...] = ()
 
 
-Digesting: TypeAlias = Callable[[Draft], Awaitable[Digested | None]]
+Extractor: TypeAlias = Callable[[Draft], Awaitable[SegmentExtraction | None]]
 
 
-async def no_digest(_: Draft) -> Digested | None:
-    """Say that there is no model to ask."""
+async def no_extraction(_: Draft) -> SegmentExtraction | None:
+    """Return None: there is no model to ask."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What a step works with; made for one conversation or one segment."""
+    """The input of a step; made for one conversation or one segment."""
 
     parts: Parts
     caller: Caller
@@ -99,28 +99,28 @@ class StepContext:
     place: Place
     now: datetime
     zone: tzinfo = UTC
-    """Where dates without an offset are meant."""
-    digesting: Digesting = no_digest
+    """The zone of dates without an offset."""
+    extractor: Extractor = no_extraction
     since: datetime | None = None
-    """Since when nothing was appended to the conversation, where it may have fallen silent."""
+    """Since when nothing was appended to the conversation, if it may have become silent."""
     staged: Staged | None = None
-    """What a run over history has made so far; None where what is learned is believed at once."""
+    """What a run over history has stated so far; None outside of runs."""
     budgeted: bool = True
     """Whether the model is asked only while tokens of the day are left."""
 
     @property
     def run_id(self) -> UUID:
-        """Give what digests are kept under."""
+        """Return the run that extractions are stored under."""
         return self.staged.run_id if self.staged else NO_RUN
 
-    async def digest(self, draft: Draft) -> Digested | None:
-        """Give what the model makes of the segment: asked when the first step wants it, once; None without a model."""
-        return await self.digesting(draft)
+    async def extract(self, draft: Draft) -> SegmentExtraction | None:
+        """Return the extraction of the segment: asked when the first step needs it, once; None without a model."""
+        return await self.extractor(draft)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of enrichment: its name, what it works on, and the function that takes it."""
+    """One step of enrichment: its name, what it works on, and its function."""
 
     name: str
     stage: Stage

@@ -1,4 +1,4 @@
-"""Join what a segment says to what is known: entities, their names, and facts in their place among others."""
+"""Link what a segment says to what is known: entities, their names, and facts in their place among others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_WAITING = 100
 
 @dataclass(frozen=True, slots=True)
 class Linking:
-    """What a segment says, with all that can be worked out before a connection is taken."""
+    """What a segment says, with all that can be computed before a connection is taken."""
 
     context: StepContext
     draft: Draft
@@ -38,7 +38,7 @@ class Linking:
 
     @property
     def said_at(self) -> datetime:
-        """Give the moment at which the segment had said all it says."""
+        """Return the moment of the segment's last message."""
         return find_moment(self.draft)
 
 
@@ -69,13 +69,13 @@ def to_memory(statement: Statement, draft: Draft) -> NewMemory:
 
 
 def find_moment(draft: Draft) -> datetime:
-    """Find when the last word was said that a user said, or anybody."""
+    """Find the time of the last message of a user, or of anybody."""
     spoken = [message for message in draft.messages if message.role is Role.USER] or draft.messages
     return max(message.occurred_at for message in spoken)
 
 
 def find_evidence(draft: Draft) -> tuple[UUID, ...]:
-    """Name the messages that a segment's facts rest on: all of them, for any of them may have said it."""
+    """Return the messages that a segment's facts rest on: all of them, as any may have said it."""
     return tuple(message.id for message in draft.messages)
 
 
@@ -92,7 +92,7 @@ async def write_segment(connection: Connection, linking: Linking) -> None:
     if staged is None:
         await state_facts(context.parts, connection, fact_write, await take_all(connection, linking, called))
         return
-    # What a statement says is over must be a fact by then, so that its end can rest on the statement.
+    # A fact that a statement ends must be written by then, so that its end can rest on the statement.
     replaced = {number for each in draft.statements for number in each.replaces}
     names = {fact.id for number, fact in enumerate(draft.shown, 1) if number in replaced}
     if len(staged.waiting) >= MOST_WAITING or any(each.id in names for each in staged.waiting):
@@ -101,15 +101,15 @@ async def write_segment(connection: Connection, linking: Linking) -> None:
 
 
 async def state_waiting(connection: Connection, context: StepContext, staged: Staged) -> None:
-    """Believe what the segments of a run have stated so far."""
+    """Write the facts that the segments of a run have stated so far."""
     if staged.fact_write is not None:
-        staged.believe(await state_facts(context.parts, connection, staged.fact_write, staged.waiting))
+        staged.note_written(await state_facts(context.parts, connection, staged.fact_write, staged.waiting))
 
 
 async def find_entities(
     connection: Connection, fact_write: FactWrite, draft: Draft, staged: Staged | None = None
 ) -> Mapping[Key, UUID]:
-    """Give every mention its entity: the one that was found, if it is still there, or one of its name and type."""
+    """Give every mention its entity: the one that was found, if it still exists, or one of its name and type."""
     scope_id = fact_write.opening.scope_id
     resolved = [entity.id for entity in draft.resolved.values() if entity is not None]
     present = await entities.fetch_known(connection, scope_id, resolved)
@@ -118,7 +118,7 @@ async def find_entities(
     seen: set[str] = set()
     for mention in draft.mentions:
         name = normalise_name(mention.name)
-        # Of two mentions that are called the same, it was found out who the first one is.
+        # Of two mentions of the same name, the first one was resolved.
         entity = draft.resolved.get(name) if name not in seen else None
         seen.add(name)
         if entity is not None and entity.id in present:
@@ -136,12 +136,12 @@ async def find_entities(
 
 
 def key_of(mention: Mention) -> Key:
-    """Give what tells a mention from the others of its segment."""
+    """Return what distinguishes a mention from the others of its segment."""
     return normalise_name(mention.name), mention.type
 
 
 def name_all(draft: Draft, found: Mapping[Key, UUID], moment: datetime) -> list[Naming]:
-    """List what the segment calls its entities, and what it says of them."""
+    """List the names and descriptions that the segment gives its entities."""
     namings = []
     for mention in draft.mentions:
         entity = found[key_of(mention)]
@@ -151,10 +151,10 @@ def name_all(draft: Draft, found: Mapping[Key, UUID], moment: datetime) -> list[
 
 
 async def take_all(connection: Connection, linking: Linking, called: Mapping[str, UUID]) -> list[Taken]:
-    """Take up the segment's statements; one that turns out to join an entity to itself says nothing."""
+    """Take the segment's statements; one that joins an entity to itself says nothing."""
     draft = linking.draft
     shown = find_lineages(linking)
-    # A fact that was shown may be gone, or out of sight, by the time that an answer says it is over.
+    # A fact that was shown may be gone or hidden when an answer says that it is over.
     known = await facts.fetch_facts(connection, linking.context.scope_id, lineages=sorted(set(shown))) if shown else []
     left = {fact.id for fact in known}
     taken = []
@@ -170,6 +170,6 @@ async def take_all(connection: Connection, linking: Linking, called: Mapping[str
 
 
 def find_lineages(linking: Linking) -> list[UUID]:
-    """Name the facts that the model was shown; what a run said itself is called otherwise since it is believed."""
+    """Return the facts that the model was shown; what a run stated itself has another id once it is written."""
     staged, shown = linking.context.staged, [fact.id for fact in linking.draft.shown]
     return [staged.lineages.get(each, each) for each in shown] if staged else shown

@@ -1,4 +1,4 @@
-"""Find the entities that a segment's mentions mean: in SQL where that is plain, by one question for all the others."""
+"""Find the entities that a segment's mentions mean: in SQL where that is enough, by one question for all the others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def resolve(context: StepContext, draft: Draft) -> Draft:
 async def find_candidates(
     context: StepContext, mentions: Sequence[Mention]
 ) -> tuple[Mapping[int, list[EntityCandidate]], Mapping[int, list[EntityCandidate]]]:
-    """Find for all mentions at once who may be meant: by their own names, and by what else they are called."""
+    """Find for all mentions at once who may be meant: by their own names, and by their aliases."""
     asked = [(index, mention.name, True) for index, mention in enumerate(mentions)]
     asked += [(index, alias, False) for index, mention in enumerate(mentions) for alias in mention.aliases]
     names = [name for _, name, _ in asked]
@@ -64,7 +64,7 @@ async def find_candidates(
 
 
 async def describe_doubts(context: StepContext, doubts: Mapping[int, Doubt]) -> dict[int, Doubt]:
-    """Add what is known of the candidates; those that are out of sight are none."""
+    """Add what is known of the candidates; those that are hidden are left out."""
     ids: set[UUID] = {entity.id for doubt in doubts.values() for entity in doubt.candidates}
     known = await entities.fetch(context.parts.database, context.scope, sorted(ids)) if ids else {}
     if context.staged is not None:
@@ -77,12 +77,12 @@ async def describe_doubts(context: StepContext, doubts: Mapping[int, Doubt]) -> 
 
 
 async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -> dict[int, Entity]:
-    """Ask the model about all doubts at once; give what it is sure of, by the place of the mention."""
+    """Ask the model about all doubts at once; return what it is sure of, by the position of the mention."""
     places = list(doubts)[:MOST_ASKED]
     if not places or context.parts.chat is None:
         return {}
     database, scope_id, segment_id = context.parts.database, context.scope_id, draft.segment.id
-    kept = (await segments.find_digest(database, scope_id, segment_id, context.run_id)).get("matches")
+    kept = (await segments.find_extraction(database, scope_id, segment_id, context.run_id)).get("matches")
     if kept is not None:
         return find_kept(doubts, kept)
     asked = [doubts[place] for place in places]
@@ -97,7 +97,7 @@ async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -
 
 
 def find_kept(doubts: Mapping[int, Doubt], kept: Mapping[str, Sequence[str]]) -> dict[int, Entity]:
-    """Give what the model was sure of when it was asked before."""
+    """Return what the model was sure of when it was asked before."""
     return {
         place: entity
         for place, doubt in doubts.items()
@@ -107,12 +107,12 @@ def find_kept(doubts: Mapping[int, Doubt], kept: Mapping[str, Sequence[str]]) ->
 
 
 def key_of(entity: Entity) -> list[str]:
-    """Give what an entity is unique by."""
+    """Return what an entity is unique by."""
     return [normalise_name(entity.name), entity.type.value]
 
 
 def merge(known: Sequence[EntityCandidate], met: Sequence[EntityCandidate]) -> list[EntityCandidate]:
-    """Join what the store and a run found for the same names, each entity once, by the surest way."""
+    """Join what the store and a run found for the same names, each entity once, by the most certain way."""
     ways = list(Way)
     found = sorted([*known, *met], key=lambda each: (each.number, ways.index(each.way)))
     return list({(each.number, each.entity.id): each for each in reversed(found)}.values())[::-1]

@@ -1,4 +1,4 @@
-"""Segment: find where the topic of a conversation changes, among what its user says and in the order it was said."""
+"""Segment: find where the topic of a conversation changes, among the user's messages in their order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 
 
 async def segment(context: StepContext, draft: Draft) -> Draft:
-    """Close every segment that came to its end, the last one too where the conversation has fallen silent."""
+    """Close every segment that has ended, also the last one if the conversation has become silent."""
     rules = rules_of(context.place.profile)
     spoken = [message for message in draft.messages if message.role is Role.USER]
     vectors = await find_vectors(context, draft, spoken)
@@ -34,7 +34,7 @@ async def segment(context: StepContext, draft: Draft) -> Draft:
 
 
 async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Message]) -> dict[UUID, Embedding]:
-    """Find the vector of what each turn says by itself; an embedder that cannot read a script finds all of it alike.
+    """Find the vector of each turn by itself; an embedder that cannot read a script finds all turns alike.
 
     One that has seen the utterance before is no use here: it hides that the topic changes. So it is made once more.
     """
@@ -54,7 +54,7 @@ async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Mess
 
 
 def rules_of(profile: Profile) -> SegmentRules:
-    """Say when a segment ends for an agent; what its profile leaves open is as usual."""
+    """Return the rules of segments for an agent; what its profile does not set has its default."""
     rules = USUAL
     if profile.topic_threshold is not None:
         rules = replace(rules, threshold=profile.topic_threshold)
@@ -64,7 +64,7 @@ def rules_of(profile: Profile) -> SegmentRules:
 
 
 def is_silent(context: StepContext, rules: SegmentRules) -> bool:
-    """Tell whether nothing was appended for too long, by the clock: what was said long ago may have come today."""
+    """Tell whether nothing was appended for too long, by the clock: old messages may have been appended today."""
     if context.since is None or not rules.idle_minutes:
         return False
     return context.now - context.since >= timedelta(minutes=rules.idle_minutes)

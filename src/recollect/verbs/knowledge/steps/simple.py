@@ -1,4 +1,4 @@
-"""The steps that need no more than the model or the text: label, summarise, extract."""
+"""The steps that need only the model or the text: label, summarise, extract."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from recollect.core.conversations.messages import said
 from recollect.core.text import phrases
 from recollect.models.conversations import Message, MessageStatus
-from recollect.models.knowledge import ParsedDigest
+from recollect.models.knowledge import ParsedExtraction
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 
@@ -22,8 +22,8 @@ async def label(_: StepContext, draft: Draft) -> Draft:
 
 async def summarise(context: StepContext, draft: Draft) -> Draft:
     """Fill in summary, label, keywords, importance and paths; what the model left out comes from the text itself."""
-    digested = await context.digest(draft)
-    found = digested.parsed if digested else ParsedDigest()
+    extraction = await context.extract(draft)
+    found = extraction.parsed if extraction else ParsedExtraction()
     texts = [said(message) for message in draft.messages if speaks(message)]
     return replace(
         draft,
@@ -36,14 +36,14 @@ async def summarise(context: StepContext, draft: Draft) -> Draft:
 
 
 def speaks(message: Message) -> bool:
-    """Tell whether a message is part of what people say: no tool's result, nothing that failed."""
+    """Tell whether a message is part of the dialogue: no tool's result, nothing that failed."""
     return message.role in SPEAKING and message.status is MessageStatus.DONE
 
 
 async def extract(context: StepContext, draft: Draft) -> Draft:
     """Fill in mentions and statements, and the facts that the statements may replace."""
-    digested = await context.digest(draft)
-    if digested is None:
+    extraction = await context.extract(draft)
+    if extraction is None:
         return draft
-    found = digested.parsed
-    return replace(draft, mentions=found.mentions, statements=found.statements, shown=digested.shown)
+    found = extraction.parsed
+    return replace(draft, mentions=found.mentions, statements=found.statements, shown=extraction.shown)

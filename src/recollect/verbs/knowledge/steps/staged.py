@@ -1,4 +1,4 @@
-"""What a run over history has made so far, held beside what stands until all of it takes over at once."""
+"""What a run over history has stated so far, held until all of it takes over at once."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class Staged:
     def __init__(self, run_id: UUID, segment_ids: Sequence[UUID], replaced: Mapping[UUID, Span | None]) -> None:
         self.run_id = run_id
         self.segment_ids = segment_ids
-        """What is read anew: whatever it called anybody so far is not to be gone by."""
-        self.telling = StatedSoFar()
+        """What is read again: names that it gave so far are not used."""
+        self.stated = StatedSoFar()
         self.fact_write: FactWrite | None = None
         """Set when the run takes over."""
         self.waiting: list[Taken] = []
-        """What segments have stated and is not believed yet: together it takes much less time."""
+        """What segments have stated and is not written yet: together it takes much less time."""
         self.lineages: dict[UUID, UUID] = {}
-        """Which facts the run's statements turned out to be, by their names."""
+        """Which facts the run's statements have become, by their ids."""
         self.made: dict[UUID, UUID] = {}
-        """Which entities those have become that the run met first, since they were written."""
+        """Which entities those of the run have become, since they were written."""
         self._replaced = replaced
         self._introduced: dict[tuple[str, EntityType], UUID] = {}
         self._met: dict[UUID, Entity] = {}
         self._called: dict[str, dict[UUID, Way]] = {}
 
     def show(self, called: Sequence[str], known: Sequence[Fact]) -> list[Fact]:
-        """Choose what a prompt shows: what the run said itself, and what is known and will stand beside it."""
-        return [*self.telling.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
+        """Choose what a prompt shows: what the run stated itself, and known facts that will stay."""
+        return [*self.stated.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
 
     def add(
         self, told: Sequence[StatedFact], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]
     ) -> None:
-        """Take note of what a segment states and of whom it speaks."""
-        self.telling.add(told)
+        """Note what a segment states and which entities it mentions."""
+        self.stated.add(told)
         for mention in mentions:
             entity = resolved.get(normalise_name(mention.name)) or self._introduce(mention)
             self._met.setdefault(entity.id, entity)
@@ -50,19 +50,19 @@ class Staged:
             for each in (mention.name, *mention.aliases):
                 self._call(each, entity, Way.ALIAS)
 
-    def believe(self, believed: Sequence[Fact]) -> None:
-        """Take note of which facts the statements that waited turned out to be."""
-        self.lineages |= {each.id: fact.id for each, fact in zip(self.waiting, believed, strict=True)}
+    def note_written(self, written: Sequence[Fact]) -> None:
+        """Note which facts the waiting statements have become."""
+        self.lineages |= {each.id: fact.id for each, fact in zip(self.waiting, written, strict=True)}
         self.waiting.clear()
 
     def make(self, made: Mapping[tuple[str, EntityType], UUID]) -> None:
-        """Take note of which entities those have become whom a segment introduced."""
+        """Note which entities those that a segment introduced have become."""
         for key, entity_id in made.items():
             if key in self._introduced:
                 self.made[self._introduced[key]] = entity_id
 
     def meet(self, names: Sequence[str]) -> list[EntityCandidate]:
-        """Find for all names at once whom the run itself called so."""
+        """Find for all names at once which entities of the run have them."""
         found = []
         for number, name in enumerate(names):
             ways = self._called.get(normalise_name(name), {})

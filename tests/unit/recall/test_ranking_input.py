@@ -1,4 +1,4 @@
-"""What a ranking was made from, written down and ranked anew."""
+"""What a ranking was made from, written down and ranked again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from recollect.core.recall.columns import ARRAYS, RankingInput, to_candidates, to_table
 from recollect.core.recall.fusion import fuse
-from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_anew, to_cue
+from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_again, to_cue
 from recollect.errors import InvalidInputError
 from recollect.models.kept import Fate, KeptHit
 from recollect.models.memories import Kind
@@ -33,7 +33,7 @@ from recollect.models.recall import (
 )
 from sizes import Sizes
 
-EXAMPLES = Sizes("lineups", fast=10, ci=30, long=1_000)
+EXAMPLES = Sizes("ranking_inputs", fast=10, ci=30, long=1_000)
 IDS = [UUID(int=7 << 76 | number) for number in range(12)]
 NOW = datetime(2026, 5, 3, 12, 30, 15, 123456, tzinfo=timezone(timedelta(hours=8)))
 NAMES = ("text", "vector", "stream", "keyword", "graph", "topic", "date", "recent")
@@ -49,11 +49,11 @@ ZONES = st.sampled_from((UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_Y
 
 
 @st.composite
-def lineups(draw):
+def ranking_inputs(draw):
     zone, width = draw(ZONES), draw(st.integers(0, 3))
     theirs, moments = draw(ZONES), DAYS
     terms = st.sets(st.integers(0, width - 1)).map(sorted).map(tuple) if width else st.just(())
-    traits = st.builds(
+    features = st.builds(
         Features,
         moments.map(lambda moment: moment.astimezone(theirs)),
         st.sampled_from(Kind),
@@ -76,7 +76,7 @@ def lineups(draw):
     )
     return RankingInput(
         draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(to_candidates))),
-        draw(st.none() | st.fixed_dictionaries(dict.fromkeys(IDS, traits)).map(lambda some: to_table(some, width))),
+        draw(st.none() | st.fixed_dictionaries(dict.fromkeys(IDS, features)).map(lambda some: to_table(some, width))),
         draw(facets),
         draw(st.dictionaries(st.sampled_from(NAMES + PREFERENCES), st.floats(0, 10))),
         draw(st.integers(1, 12)),
@@ -121,7 +121,7 @@ def keep(lineup: RankingInput, **changed) -> Kept:
     return replace(kept, **usual | changed)
 
 
-def line_up(scores: list[float], limit: int = 10) -> RankingInput:
+def rank_texts(scores: list[float], limit: int = 10) -> RankingInput:
     found = tuple(Candidate(memory_id, score) for memory_id, score in zip(IDS, scores, strict=False))
     known = to_table({memory_id: Features(NOW, Kind.EVENT) for memory_id in IDS}, 0)
     proposed = {"text": to_candidates(found), "graph": to_candidates(found[::-1][:2])}
@@ -129,7 +129,7 @@ def line_up(scores: list[float], limit: int = 10) -> RankingInput:
 
 
 @pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
-@given(lineups())
+@given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
 def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
     back = decode(encode(lineup))
@@ -137,66 +137,66 @@ def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
     assert fuse(back) == fuse(lineup)
 
 
-@given(lineups())
+@given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
-def test_a_replay_with_the_same_weights_is_the_recall(lineup):
-    kept = keep(lineup)
-    placings = rank_anew(replace(kept, inputs=decode(encode(lineup))))
+def test_a_replay_with_the_same_weights_is_the_recall(inputs):
+    kept = keep(inputs)
+    placings = rank_again(replace(kept, inputs=decode(encode(inputs))))
     assert is_same(kept, placings)
     assert [each.before for each in placings] == [each.rank for each in placings] == [*range(1, len(kept.hits) + 1)]
 
 
-@given(lineups())
+@given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
-def test_the_whole_of_the_candidates_is_told_each_once(lineup):
-    whole = rank_anew(keep(lineup), whole=True)
+def test_the_whole_of_the_candidates_is_told_each_once(inputs):
+    whole = rank_again(keep(inputs), whole=True)
     ids = [each.id for each in whole]
     assert len(ids) == len({*ids})
-    assert {*ids} <= {*list_memories(lineup, ())}
-    assert whole[: len(fuse(lineup))] == rank_anew(keep(lineup))
-    assert {each.fate for each in whole[len(fuse(lineup)) :]} <= {Fate.BELOW}
+    assert {*ids} <= {*list_memories(inputs, ())}
+    assert whole[: len(fuse(inputs))] == rank_again(keep(inputs))
+    assert {each.fate for each in whole[len(fuse(inputs)) :]} <= {Fate.BELOW}
 
 
 def test_a_day_of_25_hours_is_read_back_as_a_day():
     berlin = ZoneInfo("Europe/Berlin")
     start = datetime(2025, 10, 26, tzinfo=berlin)
     period = Period(start, start + timedelta(days=1), "Sunday")
-    lineup = replace(line_up([1.0]), facets=Facets(periods=(period,)))
-    [back] = decode(encode(lineup)).facets.periods
+    inputs = replace(rank_texts([1.0]), facets=Facets(periods=(period,)))
+    [back] = decode(encode(inputs)).facets.periods
     assert back.end - back.start == timedelta(days=1)
     assert back.end.astimezone(UTC) - back.start.astimezone(UTC) == timedelta(hours=25)
 
 
 def test_moments_are_read_back_as_the_same_moments_in_whichever_zone():
-    trait = Features(NOW, Kind.FACT, "Li", "talk", 3)
+    feature = Features(NOW, Kind.FACT, "Li", "talk", 3)
     asked = Facets(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
     found = to_candidates([Candidate(IDS[0], 0.1 + 0.2)])
-    back = decode(encode(RankingInput({"text": found}, to_table({IDS[0]: trait}, 0), asked, {"text": 1 / 3}, 5)))
+    back = decode(encode(RankingInput({"text": found}, to_table({IDS[0]: feature}, 0), asked, {"text": 1 / 3}, 5)))
     assert back.facets == asked
-    assert back.features.describe(IDS[0]) == trait
+    assert back.features.describe(IDS[0]) == feature
 
 
 def test_what_has_no_number_is_not_kept_and_a_foreign_version_is_refused():
-    lineup = line_up([1.0, float("nan"), float("inf"), 0.5])
-    assert [each.id for each in decode(encode(lineup)).candidates["text"]] == [IDS[0], IDS[3]]
+    inputs = rank_texts([1.0, float("nan"), float("inf"), 0.5])
+    assert [each.id for each in decode(encode(inputs)).candidates["text"]] == [IDS[0], IDS[3]]
     with pytest.raises(InvalidInputError, match="another version"):
-        decode(b"9" + encode(lineup)[1:])
+        decode(b"9" + encode(inputs)[1:])
 
 
 def test_other_weights_rank_otherwise_and_tell_where_a_hit_stood():
-    kept = keep(line_up([3.0, 2.0, 1.0]))
+    kept = keep(rank_texts([3.0, 2.0, 1.0]))
     # Of the two that the other channel proposes, the weaker one of text comes first there.
-    turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
+    turned = rank_again(kept, {"text": 0.0, "graph": 1.0})
     assert not is_same(kept, turned)
     assert {each.id for each in turned} == {IDS[1], IDS[2]}
     assert {each.id: each.before for each in turned} == {IDS[1]: 2, IDS[2]: 3}
 
 
 def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
-    lineup = line_up([3.0, 2.0, 1.0])
-    best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    kept = keep(lineup, hits=(replace(best, duplicates=(IDS[1],)), last))
-    again = rank_anew(kept, whole=True)
+    inputs = rank_texts([3.0, 2.0, 1.0])
+    best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    kept = keep(inputs, hits=(replace(best, duplicates=(IDS[1],)), last))
+    again = rank_again(kept, whole=True)
     assert is_same(kept, again)
     assert [(each.id, each.fate, each.rank) for each in again] == [
         (IDS[0], Fate.HIT, 1),
@@ -204,18 +204,18 @@ def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
         (IDS[1], Fate.DUPLICATE, 0),
     ]
     assert again[0].duplicates == (IDS[1],)
-    turned = rank_anew(kept, {"text": 0.0, "graph": 1.0})
+    turned = rank_again(kept, {"text": 0.0, "graph": 1.0})
     assert [each.duplicates for each in turned if each.id == IDS[1]] == [(IDS[0],)]
 
 
 def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
-    lineup = line_up([4.0, 3.0, 2.0, 1.0])
-    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    judged = keep(lineup, hits=(hits[0], hits[2]), limit=10)
-    assert [each.fate for each in rank_anew(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
-    assert is_same(judged, rank_anew(judged))
-    cut = keep(lineup, hits=(hits[0], hits[2]), limit=2)
-    assert [(each.id, each.fate) for each in rank_anew(cut, whole=True)] == [
+    inputs = rank_texts([4.0, 3.0, 2.0, 1.0])
+    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    judged = keep(inputs, hits=(hits[0], hits[2]), limit=10)
+    assert [each.fate for each in rank_again(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
+    assert is_same(judged, rank_again(judged))
+    cut = keep(inputs, hits=(hits[0], hits[2]), limit=2)
+    assert [(each.id, each.fate) for each in rank_again(cut, whole=True)] == [
         (IDS[0], Fate.HIT),
         (IDS[2], Fate.HIT),
         (IDS[1], Fate.DROPPED),
@@ -224,20 +224,20 @@ def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
 
 
 def test_what_the_judge_dropped_leaves_its_place_to_nobody():
-    lineup = line_up([5.0, 4.0, 3.0, 2.0, 1.0])
-    hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(lineup))
-    judged = keep(lineup, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
-    again = rank_anew(judged, whole=True)
+    inputs = rank_texts([5.0, 4.0, 3.0, 2.0, 1.0])
+    hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(inputs))
+    judged = keep(inputs, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
+    again = rank_again(judged, whole=True)
     assert is_same(judged, again)
     fates = {each.id: each.fate for each in again}
     assert [fates[each] for each in IDS[:5]] == ["dropped", "hit", "hit", "duplicate", "below"]
-    assert rank_anew(judged) == again[:2]
+    assert rank_again(judged) == again[:2]
 
 
 def test_one_bit_of_a_score_is_noticed():
-    kept = keep(line_up([3.0, 2.0]))
+    kept = keep(rank_texts([3.0, 2.0]))
     nudged = replace(kept.hits[0], score=float(np.nextafter(kept.hits[0].score, 0)))
-    assert not is_same(replace(kept, hits=(nudged, *kept.hits[1:])), rank_anew(kept))
+    assert not is_same(replace(kept, hits=(nudged, *kept.hits[1:])), rank_again(kept))
 
 
 def test_a_cue_is_read_back_without_its_embedding():

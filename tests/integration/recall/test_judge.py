@@ -53,7 +53,7 @@ class SlowChatModel(FakeChatModel):
 
 
 @asynccontextmanager
-async def judging(addresses, embedder, chat, **settings):
+async def with_judge(addresses, embedder, chat, **settings):
     chosen = Settings(embedder="fake", **settings)
     async with connected(chosen, addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada", "li")
@@ -69,7 +69,7 @@ def contents(hits):
 
 async def test_what_is_of_no_use_is_dropped_and_the_order_stays(addresses, embedder, owner):
     chat = FakeChatModel(drop_cats)
-    async with judging(addresses, embedder, chat) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, chat) as (parts, scope_id, hits):
         assert len(hits) == 10
         kept = await judge(parts, scope_id, CUE, hits)
         assert contents(kept) == [each for each in contents(hits) if "cat" not in each]
@@ -81,7 +81,7 @@ async def test_what_is_of_no_use_is_dropped_and_the_order_stays(addresses, embed
 
 async def test_questions_are_asked_at_the_same_time_and_late_answers_keep_their_hits(addresses, embedder, owner):
     chat = SlowChatModel(lambda *_: Verdict(useful=False))
-    async with judging(addresses, embedder, chat, judge_seconds=1.5) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, chat, judge_seconds=1.5) as (parts, scope_id, hits):
         judged = await look_over(parts, scope_id, CUE, hits)
         assert contents(judged.hits) == [each for each in contents(hits) if "cat" in each]
         assert judged.method == "judged 5, dropped 5, 5 not judged"
@@ -91,9 +91,9 @@ async def test_questions_are_asked_at_the_same_time_and_late_answers_keep_their_
     assert sorted(outcomes) == ["answered"] * 5 + ["failed: CancelledError"] * 5
 
 
-async def test_a_model_that_fails_or_talks_nonsense_drops_nothing(addresses, embedder):
+async def test_a_model_that_fails_or_answers_nonsense_drops_nothing(addresses, embedder):
     chat = FakeChatModel(drop_cats)
-    async with judging(addresses, embedder, chat) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, chat) as (parts, scope_id, hits):
         chat.fail()
         assert await judge(parts, scope_id, CUE, hits) == hits
         chat.recover()
@@ -104,7 +104,7 @@ async def test_a_model_that_fails_or_talks_nonsense_drops_nothing(addresses, emb
 
 
 async def test_without_a_model_or_anything_to_judge_all_stays(addresses, embedder):
-    async with judging(addresses, embedder, None) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, None) as (parts, scope_id, hits):
         judged = await look_over(parts, scope_id, CUE, hits)
         assert (judged.hits, judged.method) == (hits, "skipped: no chat model is configured")
         chat = FakeChatModel(drop_cats)
@@ -115,7 +115,7 @@ async def test_without_a_model_or_anything_to_judge_all_stays(addresses, embedde
 
 async def test_a_judge_that_is_called_off_stops_asking(addresses, embedder):
     chat = SlowChatModel(lambda *_: Verdict(useful=False))
-    async with judging(addresses, embedder, chat, judge_seconds=30) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, chat, judge_seconds=30) as (parts, scope_id, hits):
         asking = asyncio.create_task(judge(parts, scope_id, CUE, hits))
         await chat.all_asked.wait()
         asking.cancel()

@@ -1,4 +1,4 @@
-"""What a model is asked to say of a closed segment, and how every usable part of whatever it said is kept.
+"""What a model is asked about a closed segment, and how every usable part of its answer is kept.
 
 Ids never come from a model: ends of facts are names, and `replaces` are numbers into the list that the prompt showed.
 So no answer can reach another scope, and whatever it commands is text like any other.
@@ -21,7 +21,7 @@ from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
 from recollect.core.text.names import normalise_name, normalise_predicate
 from recollect.core.text.terms import script_of
-from recollect.models.knowledge import EntityType, Mention, ParsedDigest, Statement
+from recollect.models.knowledge import EntityType, Mention, ParsedExtraction, Statement
 from recollect.models.memories import JSON
 from recollect.models.recall import Script
 
@@ -40,10 +40,10 @@ TYPES: Mapping[str, EntityType] = {
     **dict.fromkeys(("object", "item", "food", "animal", "物品"), EntityType.THING),
     **dict.fromkeys(("hobby", "sport", "活动"), EntityType.ACTIVITY),
 }
-"""Our types, and what models write where they were asked for one of them."""
+"""Our types, and what models write instead of them."""
 
 
-class DigestEntity(AnswerSchema):
+class ExtractedEntity(AnswerSchema):
     """A person, place or thing that the facts speak of, by its full name."""
 
     name: str
@@ -52,7 +52,7 @@ class DigestEntity(AnswerSchema):
     description: str
 
 
-class DigestFact(AnswerSchema):
+class ExtractedFact(AnswerSchema):
     """One fact that joins two of the entities. Dates are ISO 8601, or null where nothing says when.
 
     `replaces` holds the numbers of the known facts that are no longer true because of it.
@@ -67,36 +67,36 @@ class DigestFact(AnswerSchema):
     replaces: list[int] = counted(0, MOST_REPLACED)
 
 
-class Digest(AnswerSchema):
+class Extraction(AnswerSchema):
     """What a segment of a conversation is about and what is learned from it."""
 
     summary: str
     label: str
     paths: list[str] = counted(0, MOST_PATHS)
-    entities: list[DigestEntity] = counted(0, MOST_MENTIONS)
-    facts: list[DigestFact] = counted(0, MOST_STATEMENTS)
+    entities: list[ExtractedEntity] = counted(0, MOST_MENTIONS)
+    facts: list[ExtractedFact] = counted(0, MOST_STATEMENTS)
     importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
     keywords: list[str] = counted(0, MOST_KEYWORDS)
 
 
-class AnyDigest(RootModel[JSON]):
-    """Ask for a digest, and take whatever JSON comes back: one wrong part does not spoil the others."""
+class AnyExtraction(RootModel[JSON]):
+    """Ask for an extraction, and accept any JSON: one wrong part does not spoil the others."""
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
-        """Show the schema of a digest."""
-        return Digest.model_json_schema(*args, **kwargs)
+        """Return the schema of an extraction."""
+        return Extraction.model_json_schema(*args, **kwargs)
 
 
-def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDigest:
-    """Keep every usable part of an answer, parsed or as text; count the others. Nothing makes it raise.
+def parse_extraction(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedExtraction:
+    """Keep every usable part of an answer, parsed or as text; count the others. It never raises.
 
     `shown` is how many facts the prompt numbered, `zone` where dates without an offset are meant.
     """
     parser = AnswerParser(zone)
     said = _open(raw)
     if said is None:
-        return ParsedDigest(dropped={"answers": 1})
+        return ParsedExtraction(dropped={"answers": 1})
     mentions = _Mentions(parser)
     for item in parser.items(said.get("entities"), "entities"):
         mentions.take(item)
@@ -104,7 +104,7 @@ def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDiges
     for item in parser.items(said.get("facts"), "facts"):
         statements.take(item)
     importance = said.get("importance")
-    return ParsedDigest(
+    return ParsedExtraction(
         summary=parser.text(said.get("summary"), LONGEST_SUMMARY, "summaries"),
         label=parser.text(said.get("label"), LONGEST_LABEL, "labels"),
         paths=_read_paths(said.get("paths"), parser),
@@ -117,7 +117,7 @@ def parse_digest(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedDiges
 
 
 def _open(raw: object) -> Mapping[Any, Any] | None:
-    """Find the object that an answer is, or is wrapped around."""
+    """Find the object that an answer is, or that it contains."""
     if isinstance(raw, RootModel):
         raw = raw.root
     elif isinstance(raw, BaseModel):
@@ -130,13 +130,13 @@ def _open(raw: object) -> Mapping[Any, Any] | None:
         raw = next((item for item in raw if isinstance(item, Mapping)), None)
     if not isinstance(raw, Mapping):
         return None
-    if not Digest.model_fields.keys() & raw.keys():
+    if not Extraction.model_fields.keys() & raw.keys():
         return next((value for value in raw.values() if isinstance(value, Mapping)), raw)
     return raw
 
 
 def _read_paths(value: object, parser: AnswerParser) -> tuple[tuple[str, ...], ...]:
-    """Read paths of topics, written as texts with arrows or as lists, without what the tree shows beside names."""
+    """Read paths of topics, written as texts with arrows or as lists, without the decorations of a shown tree."""
     paths: dict[tuple[str, ...], tuple[str, ...]] = {}
     for item in parser.items(value, "paths"):
         parts = ARROW.split(item[: 4 * LONGEST_NAME]) if isinstance(item, str) else item
@@ -157,7 +157,7 @@ def _read_keywords(value: object, parser: AnswerParser) -> tuple[str, ...]:
 
 
 class _Mentions:
-    """The entities of one answer: the same name and type is one, and an unknown type gives way to a known one."""
+    """The entities of one answer: same name and type is one, and a known type replaces an unknown one."""
 
     def __init__(self, parser: AnswerParser) -> None:
         self._parser = parser
@@ -187,11 +187,11 @@ class _Mentions:
         return None if found is None else self._found[found]
 
     def has_room_for(self, names: list[str]) -> bool:
-        """Tell whether ends of a fact that were not listed can be taken for entities: short names, while few are."""
+        """Tell whether unlisted ends of a fact can be taken as entities: short names, while there are few."""
         return len(self._found) + len(names) <= MOST_MENTIONS and all(len(name) <= LONGEST_END for name in names)
 
     def invent(self, name: str) -> Mention:
-        """Take the end of a fact for an entity that was not listed."""
+        """Take the end of a fact as an entity that was not listed."""
         key = (normalise_name(name), EntityType.OTHER)
         self._called[key[0]] = key
         return self._found.setdefault(key, Mention(name))
@@ -202,7 +202,7 @@ class _Mentions:
         if mention.type is EntityType.OTHER:
             same = next((known for known in self._found if known[0] == key), same)
         elif (key, EntityType.OTHER) in self._found and same not in self._found:
-            # Retyped in its place: what was said of it without a type was said of this one.
+            # Retyped in place: what was said of it without a type was said of this one.
             self._found = {
                 same if known == (key, EntityType.OTHER) else known: each for known, each in self._found.items()
             }
@@ -233,7 +233,7 @@ class _Mentions:
 
 
 class _Statements:
-    """The facts of one answer: the same one said again is one, with the dates that either knows."""
+    """The facts of one answer: a repeated one is one, with the dates of either."""
 
     def __init__(self, parser: AnswerParser, mentions: _Mentions, shown: int) -> None:
         self._parser = parser
@@ -247,7 +247,7 @@ class _Statements:
         return [stated for statements in self._found.values() for stated in statements]
 
     def take(self, item: object) -> None:
-        """Read one fact; it needs two different ends and what joins them."""
+        """Read one fact; it needs two different ends and a predicate."""
         if not isinstance(item, Mapping) or self._count >= MOST_STATEMENTS:
             self._parser.drop("facts")
             return
@@ -292,7 +292,7 @@ class _Statements:
 
 
 def _merge(known: Mention, mention: Mention) -> Mention:
-    """Join two mentions of one entity: what was said first of it stands."""
+    """Join two mentions of one entity: the first description stands."""
     aliases = _join_aliases(known.name, [*known.aliases, *mention.aliases])
     return replace(known, aliases=aliases, description=known.description or mention.description)
 

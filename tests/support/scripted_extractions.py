@@ -1,11 +1,11 @@
-"""A script for the chat model of enrichment: digests one after the other, and matches of names."""
+"""A script for the chat model of enrichment: extractions one after the other, and matches of names."""
 
 from __future__ import annotations
 
 import json
 
-from recollect.core.knowledge.digests import AnyDigest
 from recollect.core.knowledge.entities import AnyNameMatches
+from recollect.core.knowledge.extractions import AnyExtraction
 
 
 def entity(name, kind="person", *aliases, description=""):
@@ -26,21 +26,21 @@ def fact(subject, predicate, object_, valid_at=None, invalid_at=None, replaces=(
 
 
 class Script:
-    """Digests one after the other, and matches as they are set."""
+    """Extractions one after the other, and matches as they are set."""
 
     def __init__(self):
-        self.digests, self.matches, self.asked = [], {"matches": []}, []
+        self.extractions, self.matches, self.asked = [], {"matches": []}, []
 
     def __call__(self, prompt, answer):
         self.asked.append((answer, prompt))
         if answer is AnyNameMatches:
             return self.matches if isinstance(self.matches, str) else json.dumps(self.matches)
-        assert answer is AnyDigest
-        return self.digests.pop(0)
+        assert answer is AnyExtraction
+        return self.extractions.pop(0)
 
-    def digest(self, entities, facts=()):
+    def extraction(self, entities, facts=()):
         parts = {"summary": "They talk.", "label": "Talk", "paths": [], "importance": 7, "keywords": []}
-        self.digests.append(json.dumps(parts | {"entities": list(entities), "facts": list(facts)}))
+        self.extractions.append(json.dumps(parts | {"entities": list(entities), "facts": list(facts)}))
 
     def count(self, answer):
         return sum(asked is answer for asked, _ in self.asked)

@@ -1,4 +1,4 @@
-"""Ask the model about a segment, once for all steps, and keep what it said before anything is made of it."""
+"""Ask the model about a segment, once for all steps, and store its answer before it is used."""
 
 from __future__ import annotations
 
@@ -8,79 +8,79 @@ from typing import Any
 from uuid import UUID
 
 from recollect.core.conversations.messages import said
-from recollect.core.knowledge.digests import AnyDigest, parse_digest
+from recollect.core.knowledge.extractions import AnyExtraction, parse_extraction
 from recollect.core.knowledge.transcripts import find_names, fit_facts, write_facts, write_transcript
 from recollect.core.text.names import normalise_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
-from recollect.models.knowledge import Fact, ParsedDigest, Statement
+from recollect.models.knowledge import Fact, ParsedExtraction, Statement
 from recollect.store.knowledge import facts, segments
-from recollect.store.knowledge.segments import NewDigest
-from recollect.verbs.knowledge.steps.draft import Digested, Draft, StepContext
+from recollect.store.knowledge.segments import NewExtraction
+from recollect.verbs.knowledge.steps.draft import Draft, SegmentExtraction, StepContext
 from recollect.verbs.service.costs import metered
 
-PROMPT = "digest"
+PROMPT = "extraction"
 STEP = "summarise"
 MOST_KNOWN, MOST_SHOWN = 60, 40
 LONGEST_KEPT = 200_000
-"""More of an answer is no digest but a repetition."""
+"""A longer answer is only repetition."""
 USER = "User"
 PLAIN_PROMPT = "Between the tags lies a conversation of which nothing is known.\n\n<conversation>\n</conversation>"
 
 
-class DigestOnce:
-    """Give what a model made of one segment: from before, or asked for now, and the same for every step."""
+class ExtractOnce:
+    """Return the extraction of one segment: a stored one, or asked for now, and the same for every step."""
 
     def __init__(self, context: StepContext) -> None:
         self.context = context
         self.asked = 0
-        self._digested: Digested | None = None
+        self._extraction: SegmentExtraction | None = None
 
-    async def __call__(self, draft: Draft) -> Digested | None:
-        """Find the digest of a draft, or ask for it; None where there is no model and was none before."""
-        if self._digested is None:
+    async def __call__(self, draft: Draft) -> SegmentExtraction | None:
+        """Find the extraction of a draft, or ask for it; None if there is no model and was none before."""
+        if self._extraction is None:
             context, segment_id = self.context, draft.segment.id
-            kept = await segments.find_digest(context.parts.database, context.scope_id, segment_id, context.run_id)
+            kept = await segments.find_extraction(context.parts.database, context.scope_id, segment_id, context.run_id)
             if kept.get("said"):
-                self._digested = await reopen(self.context, kept)
+                self._extraction = await reopen(self.context, kept)
             elif context.parts.chat is not None:
                 self.asked += 1
-                self._digested = await ask(self.context, draft)
-        return self._digested
+                self._extraction = await ask(self.context, draft)
+        return self._extraction
 
 
-async def ask(context: StepContext, draft: Draft) -> Digested:
-    """Ask for a digest and keep it; raise ChatModelError if nothing in the answer can be used."""
+async def ask(context: StepContext, draft: Draft) -> SegmentExtraction:
+    """Ask for an extraction and keep it; raise ChatModelError if nothing in the answer can be used."""
     segment_id, version = draft.segment.id, version_of(PROMPT)
     heed = context.budgeted
     chat = metered(context.parts, context.scope_id, STEP, prompt_version=version, source_id=segment_id, budgeted=heed)
     shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
     answer = await say(chat, write_prompt(context, draft, shown, chat.characters))
-    parsed = parse_digest(answer, len(shown), context.zone)
+    parsed = parse_extraction(answer, len(shown), context.zone)
     if not is_usable(parsed):
         raise ChatModelError("the chat model said nothing of the segment that can be used", answered=True)
     content = {"said": storable(answer), "shown": [str(fact.id) for fact in shown]}
     sources = [message.id for message in draft.messages]
-    digest = NewDigest(segment_id, content, chat.model, version, sources, context.run_id)
-    await segments.keep_digest(context.parts.database, context.scope_id, digest)
-    return Digested(parsed, shown)
+    extraction = NewExtraction(segment_id, content, chat.model, version, sources, context.run_id)
+    await segments.keep_extraction(context.parts.database, context.scope_id, extraction)
+    return SegmentExtraction(parsed, shown)
 
 
 async def say(chat: ChatModel, prompt: str) -> str:
     """Ask once; tell a model that refuses this prompt from one that refuses every prompt."""
     try:
-        return (await chat.say(prompt, AnyDigest)).text
+        return (await chat.say(prompt, AnyExtraction)).text
     except ChatModelError as problem:
         if not problem.lasting:
             raise
-        # Refused by a model that takes another: it is the talk that it cannot take, and trying again will not help.
-        await chat.say(PLAIN_PROMPT, AnyDigest)
+        # A model that accepts another prompt refused this one: its messages are the cause, and a retry will not help.
+        await chat.say(PLAIN_PROMPT, AnyExtraction)
         raise ChatModelError("the chat model refuses this segment, and no other", answered=True) from None
 
 
-async def reopen(context: StepContext, kept: Mapping[str, Any]) -> Digested:
-    """Read a digest that was kept; a fact that was shown and is gone can no longer be replaced."""
+async def reopen(context: StepContext, kept: Mapping[str, Any]) -> SegmentExtraction:
+    """Read a stored extraction; a fact that was shown and is gone can no longer be replaced."""
     ids = [UUID(each) for each in kept["shown"]]
     found: dict[UUID, Fact] = {}
     if ids:
@@ -88,21 +88,21 @@ async def reopen(context: StepContext, kept: Mapping[str, Any]) -> Digested:
             read = await facts.fetch_facts(connection, context.scope_id, lineages=ids)
         found = {fact.id: fact for fact in read if fact.superseded_at is None}
     if context.staged is not None:
-        found |= {each: fact for each in ids if (fact := context.staged.telling.find(each))}
-    parsed = parse_digest(kept["said"], len(ids), context.zone)
+        found |= {each: fact for each in ids if (fact := context.staged.stated.find(each))}
+    parsed = parse_extraction(kept["said"], len(ids), context.zone)
     numbers = {number: fact for number, each in enumerate(ids, 1) if (fact := found.get(each))}
     places = {number: place for place, number in enumerate(numbers, 1)}
     statements = tuple(renumber(statement, places) for statement in parsed.statements)
-    return Digested(replace(parsed, statements=statements), tuple(numbers.values()))
+    return SegmentExtraction(replace(parsed, statements=statements), tuple(numbers.values()))
 
 
 def renumber(statement: Statement, places: Mapping[int, int]) -> Statement:
-    """Let a statement name facts by where they stand now."""
+    """Renumber the facts that a statement replaces."""
     return replace(statement, replaces=tuple(places[number] for number in statement.replaces if number in places))
 
 
 async def find_shown(context: StepContext, draft: Draft) -> Sequence[Fact]:
-    """Find what is believed now of the entities that the segment may speak of, the newest first."""
+    """Find what is believed now about entities that the segment may mention, the newest first."""
     texts = [context.scope.user or USER, context.scope.agent]
     for message in draft.messages:
         texts += [message.name, said(message)]
@@ -125,18 +125,18 @@ def is_over(fact: Fact, context: StepContext) -> bool:
 
 
 def write_prompt(context: StepContext, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
-    """Write the question: the talk, what is known already, and what is wanted."""
+    """Write the prompt: the messages, what is known already, and what is wanted."""
     names = (context.scope.user or USER, context.scope.agent)
     known = write_facts(shown)
-    talk = write_transcript(draft.messages, names, characters - len(known))
-    return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=talk, facts=known)
+    conversation = write_transcript(draft.messages, names, characters - len(known))
+    return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=conversation, facts=known)
 
 
-def is_usable(parsed: ParsedDigest) -> bool:
+def is_usable(parsed: ParsedExtraction) -> bool:
     """Tell whether an answer says anything of what was asked."""
     return bool(parsed.summary or parsed.label or parsed.mentions or parsed.statements)
 
 
 def storable(answer: str) -> str:
-    """Give what JSON in the database can hold of an answer."""
+    """Return what of an answer the database can store as JSON."""
     return answer[:LONGEST_KEPT].replace("\0", "").encode(errors="replace").decode()

@@ -47,7 +47,7 @@ class StubbornChatModel(FakeChatModel):
 
 
 @asynccontextmanager
-async def consulting(addresses, embedder, chat, **settings):
+async def with_reader(addresses, embedder, chat, **settings):
     async with connected(Settings(embedder="fake", **settings), addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada", "li")
         may = datetime(2026, 5, 1, tzinfo=UTC)
@@ -72,7 +72,7 @@ def read_material(prompt):
 
 async def test_what_rules_do_not_find_is_found_by_topic_and_day(addresses, embedder, owner):
     chat = FakeChatModel({Matches: GOOD})
-    async with consulting(addresses, embedder, chat) as mind:
+    async with with_reader(addresses, embedder, chat) as mind:
         assert contents(await mind.recall(CUE)) == {WORDED}
         assert not chat.calls
         found = await mind.recall(replace(CUE, consult=True))
@@ -110,7 +110,7 @@ async def test_what_rules_do_not_find_is_found_by_topic_and_day(addresses, embed
     ],
 )
 async def test_whatever_it_answers_nothing_is_lost(addresses, embedder, line, says):
-    async with consulting(addresses, embedder, FakeChatModel({Matches: line})) as mind:
+    async with with_reader(addresses, embedder, FakeChatModel({Matches: line})) as mind:
         plain, found = await mind.recall(CUE), await mind.recall(replace(CUE, consult=True, keep=True))
         assert [hit.memory.id for hit in found.hits] == [hit.memory.id for hit in plain.hits]
         assert found.methods["read"].startswith(says)
@@ -121,7 +121,7 @@ async def test_whatever_it_answers_nothing_is_lost(addresses, embedder, line, sa
 async def test_a_model_that_fails_or_is_late_changes_nothing(addresses, embedder, caplog):
     chat = StubbornChatModel({Matches: GOOD})
     asked = replace(CUE, consult=True)
-    async with consulting(addresses, embedder, chat) as mind:
+    async with with_reader(addresses, embedder, chat) as mind:
         chat.fail()
         found = await mind.recall(asked)
         assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it gave no answer of use")
@@ -146,7 +146,7 @@ async def test_a_slow_model_that_reads_and_judges_leaves_time_for_an_answer(addr
         return await ask_all(*given)
 
     monkeypatch.setattr(judge, "ask_all", note_and_ask)
-    async with consulting(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
+    async with with_reader(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
         # The shares are of two seconds; whatever else takes its time on a busy machine has a minute.
         mind.access.parts.database.deadline_seconds = 2
         found = await mind.recall(replace(CUE, consult=True, judge=True))
@@ -159,7 +159,7 @@ async def test_a_slow_model_that_reads_and_judges_leaves_time_for_an_answer(addr
 
 
 async def test_without_a_model_or_text_it_is_not_asked(addresses, embedder):
-    async with consulting(addresses, embedder, None) as mind:
+    async with with_reader(addresses, embedder, None) as mind:
         found = await mind.recall(replace(CUE, consult=True))
         assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: no chat model is configured")
     chat = FakeChatModel({Matches: GOOD})
@@ -174,7 +174,7 @@ async def test_cues_are_read_side_by_side_and_a_replay_does_not_ask_again(addres
     chat = StubbornChatModel({Matches: GOOD})
     # None is answered before all four have been asked.
     chat.wait = asyncio.Barrier(4).wait
-    async with consulting(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
+    async with with_reader(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
         asked = replace(CUE, consult=True, keep=True)
         [first, plain, *_] = await mind.recall_each([asked, CUE, asked, asked, asked])
         assert ("read" in first.methods, "read" in plain.methods) == (True, False)

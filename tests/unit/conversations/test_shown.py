@@ -1,4 +1,4 @@
-"""What a conversation was shown fades by the minute and with every block, and comes back to mind when reminded of."""
+"""What a conversation was shown fades by the minute and with every block, and a cue that finds it again raises it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.conversations.shown import Showing, compute_present, displace, fade, level_of, register
+from recollect.core.conversations.shown import ShownMemory, compute_present, displace, fade, level_of, register
 from recollect.models.blocks import Level
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
@@ -17,7 +17,7 @@ ONE, OTHER = UUID(int=1), UUID(int=2)
 
 
 def shown(score=100.0, memory_id=ONE):
-    return Showing(memory_id, "m0001", score, NOW)
+    return ShownMemory(memory_id, "m0001", score, NOW)
 
 
 @pytest.mark.parametrize(
@@ -42,22 +42,22 @@ def test_a_newer_block_takes_eighteen_and_being_reminded_gives_back_sixteen():
     assert displace(shown(), NOW, reminded=False).score == 82
     assert displace(shown(), NOW, reminded=True).score == 98
     assert displace(shown(60), NOW, reminded=True).score == pytest.approx(60 - 18 + 9.6)
-    # What is gone is gone: it is shown anew, and not revived.
+    # What is gone is shown again from the start, and not revived.
     assert displace(shown(-1), NOW, reminded=True).score == -1
 
 
 def test_without_a_reminder_it_is_full_twice_then_compact_twice_then_abstract():
-    showing, levels = shown(), []
-    while (level := level_of(showing.score)) is not None:
+    each, levels = shown(), []
+    while (level := level_of(each.score)) is not None:
         levels.append(level.value)
-        showing = displace(showing, NOW, reminded=False)
+        each = displace(each, NOW, reminded=False)
     assert levels == ["full", "full", "compact", "compact", "abstract", "abstract"]
 
 
 def test_what_is_gone_begins_afresh_and_what_is_present_goes_on():
     late = NOW + timedelta(minutes=5)
     present = compute_present([shown(), shown(20, OTHER)], late, {OTHER})
-    assert {each: showing.score for each, showing in present.items()} == {ONE: 100 - 40 - 18}
+    assert {key: each.score for key, each in present.items()} == {ONE: 100 - 40 - 18}
     registered = register(present, [(ONE, "m0001"), (OTHER, "m0002")], late)
     assert [(each.memory_id, each.score, each.short_id) for each in registered] == [
         (ONE, 42.0, "m0001"),
@@ -69,4 +69,4 @@ def test_what_is_gone_begins_afresh_and_what_is_present_goes_on():
 def test_nothing_grows_by_waiting_and_nothing_exceeds_what_is_fresh(score, seconds, reminded):
     later = displace(shown(score), NOW + timedelta(seconds=seconds), reminded=reminded)
     assert later.score <= min(100, max(score, score - 2))
-    assert later.reckoned_at >= NOW
+    assert later.computed_at >= NOW

@@ -13,10 +13,10 @@ from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
 GUARDED = ("/v1/", "/mcp", "/dify/")
 
 
-class Gate:
-    """Refuse requests without a key at once, and those with a body whose key was not valid lately.
+class KeyCheck:
+    """Refuse requests without a key at once, and those with a body whose key was not valid recently.
 
-    Nobody is let in by this: every request is admitted by the database as well.
+    It lets nobody in: the database checks the key of every request as well.
     """
 
     def __init__(self, app: ASGIApp) -> None:
