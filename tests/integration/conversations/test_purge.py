@@ -76,11 +76,9 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     receipt = await conversation.purge()
     assert receipt.finished_at is not None
     assert (receipt.conversation, receipt.asked_by) == ("cats", "library")
-    names = ("messages", "derived", "to_rederive", "idempotency_keys", "evidence")
-    went = {name: receipt.removed[name] for name in names}
-    assert went == {"messages": 4, "derived": 2, "to_rederive": 2, "idempotency_keys": 1, "evidence": 4}
-    assert receipt.removed["vectors"] == receipt.removed["terms"] == 8
-    assert receipt.removed["keywords"] == 2
+    removed = {"messages": 4, "derived": 2, "to_rederive": 2, "idempotency_keys": 1, "evidence": 4}
+    removed |= {"vectors": 8, "terms": 8, "keywords": 2}
+    assert removed.items() <= receipt.removed.items()
     assert receipt.removed["accesses"] >= 1
     assert receipt.removed["feedback"] >= 1
 

@@ -369,10 +369,10 @@ async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, own
 
 async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, mind, apples, addresses, owner):
     place = await locate(recollect.parts.database, mind.access.scope)
-    lineup = RankingInput(
+    inputs = RankingInput(
         {"text": to_candidates([Candidate(each, 1.0) for each in apples])}, None, Facets(), {"text": 1.0}, 5
     )
-    kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, lineup, (), 5, Status.OK, "", {}, {}, 0.0)
+    kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, inputs, (), 5, Status.OK, "", {}, {}, 0.0)
     with psycopg.connect(addresses.owner) as forgetting:
         forgetting.execute("delete from memories where id = %s", [apples[0]])
         keeping = asyncio.create_task(kept_recalls.keep(recollect.parts.database, place.scope_id or 0, kept))

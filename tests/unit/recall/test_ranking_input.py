@@ -114,10 +114,10 @@ def is_equal(one: RankingInput, other: RankingInput) -> bool:
     )
 
 
-def keep(lineup: RankingInput, **changed) -> Kept:
-    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(lineup))
-    usual = {"inputs": lineup, "hits": hits, "limit": lineup.limit}
-    kept = Kept(IDS[0], NOW, Cue("x"), None, None, lineup, hits, lineup.limit, Status.OK, "", {}, {}, 0.0)
+def keep(inputs: RankingInput, **changed) -> Kept:
+    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    usual = {"inputs": inputs, "hits": hits, "limit": inputs.limit}
+    kept = Kept(IDS[0], NOW, Cue("x"), None, None, inputs, hits, inputs.limit, Status.OK, "", {}, {}, 0.0)
     return replace(kept, **usual | changed)
 
 
@@ -131,10 +131,10 @@ def rank_texts(scores: list[float], limit: int = 10) -> RankingInput:
 @pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
 @given(ranking_inputs())
 @settings(max_examples=EXAMPLES.now)
-def test_a_lineup_is_read_back_as_it_was_and_ranked_as_it_was(lineup):
-    back = decode(encode(lineup))
-    assert is_equal(back, lineup)
-    assert fuse(back) == fuse(lineup)
+def test_a_ranking_input_is_read_back_as_it_was_and_ranked_as_it_was(inputs):
+    back = decode(encode(inputs))
+    assert is_equal(back, inputs)
+    assert fuse(back) == fuse(inputs)
 
 
 @given(ranking_inputs())
