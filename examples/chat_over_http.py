@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from uuid import uuid4
 
 from recollect import NewMessage, Role
 from recollect.client import Client
@@ -23,7 +24,7 @@ QUESTION = "What may I cook for Mei and me?"
 async def main() -> None:
     """Converse, then show the prompt that a chat model would get."""
     async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
-        mind = await client.mind("cook", "li")
+        mind = await client.mind("cook", f"li-{uuid4().hex[:8]}")
         last_week = mind.conversation("last-week")
         for question, answer in SAID:
             await last_week.append([NewMessage(Role.USER, question), NewMessage(Role.ASSISTANT, answer)])
