@@ -36,6 +36,10 @@ class Settings(BaseSettings):
     )
     data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")
+    prepare_statements: bool = Field(
+        default=True,
+        description="Whether the server keeps plans of statements; behind a pooler that cannot hold them it does not.",
+    )
     start_wait_seconds: float = Field(
         default=60.0,
         ge=0,

@@ -77,7 +77,12 @@ async def connected(
     async with AsyncExitStack() as stack:
         probe = await Probe.open(addresses.service, wait_seconds)
         stack.push_async_callback(probe.close)
-        database = await Database.open(addresses.service, settings.pool_size, settings.deadline_seconds)
+        database = await Database.open(
+            addresses.service,
+            settings.pool_size,
+            settings.deadline_seconds,
+            prepared=settings.prepare_statements,
+        )
         stack.push_async_callback(database.close)
         parts = Parts(
             database,

@@ -34,7 +34,8 @@ async def until_blocked(owner, task):
 
 def hurry(recollect, seconds):
     """Give the same service with so little time for a request; what comes before or after may take its own."""
-    parts = replace(recollect.parts, database=Database(recollect.parts.database._pool, seconds))
+    database = recollect.parts.database
+    parts = replace(recollect.parts, database=Database(database._pool, seconds, database._preparing))
     return replace(recollect, parts=parts, settings=recollect.settings.model_copy(update={"deadline_seconds": seconds}))
 
 

@@ -48,8 +48,13 @@ class Channel(Protocol):
 
 def skipped(reason: str) -> Answer:
     """Return no candidates, and say why."""
+    return nothing(SKIPPED + reason)
+
+
+def nothing(method: str = "exact") -> Answer:
+    """Return no candidates without a query: the scope has nothing of the kind."""
 
     async def read() -> Proposal:
-        return Proposal(Candidates(), SKIPPED + reason)
+        return Proposal(Candidates(), method)
 
     return read

@@ -8,7 +8,7 @@ from functools import partial
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
-from recollect.channels.channel import Answer, Proposal, skipped
+from recollect.channels.channel import Answer, Proposal, nothing, skipped
 from recollect.core.recall.columns import to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.core.text.keywords import file_under
@@ -40,6 +40,8 @@ class KeywordChannel:
         wanted = file_under((*reading.facets.keywords, *reading.facets.names))[:MOST_KEYWORDS]
         if not wanted:
             return skipped("the cue has no keywords")
+        if not place.keywords:
+            return nothing()
         parameters = {
             "scope_id": place.scope_id,
             "keywords": list(wanted),

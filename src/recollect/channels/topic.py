@@ -37,6 +37,8 @@ class TopicChannel:
         asked = find_topics(reading.facets.topics)
         if place.scope_id is None or not asked:
             return skipped(UNNAMED)
+        if not place.topics:
+            return skipped(UNKNOWN)
         parameters = {
             "scope_id": place.scope_id,
             "paths": [encode(names) for names in asked],

@@ -49,7 +49,8 @@ class VectorChannel:
         query = sql.SQL(QUERIES["nearest_indexed"]).format(**places, dimensions=sql.Literal(place.space.dimensions + 2))
         # The planner takes the policy's range for a narrow one and would scan the whole scope instead.
         await connection.execute(QUERIES["avoid_sorting"])
-        answer = await connection.execute(in_columns(query), parameters, binary=True)
+        # Unprepared: only a plan that sees the scope finds the index of that one scope.
+        answer = await connection.execute(in_columns(query), parameters, prepare=False, binary=True)
         await connection.execute(QUERIES["allow_sorting"])
         return partial(read, answer, "approximate")
 

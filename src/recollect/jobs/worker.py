@@ -216,6 +216,7 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
 
 def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int, duties: Duties = IDLE) -> App:
     """Build the job engine with the tasks it can run."""
+    # Unprepared: nobody handles the error of a statement that a pooler has lost inside the engine.
     kwargs = {"prepare_threshold": None, **CONNECTION_TIMEOUTS}
     connector = PsycopgConnector(conninfo=dsn, kwargs=kwargs, configure=commit_at_once, min_size=1, max_size=4)
     app = App(connector=connector)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from uuid import UUID
 
-import psycopg
 import pytest
 
+import plans
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.models.service import Scope
@@ -87,11 +86,10 @@ def fill(owner, conversation, count, stretch):
     owner.execute("update conversations set last_number = %s where id = %s", [count, conversation])
 
 
-@pytest.fixture
-def service(addresses, mind):
-    """A connection of the service's role, bound to the tenant, that plans with the values it sees."""
-    with psycopg.connect(addresses.service, autocommit=True, prepare_threshold=None) as connection:
-        connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
+@pytest.fixture(params=plans.MODES)
+def service(addresses, mind, request):
+    """A connection of the service's role, bound to the tenant, that plans with the values it sees, or without."""
+    with plans.planning(addresses, mind.access.scope.tenant_id, request.param) as connection:
         yield connection
 
 
@@ -111,28 +109,16 @@ def asked(**more):
 
 
 def explain(service, query, parameters):
-    [(answer,)] = service.execute(f"explain (analyze, buffers, timing off, format json) {query}", parameters).fetchall()
-    plan = (answer if isinstance(answer, list) else json.loads(answer))[0]["Plan"]
-    nodes = list(flatten(plan))
-    rows = sum(rows_of(node) for node in nodes if is_of_conversations(node))
-    blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-    return Work(rows, blocks, tuple(f"{node['Node Type']} {node.get('Relation Name', '')}".strip() for node in nodes))
-
-
-def flatten(node):
-    yield node
-    for child in node.get("Plans", ()):
-        yield from flatten(child)
+    plan = plans.explain(service, query, parameters)
+    nodes = list(plans.flatten(plan))
+    rows = sum(plans.rows_of(node) for node in nodes if is_of_conversations(node))
+    names = tuple(f"{node['Node Type']} {node.get('Relation Name', '')}".strip() for node in nodes)
+    return Work(rows, plans.blocks_of(plan), names)
 
 
 def is_of_conversations(node):
     """A bitmap names only its index."""
     return node.get("Relation Name", node.get("Index Name", "").split("_")[0]) in TABLES
-
-
-def rows_of(node):
-    removed = sum(node.get(f"Rows Removed by {check}", 0) for check in ("Filter", "Index Recheck", "Join Filter"))
-    return round((node["Actual Rows"] + removed) * node["Actual Loops"])
 
 
 def assert_frugal(work, returned, *, each, spare=SPARE):
@@ -221,7 +207,7 @@ async def test_leaves_are_found_from_the_newest_message_downwards(service, conve
 
 
 async def test_a_page_reads_the_conversations_it_returns(service, conversation, statistics):
-    first, work = read(service, "page")
+    first, work = read(service, "page", before="infinity")
     assert_frugal(work, len(first), each=1)
     rows, work = read(service, "page", before=first[-1][5], before_id=first[-1][0])
     assert {row[0] for row in rows}.isdisjoint(row[0] for row in first)
@@ -242,5 +228,5 @@ async def test_opening_for_an_append_reads_the_newest_message_only(service, conv
 async def test_memories_are_read_with_their_conversation_and_not_the_others(service, conversation, statistics):
     ids = [row[0] for row in service.execute(QUERIES["walk"], asked()).fetchall()][:20]
     wanted = memories.RowQuery(ids)
-    work = explain(service, wanted.compose().as_string(), wanted.bind(Scope(1, "ada", "li")))
+    work = explain(service, wanted.compose(), wanted.bind(Scope(1, "ada", "li")))
     assert_frugal(work, len(ids), each=2)

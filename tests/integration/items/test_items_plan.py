@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 
+import plans
 from recollect.models.items import FindItems
 from recollect.models.service import Scope
-from recollect.store.items.items import QUERIES, narrow, spell
+from recollect.store.items.items import compose, narrow, spell
 from recollect.store.service.scopes import names
 
 ITEMS, HERE = 20_000, 40
@@ -39,30 +39,20 @@ def statistics(request, owner, filled):
         owner.execute("analyze")
 
 
-@pytest.fixture
-def service(addresses, mind):
-    """A connection of the service's role, bound to the tenant, that plans with the values it sees."""
-    with psycopg.connect(addresses.service, prepare_threshold=None) as connection:
-        connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
-        connection.commit()
+@pytest.fixture(params=plans.MODES)
+def service(addresses, mind, request):
+    """A connection of the service's role, bound to the tenant, that plans with the values it sees, or without."""
+    with plans.planning(addresses, mind.access.scope.tenant_id, request.param) as connection:
         yield connection
 
 
 def read(service, query, parameters):
     """Explain a query while it runs: how many rows it gave, how many blocks it read, and which indexes it used."""
-    [[[explained]]] = service.execute(
-        "explain (analyze, buffers, format json) " + QUERIES[query], names(SCOPE) | parameters
-    ).fetchall()
-    service.rollback()
-    plan = explained["Plan"]
-    used = [node for node in walk(plan) if node.get("Relation Name", node.get("Index Name", "")).startswith("items")]
-    return plan["Actual Rows"], plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], {name(node) for node in used}
-
-
-def walk(plan):
-    yield plan
-    for part in plan.get("Plans", ()):
-        yield from walk(part)
+    with service.transaction(force_rollback=True):
+        plan = plans.explain(service, compose(query, HOME), names(SCOPE) | parameters)
+    nodes = plans.flatten(plan)
+    used = [node for node in nodes if node.get("Relation Name", node.get("Index Name", "")).startswith("items")]
+    return plan["Actual Rows"], plans.blocks_of(plan), {name(node) for node in used}
 
 
 def name(node):

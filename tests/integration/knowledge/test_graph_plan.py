@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from fact_rows import open_facts
+from plans import MODES
 from recollect.channels.graph import QUERIES as CHANNEL
 from recollect.core.knowledge.graph import FAN, spot_names
 from recollect.store.knowledge.graph import OUT_OF_SIGHT, QUERIES
@@ -99,10 +100,11 @@ def statistics(request, owner, hub):
         owner.execute("analyze")
 
 
-@pytest.fixture
-def service(addresses, mind):
-    """A connection of the service's role, bound to the tenant, that plans with the values it sees."""
-    with psycopg.connect(addresses.service, prepare_threshold=None) as connection:
+@pytest.fixture(params=MODES)
+def service(addresses, mind, request):
+    """A connection of the service's role, bound to the tenant, that plans with the values it sees, or without."""
+    planned = f"-c plan_cache_mode={request.param}"
+    with psycopg.connect(addresses.service, options=planned, prepare_threshold=0) as connection:
         connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         connection.commit()
         yield connection

@@ -80,7 +80,7 @@ async def test_a_note_reads_memories_by_their_keys(mind, owner, size):
     await mind.load([NewMemory(f"apple number {number}") for number in range(size)])
     ids = [row[0] for row in owner.execute("select id from memories order by random() limit 10")]
     owner.execute("vacuum analyze memories")
-    asked = {"scope_id": scope_of(owner), "ids": ids, "moment": None}
+    asked = {"scope_id": scope_of(owner), "ids": ids, "moment": None, "lock": "fold", "fold_at": 32, "longest": 256}
     [[[plan]]] = owner.execute(sql.SQL("explain (analyze, format json) ") + accesses.RECORD, asked).fetchall()
     read = [node for node in walk_plan(plan["Plan"]) if node.get("Relation Name") == "memories"]
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) == 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from plans import MODES
 from recollect.channels.topic import MOST_LINKS, compose
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
@@ -62,10 +63,11 @@ def statistics(request, owner, scope_id):
         owner.execute("analyze")
 
 
-@pytest.fixture
-def service(addresses, mind):
-    """A connection of the service's role, bound to the tenant, that plans with the values it sees."""
-    with psycopg.connect(addresses.service, prepare_threshold=None) as connection:
+@pytest.fixture(params=MODES)
+def service(addresses, mind, request):
+    """A connection of the service's role, bound to the tenant, that plans with the values it sees, or without."""
+    planned = f"-c plan_cache_mode={request.param}"
+    with psycopg.connect(addresses.service, options=planned, prepare_threshold=0) as connection:
         connection.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
         connection.commit()
         yield connection

@@ -55,16 +55,17 @@ class Read:
 
 async def ask_opened(
     connection: Connection, scope: Scope, conversation: str, named: Sequence[UUID]
-) -> tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]:
+) -> tuple[AsyncCursor[DictRow], AsyncCursor[DictRow] | None]:
     """Lock a conversation for an append to an opened scope, and look up the messages that are named as parents."""
     parameters = {**names(scope), "conversation": conversation, "ids": list(named)}
     opened = await connection.execute(QUERIES["open"], parameters)
-    return opened, await connection.execute(QUERIES["anchors"], parameters)
+    return opened, await connection.execute(QUERIES["anchors"], parameters) if named else None
 
 
-async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> OpenConversation:
+async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow] | None]) -> OpenConversation:
     """Read the answer to `ask_opened`; a conversation that does not exist yet counts as empty."""
-    row = await asked[0].fetchone()
+    opened, anchors = asked
+    row = await opened.fetchone()
     if row is None:
         return OpenConversation(ConversationState.ACTIVE, 0, None, None, {})
     return OpenConversation(
@@ -72,7 +73,7 @@ async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) 
         row["last_number"],
         to_anchor(row["newest_id"], row["newest_turn"]),
         to_anchor(row["unbranched_id"], row["unbranched_turn"]),
-        {found["id"]: Anchor(found["id"], found["turn_id"]) for found in await asked[1].fetchall()},
+        {found["id"]: Anchor(found["id"], found["turn_id"]) for found in (await anchors.fetchall() if anchors else ())},
     )
 
 
@@ -151,7 +152,7 @@ async def page(
     limit: int,
 ) -> list[Conversation]:
     """Fetch conversations, the latest first, from before a place in that order."""
-    moment, identity = before or (None, "")
+    moment, identity = before or ("infinity", "")
     bounds = {"states": [state.value for state in states], "before": moment, "before_id": identity, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["page"], {**names(scope), **bounds})

@@ -89,7 +89,7 @@ select id, name, state, last_number, created_at, updated_at, changed_at, metadat
 from conversations
 where scope_id = {this_scope}
   and state = any (%(states)s)
-  and (%(before)s::timestamptz is null or (updated_at, id) < (%(before)s, %(before_id)s))
+  and (updated_at, id) < (%(before)s::timestamptz, %(before_id)s)
 order by updated_at desc, id desc
 limit %(limit)s
 

@@ -65,7 +65,7 @@ def list_allowed(only: Filter, scope: sql.Composable = SCOPE_ID) -> sql.Composab
 
 def list_featured(only: Filter) -> sql.Composable:
     """Write the array of all ids with the features that a filter names; null if it names none."""
-    named = FEATURES.intersection(only.named)
+    named = [name if getattr(only, name) else f"not_{name}" for name in FEATURES.intersection(only.named)]
     return sql.SQL(QUERIES["listed"]).format(allowed=find_featured(named, SCOPE_ID)) if named else ALL
 
 
@@ -112,5 +112,4 @@ def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
         "before": first_id_after(only.as_of) if only.as_of else None,
         "as_of": only.as_of,
         "at": only.at,
-        "pinned": only.pinned,
     }

@@ -12,7 +12,11 @@
 ({id} in (select true_at({scope}, %(at)s::timestamptz))) is true
 
 -- name: pinned
-features.pinned = %(pinned)s::boolean
+-- Written out, not compared with a value: only so a plan that does not see the value takes the index of the few pinned.
+features.pinned
+
+-- name: not_pinned
+not features.pinned
 
 -- name: unpinned
 -- Nearly all are: to look up the few others is cheaper than to read the features of a whole scope.

@@ -21,6 +21,7 @@ from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
+from recollect.store.database.prepared import LOST, NamedStatements, Preparing, is_changed
 
 HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 Connection: TypeAlias = AsyncConnection[DictRow]
@@ -75,6 +76,14 @@ QUERIES = load_queries(__file__)
 class GivenUpConnection(AsyncConnection[DictRow]):
     """A connection that is abandoned when its caller's time is over."""
 
+    async def prepare(self, preparing: Preparing) -> None:
+        """Prepare statements from now on; what a pooler hands on under another name it keeps, all else it loses."""
+        self._prepared = NamedStatements(preparing)
+        answer = await self.execute(QUERIES["look_behind"])
+        row = await answer.fetchone()
+        if row is not None and row["ours"] and row["process"] != self.info.backend_pid:
+            preparing.give_up("pooler")
+
     async def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:  # noqa: ASYNC109 - the driver's signature
         """Wait for an answer; the driver would ask a silent server to cancel, and wait ten seconds more."""
         try:
@@ -91,24 +100,29 @@ class GivenUpConnection(AsyncConnection[DictRow]):
 class Database:
     """A pool of connections of the service's role."""
 
-    def __init__(self, pool: AsyncConnectionPool[Connection], deadline_seconds: float) -> None:
+    def __init__(
+        self, pool: AsyncConnectionPool[GivenUpConnection], deadline_seconds: float, preparing: Preparing
+    ) -> None:
         self._pool = pool
+        self._preparing = preparing
         self.deadline_seconds = deadline_seconds
         self.milliseconds = str(int(deadline_seconds * 1000))
 
     @classmethod
-    async def open(cls, dsn: str, pool_size: int, deadline_seconds: float) -> Database:
-        """Open the pool, or say why the database cannot be used."""
+    async def open(cls, dsn: str, pool_size: int, deadline_seconds: float, *, prepared: bool = True) -> Database:
+        """Open the pool, or say why the database cannot be used; statements are prepared unless told otherwise."""
         vector, halfvec, sparsevec = await fetch_vector_types(dsn)
+        preparing = Preparing(wanted=prepared)
 
-        async def configure(connection: Connection) -> None:
+        async def configure(connection: GivenUpConnection) -> None:
             register_vector_info(connection, vector)
             register_halfvec_info(connection, halfvec)
             register_sparsevec_info(connection, sparsevec)
+            if preparing.wanted:
+                await connection.prepare(preparing)
 
-        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        pool: AsyncConnectionPool[GivenUpConnection] = AsyncConnectionPool(
             dsn,
-            # Nothing is prepared: every plan sees its values, and a pooler in transaction mode is safe.
             kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row, **CONNECTION_TIMEOUTS},
             connection_class=GivenUpConnection,
             configure=configure,
@@ -118,7 +132,7 @@ class Database:
             open=False,
         )
         await pool.open(wait=True, timeout=deadline_seconds)
-        return cls(pool, deadline_seconds)
+        return cls(pool, deadline_seconds, preparing)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -133,7 +147,16 @@ class Database:
         """Lend a connection for one statement that names its tenant itself."""
         with translated_errors():
             async with self._pool.connection() as connection:
-                yield connection
+                try:
+                    yield connection
+                except LOST as problem:
+                    self._preparing.give_up(describe(problem))
+                    raise
+                except errors.FeatureNotSupported as problem:
+                    if is_changed(problem):
+                        # What it has prepared no longer fits the schema: its successor prepares anew.
+                        await connection.close()
+                    raise
 
     @asynccontextmanager
     async def reading(
@@ -146,30 +169,28 @@ class Database:
         seconds, or than the deadline, ends it with OverdueError: those after it are not answered.
         """
         milliseconds = None if seconds is None else str(max(1, int(seconds * 1000)))
-        with translated_errors():
-            async with self._pool.connection() as connection, connection.pipeline():
-                if one_snapshot:
-                    await connection.execute(QUERIES["hold_snapshot"])
-                await self._bind(connection, tenant_id, milliseconds)
-                yield connection
+        async with self.statement() as connection, connection.pipeline():
+            if one_snapshot:
+                await connection.execute(QUERIES["hold_snapshot"])
+            await self._bind(connection, tenant_id, milliseconds)
+            yield connection
 
     @asynccontextmanager
     async def transaction(self, tenant_id: int | None, *, pipelined: bool = True) -> AsyncIterator[Connection]:
         """Write as a tenant; leaving the block without an error means that the write is durable."""
-        with translated_errors():
-            async with self._pool.connection() as connection:
-                watch = CommitWatch()
-                connection.add_notice_handler(watch.notice)
-                try:
-                    async with connection.pipeline() if pipelined else unpipelined():
-                        await connection.execute(QUERIES["begin"])
-                        await self._bind(connection, tenant_id, None if pipelined else LOAD_MILLISECONDS)
-                        yield connection
-                        ending = await connection.execute(QUERIES["commit"])
-                finally:
-                    connection.remove_notice_handler(watch.notice)
-                if watch.doubtful or ending.statusmessage != "COMMIT":
-                    raise UnavailableError("The write was not confirmed by every standby; try again.")
+        async with self.statement() as connection:
+            watch = CommitWatch()
+            connection.add_notice_handler(watch.notice)
+            try:
+                async with connection.pipeline() if pipelined else unpipelined():
+                    await connection.execute(QUERIES["begin"])
+                    await self._bind(connection, tenant_id, None if pipelined else LOAD_MILLISECONDS)
+                    yield connection
+                    ending = await connection.execute(QUERIES["commit"])
+            finally:
+                connection.remove_notice_handler(watch.notice)
+            if watch.doubtful or ending.statusmessage != "COMMIT":
+                raise UnavailableError("The write was not confirmed by every standby; try again.")
 
     async def _bind(self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None) -> None:
         tenant = "" if tenant_id is None else str(tenant_id)
@@ -222,6 +243,10 @@ def translated_errors() -> Iterator[None]:
     except UNAVAILABLE as problem:
         kind = OverdueError if is_overdue(problem) else UnavailableError
         raise kind(f"The database is not available ({describe(problem)}); try again.") from None
+    except (*LOST, errors.FeatureNotSupported) as problem:
+        if isinstance(problem, LOST) or is_changed(problem):
+            raise UnavailableError(f"A prepared statement was lost ({describe(problem)}); try again.") from None
+        raise
     except UNKNOWN as problem:
         if OF_SPACE.search(problem.diag.message_primary or ""):
             raise UnavailableError(f"The embedding space was dropped ({describe(problem)}); try again.") from None

@@ -13,3 +13,9 @@ select set_config('recollect.tenant', %(tenant)s, true),
 
 -- name: commit
 commit
+
+-- name: look_behind
+-- Behind a pooler the process is not the one that the connection was told of. One that prepares in our place gives
+-- every statement, this one too, a name of its own.
+select pg_backend_pid() as process,
+       exists (select from pg_prepared_statements where name like 'recollect\_%%') as ours

@@ -7,7 +7,10 @@ CREATE TYPE public.place AS (
 	model text,
 	dimensions integer,
 	"precision" text,
-	profile jsonb
+	profile jsonb,
+	keywords boolean,
+	mentions boolean,
+	topics boolean
 );
 
 CREATE TYPE public.ranked_memory AS (
@@ -325,13 +328,15 @@ begin
 end $$
 $create$, 'rank_newest_' || space, type, vectors);
 
-    -- Every way, and exact: each candidate's last access is looked up.
+    -- Every way, and exact: each candidate's last access is looked up. The planner takes the scope for one
+    -- memory, and would go through all accesses for each: so it joins by hashing or merging.
     execute format($create$
 create function %1$I(
     asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid, allowed uuid[],
     weights double precision[], decay double precision, mode text, hit_limit integer
 ) returns setof ranked_memory
-    language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
+    language plpgsql stable set plan_cache_mode = force_generic_plan set enable_nestloop = off set work_mem = '32MB'
+    set jit = off as $$
 begin
     return query
     with logged as materialized (
@@ -1271,16 +1276,24 @@ CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[], allow
 $$;
 
 CREATE FUNCTION public.locate(asked_agent text, asked_user text) RETURNS public.place
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
+declare
+    found place;
+begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
-           space.precision, agents.profile
+           space.precision, agents.profile,
+           exists (select from memory_keywords where memory_keywords.scope_id = scopes.id),
+           exists (select from mentions where mentions.scope_id = scopes.id),
+           exists (select from topics where topics.scope_id = scopes.id)
+    into found
     from (select current_tenant() as tenant_id) caller
     left join scopes
         on scopes.tenant_id = caller.tenant_id and scopes.agent = asked_agent and scopes."user" = asked_user
     left join agents on agents.tenant_id = caller.tenant_id and agents.agent = asked_agent
-    left join embedding_spaces space on space.state = 'active'
-$$;
+    left join embedding_spaces space on space.state = 'active';
+    return found;
+end $$;
 
 CREATE FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) RETURNS TABLE(number integer, id uuid, alike real)
     LANGUAGE plpgsql STABLE SECURITY DEFINER

@@ -87,7 +87,7 @@ async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Nam
 
 async def ask_newest(connection: Connection, scope: Scope, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
     """Ask for the items under a path, the newest first."""
-    return await connection.execute(QUERIES["newest"], names(scope) | narrow(find, largest))
+    return await connection.execute(compose("newest", find.under), names(scope) | narrow(find, largest))
 
 
 async def ask_own(
@@ -95,7 +95,7 @@ async def ask_own(
 ) -> AsyncCursor[DictRow]:
     """Ask for the items whose own vectors are nearest to one of as many dimensions."""
     vector = {"vector": Vector(unit_vector(embedding, len(embedding))), "dimensions": len(embedding)}
-    return await connection.execute(QUERIES["own"], names(scope) | narrow(find, largest) | vector)
+    return await connection.execute(compose("own", find.under), names(scope) | narrow(find, largest) | vector)
 
 
 async def ask_nearest(
@@ -103,7 +103,9 @@ async def ask_nearest(
 ) -> AsyncCursor[DictRow]:
     """Ask for the items whose memories are nearest to a vector of the active space."""
     assert place.space is not None  # noqa: S101 - whoever has a vector has its space
-    query = sql.SQL(QUERIES["nearest"]).format(
+    query = compose(
+        "nearest",
+        find.under,
         vectors=vectors_table(place.space.id),
         type=vector_type(place.space),
         dimensions=sql.Literal(place.space.dimensions),
@@ -122,7 +124,7 @@ async def ask_wording(connection: Connection, place: Place, find: FindItems, lar
         "slots": [slot_of(term) for term in terms],
         "memory_count": place.memory_count,
     }
-    return await connection.execute(QUERIES["wording"], narrow(find, largest) | words)
+    return await connection.execute(compose("wording", find.under), narrow(find, largest) | words)
 
 
 async def read_found(asked: AsyncCursor[DictRow]) -> tuple[FoundItem, ...]:
@@ -132,7 +134,8 @@ async def read_found(asked: AsyncCursor[DictRow]) -> tuple[FoundItem, ...]:
 
 async def ask_paths(connection: Connection, scope: Scope, listing: ListPaths) -> AsyncCursor[DictRow]:
     """Ask for the paths that hold items."""
-    first, beyond = bound_paths(before_gap(tuple(listing.under)))
+    under = before_gap(tuple(listing.under))
+    first, beyond = bound_paths(under)
     parameters = {
         "first": first,
         "beyond": beyond,
@@ -143,7 +146,7 @@ async def ask_paths(connection: Connection, scope: Scope, listing: ListPaths) ->
         "limit": listing.limit,
         "offset": listing.offset,
     }
-    return await connection.execute(QUERIES["paths"], names(scope) | parameters)
+    return await connection.execute(compose("paths", under), names(scope) | parameters)
 
 
 async def read_paths(asked: AsyncCursor[DictRow]) -> tuple[Path, ...]:
@@ -189,6 +192,11 @@ async def note_outcome(connection: Connection, scope_id: int, key: str, noted: S
 def spell(wanted: Collection[Name]) -> dict[str, object]:
     """Return the parameters of names."""
     return {"paths": [encode_path(path) for path, _ in wanted], "keys": [key for _, key in wanted]}
+
+
+def compose(query: str, under: Sequence[str], **places: sql.Composable) -> sql.Composed:
+    """Write a query for what lies under a path; all of it without a range."""
+    return sql.SQL(QUERIES[query]).format(range=sql.SQL(QUERIES["range"] if under else ""), **places)
 
 
 def narrow(find: FindItems, largest: int) -> dict[str, object]:

@@ -27,13 +27,15 @@ left join lateral (
 ) item on true
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
+-- name: range
+and path >= %(first)s::text and path < %(beyond)s::text
+
 -- name: newest
 with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            null as score
     from items
-    where scope_id = {this_scope}
-      and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+    where scope_id = {this_scope} {range}
       and (cardinality(%(fields)s::text[]) = 0
            or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
     order by updated_at desc, path, key
@@ -49,8 +51,7 @@ with found as (
            -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as score
     from items
     join {vectors} vectors on vectors.scope_id = items.scope_id and vectors.id = items.memory_id
-    where items.scope_id = %(scope_id)s
-      and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+    where items.scope_id = %(scope_id)s {range}
       and (cardinality(%(fields)s::text[]) = 0
            or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
     order by score desc, path, key
@@ -70,7 +71,7 @@ with found as (
         array[]::uuid[], %(memory_count)s, null
     ) as matched
     join items on items.scope_id = %(scope_id)s and items.memory_id = matched.id
-    where path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+    where true {range}
       and (cardinality(%(fields)s::text[]) = 0
            or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
     order by rank desc, path, key
@@ -85,8 +86,7 @@ with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            -(embedding <#> %(vector)s::vector) as score
     from items
-    where scope_id = {this_scope}
-      and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+    where scope_id = {this_scope} {range}
       and vector_dims(embedding) = %(dimensions)s
       and (cardinality(%(fields)s::text[]) = 0
            or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
@@ -104,8 +104,7 @@ select distinct case
         || %(closing)s
 end collate "C" as path
 from items
-where scope_id = {this_scope}
-  and path >= %(first)s::text and (%(beyond)s::text is null or path < %(beyond)s::text)
+where scope_id = {this_scope} {range}
   and (%(under)s::text is null or path ~ %(under)s::text)
   and (%(suffix)s::text is null or path ~ %(suffix)s::text)
 order by 1
@@ -115,7 +114,7 @@ limit %(limit)s offset %(offset)s
 insert into items (scope_id, path, key, value, text, embedding, memory_id, revision, created_at, updated_at)
 select %(scope_id)s, path, key, value, text, embedding, memory_id, revision, created_at, updated_at
 from unnest(
-    %(paths)s::text[], %(keys)s::text[], %(values)s::jsonb[], %(texts)s::text[], %(embeddings)s::vector[],
+    %(paths)s::text[], %(keys)s::text[], %(values)s::jsonb[], %(texts)s::text[], %(embeddings)b::vector[],
     %(memory_ids)s::uuid[], %(revisions)s::bigint[], %(beginnings)s::timestamptz[], %(updates)s::timestamptz[]
 ) as given (path, key, value, text, embedding, memory_id, revision, created_at, updated_at)
 on conflict (scope_id, path, key) do update

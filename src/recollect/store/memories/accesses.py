@@ -32,13 +32,12 @@ class Recorded:
 async def record(
     connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime | None
 ) -> AsyncCursor[DictRow]:
-    """Append one recall to the log, without idle and forgotten memories."""
-    parameters = {"scope_id": scope_id, "ids": list(ids), "moment": moment}
-    recorded = await connection.execute(RECORD, parameters)
-    lock = {"scope_id": scope_id, "lock": f"fold:{scope_id}", "fold_at": FOLD_AT, "longest": LONGEST_LOG}
-    await connection.execute(QUERIES["defer_fold"], lock)
-    await connection.execute(QUERIES["fold_long"], lock)
-    return recorded
+    """Append one recall to the log, without idle and forgotten memories.
+
+    A log that has become long is folded by a job, a very long one at once.
+    """
+    lengths = {"lock": f"fold:{scope_id}", "fold_at": FOLD_AT, "longest": LONGEST_LOG}
+    return await connection.execute(RECORD, {"scope_id": scope_id, "ids": list(ids), "moment": moment, **lengths})
 
 
 async def read_recorded(recorded: AsyncCursor[DictRow]) -> Recorded:

@@ -11,10 +11,27 @@ where not found.idle and found.withheld is null
 having count(*) > 0
 
 -- name: record
-insert into access_log (scope_id, accessed_at, ids, kinds)
-select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), counted.ids, counted.kinds
-from ({counted}) counted
-returning number, ids
+with recorded as (
+    insert into access_log (scope_id, accessed_at, ids, kinds)
+    select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), counted.ids, counted.kinds
+    from ({counted}) counted
+    returning number, ids
+), unfolded as materialized (
+    -- One more than this statement sees: the one that it adds.
+    select count(*) + 1 as recalls
+    from (select from access_log where scope_id = %(scope_id)s limit %(longest)s) as before
+)
+select recorded.number, recorded.ids,
+       case when unfolded.recalls >= %(fold_at)s
+                 and not exists (select from procrastinate_jobs where lock = %(lock)s and status = 'todo')
+            then procrastinate_defer_jobs_v1(array[
+                row('fold', 'fold', 0, %(lock)s, null, jsonb_build_object('scope_id', %(scope_id)s::bigint), null)
+                ::procrastinate_job_to_defer_v1
+            ]) end as deferred,
+       case when unfolded.recalls >= %(longest)s
+                 and pg_try_advisory_xact_lock(hashint8extended(%(scope_id)s, 6))
+            then fold_accesses(%(scope_id)s) is null end as folded
+from recorded cross join unfolded
 
 -- name: correct
 update access_log set ids = counted.ids, kinds = counted.kinds
@@ -22,25 +39,8 @@ from ({counted}) counted
 where access_log.scope_id = %(scope_id)s and access_log.number = %(number)s
 returning access_log.number, access_log.ids
 
--- name: defer_fold
-select procrastinate_defer_jobs_v1(array[
-    row('fold', 'fold', 0, %(lock)s, null, jsonb_build_object('scope_id', %(scope_id)s::bigint), null)
-    ::procrastinate_job_to_defer_v1
-])
-where (
-    select count(*) from (select from access_log where scope_id = %(scope_id)s limit %(fold_at)s) as unfolded
-) >= %(fold_at)s
-  and not exists (select from procrastinate_jobs where lock = %(lock)s and status = 'todo')
-
 -- name: fold
 select fold_accesses(%(scope_id)s)
-
--- name: fold_long
-select fold_accesses(%(scope_id)s)
-where (
-    select count(*) from (select from access_log where scope_id = %(scope_id)s limit %(longest)s) as unfolded
-) >= %(longest)s
-  and pg_try_advisory_xact_lock(hashint8extended(%(scope_id)s, 6))
 
 -- name: unfolded
 select distinct scope_id from access_log where scope_id between first_scope() and last_scope()

@@ -3,11 +3,15 @@ select id, model, dimensions, state, precision, filled_count from embedding_spac
 
 -- name: store_vectors
 insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
-select memories.scope_id, memories.id, memories.kind, memories.trust, memories.idle, memories.importance,
-       given.embedding
+select held.scope_id, held.id, held.kind, held.trust, held.idle, held.importance, given.embedding
 from unnest(%(ids)s::uuid[], %(embeddings)b::{type}[]) as given (id, embedding)
-join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
-where memories.withheld is null
+cross join lateral (
+    -- One by one, in the order of the key: joined as sets, a plan that does not see them would read the whole scope.
+    select scope_id, id, kind, trust, idle, importance, withheld from memories
+    where memories.scope_id = %(scope_id)s and memories.id between given.id and given.id
+    order by memories.id limit 1
+) held
+where held.withheld is null
 -- A message may have one that was made without the utterance before.
 on conflict (scope_id, id) do update set embedding = excluded.embedding
 

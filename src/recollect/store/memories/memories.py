@@ -56,15 +56,15 @@ class Claim:
     embedded: list[bool]
 
 
-async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow]:
-    """Ask for the memories that evidence names by id, and lock them until the end of the write."""
+async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow] | None:
+    """Ask for the memories that evidence names by id, if it names any, and lock them until the end of the write."""
     ids = {source for memory in new for source in memory.evidence if isinstance(source, UUID)}
-    return await connection.execute(QUERIES["sources"], {**names(scope), "ids": sorted(ids)})
+    return await connection.execute(QUERIES["sources"], {**names(scope), "ids": sorted(ids)}) if ids else None
 
 
-async def read_sources(found: AsyncCursor[DictRow]) -> dict[UUID | int, Source]:
+async def read_sources(found: AsyncCursor[DictRow] | None) -> dict[UUID | int, Source]:
     """Read the answer to `ask_sources`."""
-    return {row["id"]: Source(**row) for row in await found.fetchall()}
+    return {row["id"]: Source(**row) for row in await found.fetchall()} if found else {}
 
 
 async def ask_claim(connection: Connection, scope: Scope, key: str, fingerprint: bytes) -> AsyncCursor[DictRow]:
@@ -193,7 +193,9 @@ class RowQuery:
     def compose(self) -> sql.Composed:
         """Write the statement."""
         conditions = restrict_rows(self.only, PLACE, every=self.every)
-        return sql.SQL(QUERIES["read"]).format(filter=conditions, order=NEWEST if self.newest else OLDEST)
+        source = sql.SQL(QUERIES["following" if self.ids is None else "named"])
+        order = NEWEST if self.newest else OLDEST
+        return sql.SQL(QUERIES["read"]).format(source=source, filter=conditions, order=order)
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Give the values of the statement."""

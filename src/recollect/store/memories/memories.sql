@@ -93,7 +93,7 @@ select {columns}, origin, created_at,
        ) as evidence,
        (select pinned from memory_features features where features.scope_id = memories.scope_id
             and features.id = memories.id) as pinned
-from memories
+from {source} as memories
 left join lateral (
     select messages.conversation_id, messages.role from messages
     where messages.scope_id = memories.scope_id and messages.id between memories.id and memories.id
@@ -101,10 +101,7 @@ left join lateral (
     -- Only its key gives this order: otherwise any index of the scope is used, and all of it may be read.
     order by messages.id limit 1
 ) said on true
-where scope_id = (select scope_id from place)
-  -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
-  and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
-  and id > %(cursor)s{filter}
+where true{filter}
   -- Expired memories are withheld at once; the indexes follow with the next pass of fading.
   and (%(expired)s or expires_at is null or expires_at > now())
   and (withheld is null or withheld = any (%(withheld)s::text[]))
@@ -118,6 +115,20 @@ where scope_id = (select scope_id from place)
   )
 order by {order}
 limit %(limit)s
+
+-- name: named
+-- One by one, in the order of the key: by a list of ids a plan that does not see them would read the whole scope.
+(
+    select found.* from (select distinct unnest(%(ids)s::uuid[])) as asked (asked_id)
+    cross join lateral (
+        select * from memories
+        where scope_id = (select scope_id from place) and id between asked_id and asked_id
+        order by id limit 1
+    ) found
+)
+
+-- name: following
+(select * from memories where scope_id = (select scope_id from place) and id > %(cursor)s)
 
 -- name: state
 select memory_state(id, %(id)s) as state from scopes

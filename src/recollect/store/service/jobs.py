@@ -14,7 +14,6 @@ from recollect.models.service import Job, JobState
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
-QUERIES = load_queries(__file__)
 STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
 
 

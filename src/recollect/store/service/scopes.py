@@ -30,6 +30,10 @@ class Place:
     approximate_space: int | None
     space: EmbeddingSpace | None
     profile: Profile
+    keywords: bool = True
+    """Whether anything is filed under keywords; so for the names of entities, and for topics."""
+    mentions: bool = True
+    topics: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,8 @@ def to_place(row: DictRow) -> Place:
     if row["space_id"] is not None:
         space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active", row["precision"])
     profile = to_profile(row["profile"])
-    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space, profile)
+    held = {name: bool(row[name]) for name in ("keywords", "mentions", "topics")}
+    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space, profile, **held)
 
 
 async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:

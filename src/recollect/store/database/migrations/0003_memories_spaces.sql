@@ -144,19 +144,29 @@ end $$;
 -- Where a scope lies for its readers: its number and size, and the space that recall reads.
 create type place as (
     scope_id bigint, memory_count bigint, approximate_space integer,
-    space_id integer, model text, dimensions integer, precision text, profile jsonb
+    space_id integer, model text, dimensions integer, precision text, profile jsonb,
+    keywords boolean, mentions boolean, topics boolean
 );
 
+-- What it holds is part of it: a recall does not ask for what is not there. In plpgsql, which keeps its plans.
 create function locate(asked_agent text, asked_user text) returns place
-    language sql stable as $$
+    language plpgsql stable as $$
+declare
+    found place;
+begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
-           space.precision, agents.profile
+           space.precision, agents.profile,
+           exists (select from memory_keywords where memory_keywords.scope_id = scopes.id),
+           exists (select from mentions where mentions.scope_id = scopes.id),
+           exists (select from topics where topics.scope_id = scopes.id)
+    into found
     from (select current_tenant() as tenant_id) caller
     left join scopes
         on scopes.tenant_id = caller.tenant_id and scopes.agent = asked_agent and scopes."user" = asked_user
     left join agents on agents.tenant_id = caller.tenant_id and agents.agent = asked_agent
-    left join embedding_spaces space on space.state = 'active'
-$$;
+    left join embedding_spaces space on space.state = 'active';
+    return found;
+end $$;
 
 -- Whoever asks this way does not heed bounds: the version before, while it still runs. To it such a key is unknown.
 create function authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text)

@@ -136,13 +136,15 @@ begin
 end $$
 $create$, 'rank_newest_' || space, type, vectors);
 
-    -- Every way, and exact: each candidate's last access is looked up.
+    -- Every way, and exact: each candidate's last access is looked up. The planner takes the scope for one
+    -- memory, and would go through all accesses for each: so it joins by hashing or merging.
     execute format($create$
 create function %1$I(
     asked_scope bigint, cue %2$s, asked_kinds text[], min_trust smallint, before uuid, allowed uuid[],
     weights double precision[], decay double precision, mode text, hit_limit integer
 ) returns setof ranked_memory
-    language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
+    language plpgsql stable set plan_cache_mode = force_generic_plan set enable_nestloop = off set work_mem = '32MB'
+    set jit = off as $$
 begin
     return query
     with logged as materialized (

@@ -1,0 +1,75 @@
+"""Behind a pooler that keeps no prepared statement, nothing fails and nothing is prepared; one line says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from conftest import LONG_TIMEOUTS
+from pooler import pooled
+from recollect.llm.fake import FakeEmbedder
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Role
+from recollect.settings import Settings
+from recollect.store.database.pool import GivenUpConnection
+from recollect.store.database.prepared import NamedStatements
+from recollect.wiring import connected
+
+SERVERS, CLIENTS, CALLERS, ROUNDS = 2, 8, 12, 5
+
+
+def behind(address, addresses):
+    """A service with more connections to the pooler than the pooler has to the server."""
+    settings = Settings(embedder="fake", pool_size=CLIENTS, **LONG_TIMEOUTS)
+    return connected(settings, replace(addresses, service=address), FakeEmbedder())
+
+
+def told(caplog):
+    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "recollect.database"]
+    return [line for line in lines if line["event"] == "statements_unprepared"]
+
+
+async def call(mind, number):
+    """Do a little of everything."""
+    await mind.remember(f"apple number {number}")
+    await mind.conversation(f"c{number}").append(NewMessage(Role.USER, f"what about apple {number}?"))
+    found = await mind.recall(f"apple number {number}")
+    await mind.conversation(f"c{number}").history()
+    assert (bool(found.hits), bool(found.accessed)) == (True, True)
+
+
+async def call_all(minds):
+    for number in range(ROUNDS):
+        done = await asyncio.gather(*(call(mind, number) for mind in minds), return_exceptions=True)
+        yield [each for each in done if each is not None]
+
+
+@pytest.mark.promise("Behind a pooler that keeps no prepared statements, no call fails")
+async def test_no_call_fails_and_one_line_tells_of_it(addresses, caplog):
+    async with pooled(addresses.service, SERVERS) as address, behind(address, addresses) as running:
+        minds = [await running.mind("ada", f"user-{number}") for number in range(CALLERS)]
+        assert [failed async for failed in call_all(minds)] == [[]] * ROUNDS
+        assert running.parts.database.statistics()["pool_size"] > SERVERS
+    [line] = told(caplog)
+    assert line["setting"] == "RECOLLECT_PREPARE_STATEMENTS=false"
+
+
+async def test_a_pooler_that_does_not_show_is_noticed_by_the_first_statement_that_is_lost(
+    addresses, caplog, monkeypatch
+):
+    """What is lost fails with an error that may be repeated, and never again."""
+
+    async def look_away(connection, preparing):
+        connection._prepared = NamedStatements(preparing)
+
+    monkeypatch.setattr(GivenUpConnection, "prepare", look_away)
+    async with pooled(addresses.service, SERVERS) as address, behind(address, addresses) as running:
+        minds = [await running.mind("ada", f"user-{number}") for number in range(CALLERS)]
+        first, *others = [failed async for failed in call_all(minds)]
+        assert {type(each).__name__ for each in first} == {"UnavailableError"}
+        assert others == [[]] * (ROUNDS - 1)
+    [line] = told(caplog)
+    assert "2600" in line["sign"] or "42P05" in line["sign"]

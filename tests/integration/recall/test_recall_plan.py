@@ -1,0 +1,134 @@
+"""What a recall reads follows from its candidates, not from its scope, whether a plan sees the values or not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from pgvector.psycopg import register_vector
+from psycopg import sql
+
+import plans
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Filter
+from recollect.store.database.filter import bind, list_featured, restrict_rows
+from recollect.store.memories import accesses, embeddings, memories
+from recollect.store.recall import features
+from recollect.store.recall.columns import IdArray
+from recollect.store.service.scopes import locate
+
+SIZE = 2_000
+CANDIDATES, WINNERS = 200, 10
+
+
+@pytest.fixture
+async def scope(recollect, mind, owner):
+    """A scope that has been recalled from, among others of which the statistics know."""
+    other = await recollect.mind("ada", "other")
+    for each, size in ((mind, SIZE), (other, 500)):
+        await each.load([NewMemory(f"apple number {number}") for number in range(size)])
+    place = await locate(recollect.parts.database, mind.access.scope)
+    owner.execute(
+        "insert into accesses (scope_id, id, kind, last_accessed_at, access_count) "
+        "select scope_id, id, kind, now(), 1 from memories where scope_id = %s order by md5(id::text) limit 500",
+        [place.scope_id],
+    )
+    unit = unit_vector(place).tolist()
+    owner.execute(
+        "insert into vectors_1 (scope_id, id, kind, trust, idle, importance, embedding) "
+        "select scope_id, id, kind, trust, idle, importance, %s::vector from memories",
+        [str(unit)],
+    )
+    owner.execute("vacuum analyze")
+    return place
+
+
+def unit_vector(place):
+    return np.full(place.space.dimensions, place.space.dimensions**-0.5, dtype=np.float32)
+
+
+@pytest.fixture(params=plans.MODES)
+def service(addresses, mind, request):
+    with plans.planning(addresses, mind.access.scope.tenant_id, request.param, nested=True) as connection:
+        register_vector(connection)
+        yield connection
+
+
+def draw(owner, scope, count):
+    """Take memories from all over the scope."""
+    drawn = owner.execute(
+        "select id from memories where scope_id = %s order by md5(id::text) limit %s", [scope.scope_id, count]
+    )
+    return [row[0] for row in drawn]
+
+
+def looked_at(plan, table):
+    return sum(plans.rows_of(node) for node in plans.flatten(plan) if node.get("Relation Name") == table)
+
+
+@pytest.mark.parametrize("table", ["memory_features", "memory_terms", "vectors_1"])
+async def test_features_of_candidates_are_read_by_their_keys(service, owner, scope, table):
+    vector = embeddings.to_vector(scope.space, unit_vector(scope))
+    ids = IdArray(np.array([each.bytes for each in draw(owner, scope, CANDIDATES)], dtype="S16"))
+    asked = {"scope_id": scope.scope_id, "ids": ids, "distant": ids, "terms": [1, 2], "vector": vector}
+    condition = restrict_rows(Filter(), columns=features.FEATURE_ROWS)
+    query = {
+        "memory_features": sql.SQL(features.QUERIES["features"]).format(filter=condition),
+        "memory_terms": sql.SQL(features.QUERIES["terms"]).format(indexed=features.INDEXED[0]),
+        "vectors_1": features.measure_in(scope.space),
+    }[table]
+    plan = plans.explain(service, query, asked | bind(Filter()))
+    assert looked_at(plan, table) == CANDIDATES
+
+
+async def test_winners_are_read_by_their_keys(service, mind, owner, scope):
+    wanted = memories.RowQuery(draw(owner, scope, WINNERS))
+    plan = plans.explain(service, wanted.compose(), wanted.bind(mind.access.scope))
+    assert (plan["Actual Rows"], looked_at(plan, "memories")) == (WINNERS, WINNERS)
+
+
+async def test_an_access_is_noted_by_keys(service, owner, scope):
+    ids = draw(owner, scope, WINNERS)
+    lengths = {"lock": "fold", "fold_at": 32, "longest": 256}
+    asked = {"scope_id": scope.scope_id, "ids": ids, "moment": datetime.now(UTC)} | lengths
+    plan = plans.explain(service, accesses.RECORD, asked)
+    assert looked_at(plan, "memories") == WINNERS
+
+
+async def test_storing_vectors_reads_memories_by_their_keys(service, owner, scope):
+    ids = draw(owner, scope, WINNERS)
+    query = sql.SQL(embeddings.QUERIES["store_vectors"]).format(
+        vectors=embeddings.vectors_table(scope.space.id), type=embeddings.vector_type(scope.space)
+    )
+    vectors = [embeddings.to_vector(scope.space, unit_vector(scope))] * WINNERS
+    plan = plans.explain(service, query, {"scope_id": scope.scope_id, "ids": ids, "embeddings": vectors})
+    assert looked_at(plan, "memories") == WINNERS
+
+
+async def test_what_is_pinned_is_found_through_its_index(service, mind, owner, scope):
+    await mind.pin(draw(owner, scope, 3))
+    listed = sql.SQL("select {}").format(list_featured(Filter(pinned=True)))
+    plan = plans.explain(service, listed, {"scope_id": scope.scope_id})
+    assert looked_at(plan, "memory_features") == 3
+
+
+async def test_the_stream_goes_through_the_accesses_once(service, scope):
+    vector = embeddings.to_vector(scope.space, unit_vector(scope))
+    asked = {"scope_id": scope.scope_id, "vector": vector, "kinds": ["event"]}
+    query = sql.SQL(
+        "select * from rank_whole_1(%(scope_id)s, %(vector)s::{}, %(kinds)s::text[], 0::smallint, null, null, "
+        "array[1, 1, 1]::double precision[], 0.99, 'newest', 10)"
+    ).format(embeddings.vector_type(scope.space))
+    plans.explain(service, query, asked)
+    [plan] = [each["Plan"] for each in service.plans if "logged" in each["Query Text"]]
+    assert looked_at(plan, "accesses") == 500
+
+
+async def test_nothing_is_asked_of_a_scope_that_holds_nothing_of_the_kind(mind, recollect):
+    await mind.remember("Ada eats apples")
+    place = await locate(recollect.parts.database, mind.access.scope)
+    assert (place.keywords, place.mentions, place.topics) == (False, False, False)
+    await mind.remember(NewMemory("Ada eats pears", keywords=("pear",), topic="food"))
+    place = await locate(recollect.parts.database, mind.access.scope)
+    assert (place.keywords, place.mentions, place.topics) == (True, False, True)
