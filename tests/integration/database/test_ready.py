@@ -130,8 +130,7 @@ async def test_a_running_service_is_not_ready_while_a_migration_is_missing(recol
 @pytest.mark.parametrize(
     "change",
     [
-        "do $$ declare one regprocedure; begin "
-        "for one in select oid from pg_proc where proname = 'authorize_bound' loop "
+        "do $$ declare one regprocedure; begin for one in select oid from pg_proc where proname = 'authorize' loop "
         "execute format('drop function %s', one); end loop; end $$",
         "alter table scopes rename to spheres",
         "alter table scopes rename column agent to persona",

@@ -386,7 +386,7 @@ async def test_one_that_is_being_kept_goes_with_what_is_forgotten_meanwhile(reco
     found = await mind.recall(KEPT)
     scope_id = owner.execute("select scope_id from recalls").fetchone()[0]
     with psycopg.connect(addresses.owner) as keeping:
-        keeping.execute("select share_recalls(%s)", [scope_id])
+        keeping.execute("select pg_advisory_xact_lock_shared(hashint8extended(%s, 21))", [scope_id])
         columns = 'asked_at, text, cue, inputs, listed, hits, "limit", status, message, methods, tallies, milliseconds'
         keeping.execute(
             f"insert into recalls (scope_id, id, {columns}) select scope_id, gen_random_uuid(), {columns} from recalls"

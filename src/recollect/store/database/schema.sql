@@ -51,22 +51,7 @@ begin
     delete from topics where scope_id = asked_scope and id = absorbed;
 end $$;
 
-CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, place public.place)
-    LANGUAGE plpgsql
-    AS $$
-begin
-    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
-    select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
-        from api_keys k
-        where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null and k.agent is null;
-    if found then
-        perform set_config('recollect.tenant', tenant_id::text, true);
-        place := locate(asked_agent, asked_user);
-        return next;
-    end if;
-end $$;
-
-CREATE FUNCTION public.authorize_bound(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
+CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
     LANGUAGE plpgsql
     AS $$
 begin
@@ -95,15 +80,6 @@ CREATE FUNCTION public.belief_of(asked_scope bigint, asked_id uuid) RETURNS time
 begin
     return (select array[valid_at, invalid_at, superseded_at] from beliefs
             where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1);
-end $$;
-
-CREATE FUNCTION public.bring_back(asked_scope bigint, asked_ids uuid[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-    update memories set withheld = 'archived'
-    where scope_id = asked_scope and id = any (asked_ids) and withheld = 'past';
-    perform restore_memories(asked_scope, asked_ids);
 end $$;
 
 CREATE FUNCTION public.compare_field(field jsonb, operand jsonb) RETURNS integer
@@ -576,6 +552,9 @@ begin
         'attachments', (select coalesce(sum(attachments), 0) from unsaid),
         'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
     perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
+    -- What lost some of its evidence stays as a blank row; recalls that were kept quote it.
+    perform erase_recalls_of(asked_scope, array_agg(id), array_agg(content))
+    from memories where scope_id = asked_scope and id = any (to_rederive) and content <> '' having count(*) > 0;
     update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
         embedding_text = '', metadata = '{}'
     where scope_id = asked_scope and id = any (to_rederive);
@@ -659,14 +638,6 @@ begin
     ));
 end $$;
 
-CREATE FUNCTION public.erase_recalls_of_blank() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-    perform erase_recalls_of(old.scope_id, array[old.id], array[old.content]);
-    return null;
-end $$;
-
 CREATE FUNCTION public.erase_related_topics() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -708,29 +679,28 @@ begin
             ));
         delete from extractions where scope_id = asked_scope and segment_id = any (touched);
         delete from segments where scope_id = asked_scope and id = any (emptied);
-        update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
+        -- One that only a run knows waits for the next run, and not for the usual model.
+        update segments set state = case state when 'cut' then 'cut' else 'closed' end,
+            label = '', reason = '', attempts = 0, enriched_at = null
         where scope_id = asked_scope and id = any (touched);
     end loop;
     return null;
 end $$;
 
-CREATE FUNCTION public.erase_segments_of() RETURNS trigger
+CREATE FUNCTION public.erase_side_rows() RETURNS trigger
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
+declare
+    each record;
 begin
-    delete from segments using gone
-    where segments.scope_id = gone.scope_id and segments.conversation_id = gone.id;
+    for each in select scope_id, array_agg(id) as ids from forgotten group by scope_id loop
+        for place in 0 .. tg_nargs - 1 by 2 loop
+            execute format('delete from %I where scope_id = $1 and %I = any ($2)', tg_argv[place], tg_argv[place + 1])
+                using each.scope_id, each.ids;
+        end loop;
+    end loop;
     return null;
-end $$;
-
-CREATE FUNCTION public.erase_shown_memories_of() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-    delete from shown_memories using gone
-    where shown_memories.scope_id = gone.scope_id and shown_memories.conversation_id = gone.id;
-    return null;
-end $$;
+end $_$;
 
 CREATE FUNCTION public.erase_vectors() RETURNS trigger
     LANGUAGE plpgsql
@@ -744,19 +714,6 @@ begin
             execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
                 using each.scope_id, each.ids;
         end loop;
-    end loop;
-    return null;
-end $_$;
-
-CREATE FUNCTION public.erase_with_memory() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $_$
-declare
-    each record;
-begin
-    for each in select scope_id, array_agg(id) as ids from forgotten group by scope_id loop
-        execute format('delete from %I where scope_id = $1 and %I = any ($2)', tg_argv[0], tg_argv[1])
-            using each.scope_id, each.ids;
     end loop;
     return null;
 end $_$;
@@ -1023,7 +980,10 @@ begin
         end if;
         update beliefs set superseded_at = until where scope_id = each.scope_id and id = each.id;
         if until is null and (each.invalid_at is null or each.invalid_at > clock_timestamp()) then
-            perform bring_back(each.scope_id, array[each.id]);
+            -- It was withheld only because another version took its place.
+            update memories set withheld = 'archived'
+            where scope_id = each.scope_id and id = each.id and withheld = 'past';
+            perform restore_memories(each.scope_id, array[each.id]);
         end if;
     end loop;
     perform tidy_entities(scope_id, array_agg(ends.id))
@@ -1495,75 +1455,6 @@ begin
     execute format('grant select, insert, update, delete on %s to recollect_service', protected);
 end $$;
 
-CREATE FUNCTION public.put_back_memories(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
-    LANGUAGE plpgsql
-    AS $_$
-declare
-    space integer;
-    taken uuid[];
-    waiting uuid[];
-begin
-    taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
-                   and withheld in ('archived', 'deleted') order by id for update);
-    if cardinality(taken) = 0 then
-        return '{}';
-    end if;
-    update memories set withheld = null where scope_id = asked_scope and id = any (taken);
-    -- Memories are looked up all at once: one by one the planner would read the scope by time for each of them.
-    insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
-    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights, side.draw
-    from withheld_memories side join (
-        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
-    ) memories on memories.id = side.id
-    where side.scope_id = asked_scope and side.id = any (taken);
-    insert into memory_keywords (scope_id, keyword, kind, id, counted)
-    select asked_scope, filed.keyword, memories.kind, memories.id, side.counted
-    from withheld_memories side join (
-        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
-    ) memories on memories.id = side.id,
-         unnest(memories.keywords) as filed (keyword)
-    where side.scope_id = asked_scope and side.id = any (taken);
-    insert into keyword_strengths (scope_id, kind, keyword, strength)
-    select asked_scope, memories.kind, filed.keyword, count(*)
-    from withheld_memories side join (
-        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
-    ) memories on memories.id = side.id,
-         unnest(memories.keywords) as filed (keyword)
-    where side.scope_id = asked_scope and side.id = any (taken) and side.counted
-    group by memories.kind, filed.keyword
-    on conflict (scope_id, kind, keyword) do update set strength = keyword_strengths.strength + excluded.strength;
-    insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
-    select asked_scope, memories.id, memories.kind, side.last_accessed_at, side.access_count
-    from withheld_memories side join (
-        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
-    ) memories on memories.id = side.id
-    where side.scope_id = asked_scope and side.id = any (taken) and side.last_accessed_at is not null;
-    for space in select id from embedding_spaces loop
-        execute format(
-            'insert into %I (scope_id, id, kind, trust, idle, importance, embedding) '
-            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, side.embedding '
-            'from withheld_vectors side join ('
-            'select id, kind, trust, idle, importance from memories where scope_id = $1 and id = any ($2) offset 0'
-            ') memories on memories.id = side.id where side.scope_id = $1 and side.id = any ($2) and side.space_id = $3', 'vectors_' || space)
-            using asked_scope, taken, space;
-    end loop;
-    waiting := array(
-        select memories.id from memories join embedding_spaces active on active.state = 'active'
-        where scope_id = asked_scope and memories.id = any (taken) and (content <> '' or embedding_text <> '')
-          and not exists (
-              select from withheld_vectors side
-              where side.scope_id = asked_scope and side.id = memories.id and side.space_id = active.id
-          ));
-    insert into pending_embeddings (scope_id, id) select asked_scope, unnest(waiting);
-    perform count_in(
-        asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)),
-        (select sum(side.term_count)::bigint from withheld_memories side
-         where side.scope_id = asked_scope and side.id = any (taken)));
-    delete from withheld_memories where scope_id = asked_scope and id = any (taken);
-    delete from withheld_vectors where scope_id = asked_scope and id = any (taken);
-    return waiting;
-end $_$;
-
 CREATE FUNCTION public.read_relations(asked_scope bigint, asked_ids uuid[]) RETURNS TABLE(place bigint, id uuid, lineage uuid, version integer, subject_id uuid, predicate text, object_id uuid, valid_at timestamp with time zone, invalid_at timestamp with time zone, created_at timestamp with time zone, superseded_at timestamp with time zone, content text, subject_name text, subject_type text, object_name text, object_type text)
     LANGUAGE plpgsql STABLE
     SET plan_cache_mode TO 'force_generic_plan'
@@ -1664,29 +1555,80 @@ end $$;
 
 CREATE FUNCTION public.restore_memories(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
+declare
+    space integer;
+    taken uuid[];
+    waiting uuid[];
 begin
-    update memories set withheld = 'faded'
+    update memories set withheld = case when id in (select past_among(asked_scope, asked_ids)) then 'past' else 'faded' end
     where scope_id = asked_scope and withheld in ('archived', 'deleted')
       and id = any (array(
+          select past_among(asked_scope, asked_ids)
+          union
           select id from withheld_memories
           where scope_id = asked_scope and id = any (asked_ids) and faded_at is not null
-          except select past_among(asked_scope, asked_ids)
       ));
-    -- Which leaves nothing of them to restore: only what is archived or deleted is.
-    return restore_unfaded(asked_scope, asked_ids);
-end $$;
-
-CREATE FUNCTION public.restore_unfaded(asked_scope bigint, asked_ids uuid[]) RETURNS uuid[]
-    LANGUAGE plpgsql
-    AS $$
-begin
-    update memories set withheld = 'past'
-    where scope_id = asked_scope and withheld in ('archived', 'deleted')
-      and id = any (array(select past_among(asked_scope, asked_ids)));
-    -- Which leaves nothing of them to put back: only what is archived or deleted is.
-    return put_back_memories(asked_scope, asked_ids);
-end $$;
+    taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
+                   and withheld in ('archived', 'deleted') order by id for update);
+    if cardinality(taken) = 0 then
+        return '{}';
+    end if;
+    update memories set withheld = null where scope_id = asked_scope and id = any (taken);
+    -- Memories are looked up all at once: one by one the planner would read the scope by time for each of them.
+    insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
+    select asked_scope, memories.id, memories.kind, memories.trust, side.terms, side.weights, side.draw
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id
+    where side.scope_id = asked_scope and side.id = any (taken);
+    insert into memory_keywords (scope_id, keyword, kind, id, counted)
+    select asked_scope, filed.keyword, memories.kind, memories.id, side.counted
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id,
+         unnest(memories.keywords) as filed (keyword)
+    where side.scope_id = asked_scope and side.id = any (taken);
+    insert into keyword_strengths (scope_id, kind, keyword, strength)
+    select asked_scope, memories.kind, filed.keyword, count(*)
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id,
+         unnest(memories.keywords) as filed (keyword)
+    where side.scope_id = asked_scope and side.id = any (taken) and side.counted
+    group by memories.kind, filed.keyword
+    on conflict (scope_id, kind, keyword) do update set strength = keyword_strengths.strength + excluded.strength;
+    insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
+    select asked_scope, memories.id, memories.kind, side.last_accessed_at, side.access_count
+    from withheld_memories side join (
+        select id, kind, trust, keywords from memories where scope_id = asked_scope and id = any (taken) offset 0
+    ) memories on memories.id = side.id
+    where side.scope_id = asked_scope and side.id = any (taken) and side.last_accessed_at is not null;
+    for space in select id from embedding_spaces loop
+        execute format(
+            'insert into %I (scope_id, id, kind, trust, idle, importance, embedding) '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, side.embedding '
+            'from withheld_vectors side join ('
+            'select id, kind, trust, idle, importance from memories where scope_id = $1 and id = any ($2) offset 0'
+            ') memories on memories.id = side.id where side.scope_id = $1 and side.id = any ($2) and side.space_id = $3', 'vectors_' || space)
+            using asked_scope, taken, space;
+    end loop;
+    waiting := array(
+        select memories.id from memories join embedding_spaces active on active.state = 'active'
+        where scope_id = asked_scope and memories.id = any (taken) and (content <> '' or embedding_text <> '')
+          and not exists (
+              select from withheld_vectors side
+              where side.scope_id = asked_scope and side.id = memories.id and side.space_id = active.id
+          ));
+    insert into pending_embeddings (scope_id, id) select asked_scope, unnest(waiting);
+    perform count_in(
+        asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)),
+        (select sum(side.term_count)::bigint from withheld_memories side
+         where side.scope_id = asked_scope and side.id = any (taken)));
+    delete from withheld_memories where scope_id = asked_scope and id = any (taken);
+    delete from withheld_vectors where scope_id = asked_scope and id = any (taken);
+    return waiting;
+end $_$;
 
 CREATE FUNCTION public.rests_on_deleted(asked_scope bigint, asked_id uuid) RETURNS boolean
     LANGUAGE sql STABLE
@@ -1718,7 +1660,7 @@ begin
     set withheld = 'archived', revived_at = clock_timestamp(),
         expires_at = case when expires_at > clock_timestamp() then expires_at end
     where scope_id = asked_scope and id = any (revived);
-    waiting := restore_unfaded(asked_scope, revived);
+    waiting := restore_memories(asked_scope, revived);
     -- What is past by now is so still.
     revived := array(select id from memories where scope_id = asked_scope and id = any (revived)
                        and withheld is null order by id);
@@ -1757,10 +1699,6 @@ CREATE FUNCTION public.segment_state(asked_scope bigint, asked_id uuid) RETURNS 
     where segment.last_number >= said.number
 $$;
 
-CREATE FUNCTION public.share_recalls(asked_scope bigint) RETURNS void
-    LANGUAGE sql
-    RETURN pg_advisory_xact_lock_shared(hashint8extended(asked_scope, (21)::bigint));
-
 CREATE FUNCTION public.source_in_sight(asked_scope bigint, asked_source uuid) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
@@ -1791,14 +1729,6 @@ begin
                                 else occurred_at <= at end);
 end $$;
 
-CREATE FUNCTION public.stay_cut() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-    new.state := 'cut';
-    return new;
-end $$;
-
 CREATE FUNCTION public.switch_embedding_space(new_space integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1811,57 +1741,6 @@ begin
     end if;
     perform follow_active_space();
 end $$;
-
-CREATE FUNCTION public.take_out_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
-    LANGUAGE plpgsql
-    AS $_$
-declare
-    space integer;
-    taken uuid[];
-    share bigint;
-begin
-    perform fold_accesses(asked_scope);
-    -- Whoever is giving one of them a vector at this moment is waited for.
-    taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids) and withheld is null
-                   order by id for update);
-    update memories set withheld = reason
-    where scope_id = asked_scope and id = any (asked_ids)
-      and withheld is distinct from reason and withheld is distinct from 'to_rederive';
-    if cardinality(taken) = 0 then
-        return 0;
-    end if;
-    share := count_out(
-        asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)));
-    insert into withheld_memories
-        (scope_id, id, terms, weights, draw, counted, term_count, last_accessed_at, access_count)
-    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights, memory_terms.draw,
-           exists (
-               select from memories join memory_keywords filed
-                   on filed.scope_id = asked_scope and filed.keyword = any (memories.keywords)
-                  and filed.kind = memories.kind and filed.id = memories.id
-               where memories.scope_id = asked_scope and memories.id = memory_terms.id and filed.counted
-           ),
-           share * each.number / cardinality(taken) - share * (each.number - 1) / cardinality(taken),
-           accesses.last_accessed_at, accesses.access_count
-    from unnest(taken) with ordinality as each (id, number)
-    join memory_terms on memory_terms.scope_id = asked_scope and memory_terms.id = each.id
-    left join accesses on accesses.scope_id = asked_scope and accesses.id = each.id;
-    for space in select id from embedding_spaces loop
-        execute format(
-            'with taken as (delete from %I where scope_id = $1 and id = any ($2) returning id, embedding) '
-            'insert into withheld_vectors (scope_id, id, space_id, embedding) '
-            'select $1, id, $3, embedding::vector from taken', 'vectors_' || space)
-            using asked_scope, taken, space;
-    end loop;
-    perform unfile(asked_scope, array_agg(filed.keyword), array_agg(kind), array_agg(id))
-    from memories, unnest(keywords) as filed (keyword)
-    where scope_id = asked_scope and id = any (taken)
-    having count(*) > 0;
-    delete from memory_terms where scope_id = asked_scope and id = any (taken);
-    delete from accesses where scope_id = asked_scope and id = any (taken);
-    delete from pending_embeddings where scope_id = asked_scope and id = any (taken);
-    return cardinality(taken);
-end $_$;
 
 CREATE FUNCTION public.tidy_entities(asked_scope bigint, asked_ids uuid[]) RETURNS void
     LANGUAGE plpgsql
@@ -2145,14 +2024,58 @@ end $$;
 
 CREATE FUNCTION public.withhold_memories(asked_scope bigint, asked_ids uuid[], reason text) RETURNS integer
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
+declare
+    space integer;
+    taken uuid[];
+    share bigint;
 begin
     if reason = 'past' then
         asked_ids := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
                              and withheld is distinct from 'deleted');
     end if;
-    return take_out_memories(asked_scope, asked_ids, reason);
-end $$;
+    perform fold_accesses(asked_scope);
+    -- Whoever is giving one of them a vector at this moment is waited for.
+    taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids) and withheld is null
+                   order by id for update);
+    update memories set withheld = reason
+    where scope_id = asked_scope and id = any (asked_ids)
+      and withheld is distinct from reason and withheld is distinct from 'to_rederive';
+    if cardinality(taken) = 0 then
+        return 0;
+    end if;
+    share := count_out(
+        asked_scope, array(select kind from memories where scope_id = asked_scope and id = any (taken)));
+    insert into withheld_memories
+        (scope_id, id, terms, weights, draw, counted, term_count, last_accessed_at, access_count)
+    select asked_scope, memory_terms.id, memory_terms.terms, memory_terms.weights, memory_terms.draw,
+           exists (
+               select from memories join memory_keywords filed
+                   on filed.scope_id = asked_scope and filed.keyword = any (memories.keywords)
+                  and filed.kind = memories.kind and filed.id = memories.id
+               where memories.scope_id = asked_scope and memories.id = memory_terms.id and filed.counted
+           ),
+           share * each.number / cardinality(taken) - share * (each.number - 1) / cardinality(taken),
+           accesses.last_accessed_at, accesses.access_count
+    from unnest(taken) with ordinality as each (id, number)
+    join memory_terms on memory_terms.scope_id = asked_scope and memory_terms.id = each.id
+    left join accesses on accesses.scope_id = asked_scope and accesses.id = each.id;
+    for space in select id from embedding_spaces loop
+        execute format(
+            'with taken as (delete from %I where scope_id = $1 and id = any ($2) returning id, embedding) '
+            'insert into withheld_vectors (scope_id, id, space_id, embedding) '
+            'select $1, id, $3, embedding::vector from taken', 'vectors_' || space)
+            using asked_scope, taken, space;
+    end loop;
+    perform unfile(asked_scope, array_agg(filed.keyword), array_agg(kind), array_agg(id))
+    from memories, unnest(keywords) as filed (keyword)
+    where scope_id = asked_scope and id = any (taken)
+    having count(*) > 0;
+    delete from memory_terms where scope_id = asked_scope and id = any (taken);
+    delete from accesses where scope_id = asked_scope and id = any (taken);
+    delete from pending_embeddings where scope_id = asked_scope and id = any (taken);
+    return cardinality(taken);
+end $_$;
 
 ALTER TABLE public.access_log ALTER COLUMN number ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME public.access_log_number_seq
@@ -3052,57 +2975,39 @@ CREATE INDEX topic_links_of_memory ON public.topic_links USING btree (scope_id, 
 
 CREATE CONSTRAINT TRIGGER drop_facts_to_rederive AFTER UPDATE OF withheld ON public.memories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.withheld = 'to_rederive'::text) AND (old.withheld IS DISTINCT FROM 'to_rederive'::text) AND (new.kind = 'fact'::text))) EXECUTE FUNCTION public.drop_facts_to_rederive();
 
-CREATE TRIGGER erase_accesses AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('accesses', 'id');
-
-CREATE TRIGGER erase_beliefs AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('beliefs', 'id');
-
-CREATE TRIGGER erase_context_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('context_vectors', 'id');
-
-CREATE TRIGGER erase_evidence AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('evidence', 'memory_id');
-
 CREATE TRIGGER erase_extracted AFTER DELETE ON public.extractions REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_extracted();
 
-CREATE TRIGGER erase_feedback AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('feedback', 'memory_id');
+CREATE TRIGGER erase_feedback AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('feedback', 'memory_id');
 
 CREATE TRIGGER erase_follower_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_follower_vectors();
 
-CREATE TRIGGER erase_items AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('items', 'memory_id');
+CREATE TRIGGER erase_items AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('items', 'memory_id');
 
 CREATE TRIGGER erase_keywords AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_keywords();
 
-CREATE TRIGGER erase_memory_features AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_features', 'id');
+CREATE TRIGGER erase_knowledge AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('beliefs', 'id', 'mentions', 'source_id');
 
-CREATE TRIGGER erase_memory_terms AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('memory_terms', 'id');
-
-CREATE TRIGGER erase_mentions AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('mentions', 'source_id');
-
-CREATE TRIGGER erase_mentions AFTER DELETE ON public.segments REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('mentions', 'source_id');
+CREATE TRIGGER erase_mentions AFTER DELETE ON public.segments REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('mentions', 'source_id');
 
 CREATE TRIGGER erase_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_messages();
 
-CREATE TRIGGER erase_pending_embeddings AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('pending_embeddings', 'id');
-
 CREATE TRIGGER erase_recalls AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_recalls();
-
-CREATE TRIGGER erase_recalls_of_blank AFTER UPDATE OF content ON public.memories FOR EACH ROW WHEN (((old.content <> ''::text) AND (new.content = ''::text))) EXECUTE FUNCTION public.erase_recalls_of_blank();
 
 CREATE TRIGGER erase_related_topics AFTER DELETE ON public.topic_links REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_related_topics();
 
-CREATE TRIGGER erase_segments AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments_of();
+CREATE TRIGGER erase_segments AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('segments', 'conversation_id');
 
 CREATE TRIGGER erase_segments AFTER DELETE ON public.messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_segments();
 
-CREATE TRIGGER erase_shown_memories AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.erase_shown_memories_of();
+CREATE TRIGGER erase_shown_memories AFTER DELETE ON public.conversations REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('shown_memories', 'conversation_id');
 
-CREATE TRIGGER erase_shown_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('shown_memories', 'memory_id');
+CREATE TRIGGER erase_shown_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('shown_memories', 'memory_id');
 
-CREATE TRIGGER erase_topic_links AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('topic_links', 'memory_id');
+CREATE TRIGGER erase_side_rows_of_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('memory_features', 'id', 'evidence', 'memory_id', 'pending_embeddings', 'id', 'memory_terms', 'id', 'accesses', 'id', 'withheld_memories', 'id', 'withheld_vectors', 'id', 'context_vectors', 'id');
+
+CREATE TRIGGER erase_topic_links AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('topic_links', 'memory_id');
 
 CREATE TRIGGER erase_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_vectors();
-
-CREATE TRIGGER erase_withheld_memories AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_memories', 'id');
-
-CREATE TRIGGER erase_withheld_vectors AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_with_memory('withheld_vectors', 'id');
 
 CREATE TRIGGER follow_into_features AFTER UPDATE OF withheld, importance, occurred_at, expires_at ON public.memories FOR EACH ROW WHEN (((new.withheld IS DISTINCT FROM old.withheld) OR (new.importance IS DISTINCT FROM old.importance) OR (new.occurred_at IS DISTINCT FROM old.occurred_at) OR (new.expires_at IS DISTINCT FROM old.expires_at))) EXECUTE FUNCTION public.follow_into_features();
 
@@ -3117,8 +3022,6 @@ CREATE TRIGGER forget_names AFTER DELETE ON public.mentions REFERENCING OLD TABL
 CREATE TRIGGER forget_related AFTER DELETE ON public.related_topics REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.forget_related();
 
 CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.heal_lineages();
-
-CREATE TRIGGER stay_cut BEFORE UPDATE OF state ON public.segments FOR EACH ROW WHEN (((old.state = 'cut'::text) AND (new.state = 'closed'::text))) EXECUTE FUNCTION public.stay_cut();
 
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);

@@ -1,5 +1,6 @@
 -- name: share
-select share_recalls(%(scope_id)s)
+-- Whoever erases kept recalls holds this lock alone: none is kept that lists what is being forgotten at this moment.
+select pg_advisory_xact_lock_shared(hashint8extended(%(scope_id)s, 21))
 
 -- name: keep
 -- Not if something that it lists was forgotten meanwhile, or is blank by now.

@@ -1,6 +1,6 @@
 -- name: authorize
 select tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user", (place).*
-from authorize_bound(%(hash)s, %(agent)s, %(user)s, %(lock_timeout)s)
+from authorize(%(hash)s, %(agent)s, %(user)s, %(lock_timeout)s)
 
 -- name: locate
 select * from locate(%(agent)s, %(user)s)

@@ -234,39 +234,25 @@ create table withheld_vectors (
 alter table withheld_vectors alter embedding set storage external, alter embedding set statistics 0;
 select protect_scoped('withheld_vectors');
 
--- Whatever way a memory goes, its side rows go in the same statement. By key, because a join with what was forgotten
--- would read all of the tenant's rows as soon as more than a few go at once.
-create function erase_with_memory() returns trigger
+-- Whatever way a row goes, the rows beside it go in the same statement: tables, and the columns of them that name it. By
+-- key, because a join with what was forgotten would read all of the tenant's rows as soon as more than a few go at once.
+create function erase_side_rows() returns trigger
     language plpgsql as $$
 declare
     each record;
 begin
     for each in select scope_id, array_agg(id) as ids from forgotten group by scope_id loop
-        execute format('delete from %I where scope_id = $1 and %I = any ($2)', tg_argv[0], tg_argv[1])
-            using each.scope_id, each.ids;
+        for place in 0 .. tg_nargs - 1 by 2 loop
+            execute format('delete from %I where scope_id = $1 and %I = any ($2)', tg_argv[place], tg_argv[place + 1])
+                using each.scope_id, each.ids;
+        end loop;
     end loop;
     return null;
 end $$;
-create trigger erase_memory_features after delete on memories
-    referencing old table as forgotten
-    for each statement execute function erase_with_memory('memory_features', 'id');
-create trigger erase_evidence after delete on memories
-    referencing old table as forgotten
-    for each statement execute function erase_with_memory('evidence', 'memory_id');
-create trigger erase_pending_embeddings after delete on memories
-    referencing old table as forgotten
-    for each statement execute function erase_with_memory('pending_embeddings', 'id');
-create trigger erase_memory_terms after delete on memories
-    referencing old table as forgotten
-    for each statement execute function erase_with_memory('memory_terms', 'id');
-create trigger erase_accesses after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('accesses', 'id');
-create trigger erase_withheld_memories after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('withheld_memories', 'id');
-create trigger erase_withheld_vectors after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('withheld_vectors', 'id');
-create trigger erase_context_vectors after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('context_vectors', 'id');
+create trigger erase_side_rows_of_memories after delete on memories
+    referencing old table as forgotten for each statement execute function erase_side_rows(
+        'memory_features', 'id', 'evidence', 'memory_id', 'pending_embeddings', 'id', 'memory_terms', 'id',
+        'accesses', 'id', 'withheld_memories', 'id', 'withheld_vectors', 'id', 'context_vectors', 'id');
 
 -- Take keywords back from memories, and from the strengths that they added to.
 create function unfile(asked_scope bigint, filed_keywords text[], filed_kinds text[], filed_ids uuid[]) returns void

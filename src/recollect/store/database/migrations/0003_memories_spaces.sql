@@ -168,26 +168,10 @@ begin
     return found;
 end $$;
 
--- Whoever asks this way does not heed bounds: the version before, while it still runs. To it such a key is unknown.
-create function authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text)
-    returns table (tenant_id integer, name text, rights text[], trust smallint, place place)
-    language plpgsql as $$
-begin
-    perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
-    select k.tenant_id, k.name, k.rights, k.trust into tenant_id, name, rights, trust
-        from api_keys k
-        where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null and k.agent is null;
-    if found then
-        perform set_config('recollect.tenant', tenant_id::text, true);
-        place := locate(asked_agent, asked_user);
-        return next;
-    end if;
-end $$;
-
 -- From a secret's hash to a caller and a place in one call: the key names the tenant, the tenant opens the scope.
 -- What the caller leaves out is as the key is bound. Where it names anything else, both names are null, and nothing
 -- is looked up: whether there is such a scope makes no difference, not even in time.
-create function authorize_bound(shown_hash text, asked_agent text, asked_user text, lock_wait text)
+create function authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text)
     returns table (
         tenant_id integer, name text, rights text[], trust smallint,
         bound_agent text, bound_user text, agent text, "user" text, place place)

@@ -29,14 +29,19 @@ create function count_in(asked_scope bigint, kinds text[], terms bigint) returns
     where id = asked_scope
 $$;
 
--- Take memories out of every index that recall reads; return how many took part until now.
-create function take_out_memories(asked_scope bigint, asked_ids uuid[], reason text) returns integer
+-- Take memories out of every index that recall reads; return how many took part until now. What goes with a deleted
+-- conversation is out of sight, whatever becomes of it meanwhile: it is past when it is back.
+create function withhold_memories(asked_scope bigint, asked_ids uuid[], reason text) returns integer
     language plpgsql as $$
 declare
     space integer;
     taken uuid[];
     share bigint;
 begin
+    if reason = 'past' then
+        asked_ids := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
+                             and withheld is distinct from 'deleted');
+    end if;
     perform fold_accesses(asked_scope);
     -- Whoever is giving one of them a vector at this moment is waited for.
     taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids) and withheld is null
@@ -80,24 +85,23 @@ begin
     return cardinality(taken);
 end $$;
 
-create function withhold_memories(asked_scope bigint, asked_ids uuid[], reason text) returns integer
-    language plpgsql as $$
-begin
-    if reason = 'past' then
-        asked_ids := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
-                             and withheld is distinct from 'deleted');
-    end if;
-    return take_out_memories(asked_scope, asked_ids, reason);
-end $$;
-
--- Put withheld memories back where they were; return those that still wait for a vector of the active space.
-create function put_back_memories(asked_scope bigint, asked_ids uuid[]) returns uuid[]
+-- Put withheld memories back where they were; return those that still wait for a vector of the active space. What is past
+-- by now, or had faded before its conversation went, comes back into sight, and not into the indexes.
+create function restore_memories(asked_scope bigint, asked_ids uuid[]) returns uuid[]
     language plpgsql as $$
 declare
     space integer;
     taken uuid[];
     waiting uuid[];
 begin
+    update memories set withheld = case when id in (select past_among(asked_scope, asked_ids)) then 'past' else 'faded' end
+    where scope_id = asked_scope and withheld in ('archived', 'deleted')
+      and id = any (array(
+          select past_among(asked_scope, asked_ids)
+          union
+          select id from withheld_memories
+          where scope_id = asked_scope and id = any (asked_ids) and faded_at is not null
+      ));
     taken := array(select id from memories where scope_id = asked_scope and id = any (asked_ids)
                    and withheld in ('archived', 'deleted') order by id for update);
     if cardinality(taken) = 0 then
@@ -159,30 +163,6 @@ begin
     return waiting;
 end $$;
 
-create function restore_unfaded(asked_scope bigint, asked_ids uuid[]) returns uuid[]
-    language plpgsql as $$
-begin
-    update memories set withheld = 'past'
-    where scope_id = asked_scope and withheld in ('archived', 'deleted')
-      and id = any (array(select past_among(asked_scope, asked_ids)));
-    -- Which leaves nothing of them to put back: only what is archived or deleted is.
-    return put_back_memories(asked_scope, asked_ids);
-end $$;
-
-create function restore_memories(asked_scope bigint, asked_ids uuid[]) returns uuid[]
-    language plpgsql as $$
-begin
-    update memories set withheld = 'faded'
-    where scope_id = asked_scope and withheld in ('archived', 'deleted')
-      and id = any (array(
-          select id from withheld_memories
-          where scope_id = asked_scope and id = any (asked_ids) and faded_at is not null
-          except select past_among(asked_scope, asked_ids)
-      ));
-    -- Which leaves nothing of them to restore: only what is archived or deleted is.
-    return restore_unfaded(asked_scope, asked_ids);
-end $$;
-
 -- Let memories fade that take part in recall, each with its reason, in a scope that the caller has locked; return them.
 create function fade_memories(
     asked_scope bigint, asked_ids uuid[], scores double precision[], grounds text[], reasons text[]
@@ -213,7 +193,7 @@ begin
     set withheld = 'archived', revived_at = clock_timestamp(),
         expires_at = case when expires_at > clock_timestamp() then expires_at end
     where scope_id = asked_scope and id = any (revived);
-    waiting := restore_unfaded(asked_scope, revived);
+    waiting := restore_memories(asked_scope, revived);
     -- What is past by now is so still.
     revived := array(select id from memories where scope_id = asked_scope and id = any (revived)
                        and withheld is null order by id);
@@ -306,6 +286,9 @@ begin
         'attachments', (select coalesce(sum(attachments), 0) from unsaid),
         'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
     perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
+    -- What lost some of its evidence stays as a blank row; recalls that were kept quote it.
+    perform erase_recalls_of(asked_scope, array_agg(id), array_agg(content))
+    from memories where scope_id = asked_scope and id = any (to_rederive) and content <> '' having count(*) > 0;
     update memories set content = '', speaker = '', subject = '', predicate = '', object = '', keywords = '{}',
         embedding_text = '', metadata = '{}'
     where scope_id = asked_scope and id = any (to_rederive);

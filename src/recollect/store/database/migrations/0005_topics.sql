@@ -139,8 +139,7 @@ begin
 end $$;
 -- Whatever way a memory goes, its links go with it; with a link what it is related to, and with both their topics.
 create trigger erase_topic_links after delete on memories
-    referencing old table as forgotten
-    for each statement execute function erase_with_memory('topic_links', 'memory_id');
+    referencing old table as forgotten for each statement execute function erase_side_rows('topic_links', 'memory_id');
 
 -- All at once: one by one the planner would read the whole scope for each.
 create function drop_related_topics(asked_scope bigint, topic_ids uuid[], memory_ids uuid[]) returns void

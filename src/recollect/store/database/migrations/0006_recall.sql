@@ -109,12 +109,9 @@ alter table recalls
     alter methods set statistics 0, alter tallies set statistics 0, alter message set statistics 0;
 select protect_scoped('recalls');
 
--- Whoever keeps a recall holds this lock with others of the scope, whoever erases recalls holds it alone: so none is kept
--- that lists what is being forgotten at this moment.
-create function share_recalls(asked_scope bigint) returns void
-    language sql return pg_advisory_xact_lock_shared(hashint8extended(asked_scope, 21));
-
--- Erase the kept recalls that list one of these memories, or whose cue says just what one of them said.
+-- Erase the kept recalls that list one of these memories, or whose cue says just what one of them said. Whoever keeps a
+-- recall holds this lock with others of the scope, whoever erases recalls holds it alone: so none is kept that lists what
+-- is being forgotten at this moment.
 create function erase_recalls_of(asked_scope bigint, asked_ids uuid[], said text[]) returns void
     language plpgsql as $$
 begin
@@ -141,13 +138,3 @@ begin
 end $$;
 create trigger erase_recalls after delete on memories
     referencing old table as forgotten for each statement execute function erase_recalls();
-
--- What lost some of its evidence stays as a blank row.
-create function erase_recalls_of_blank() returns trigger
-    language plpgsql as $$
-begin
-    perform erase_recalls_of(old.scope_id, array[old.id], array[old.content]);
-    return null;
-end $$;
-create trigger erase_recalls_of_blank after update of content on memories for each row
-    when (old.content <> '' and new.content = '') execute function erase_recalls_of_blank();

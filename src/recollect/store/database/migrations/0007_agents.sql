@@ -17,7 +17,7 @@ create table feedback (
 select protect_scoped('feedback');
 create index feedback_of_memory on feedback (scope_id, memory_id);
 create trigger erase_feedback after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('feedback', 'memory_id');
+    referencing old table as forgotten for each statement execute function erase_side_rows('feedback', 'memory_id');
 
 -- What a memory's recency is measured by: when it happened, was last accessed, or is on the log as accessed. Recency is a
 -- matter among those that take part.

@@ -149,17 +149,9 @@ select protect_scoped('shown_memories');
 create index shown_memories_by_memory on shown_memories (scope_id, memory_id);
 create index shown_memories_by_time on shown_memories (scope_id, computed_at);
 create trigger erase_shown_memories after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('shown_memories', 'memory_id');
-
-create function erase_shown_memories_of() returns trigger
-    language plpgsql as $$
-begin
-    delete from shown_memories using gone
-    where shown_memories.scope_id = gone.scope_id and shown_memories.conversation_id = gone.id;
-    return null;
-end $$;
+    referencing old table as forgotten for each statement execute function erase_side_rows('shown_memories', 'memory_id');
 create trigger erase_shown_memories after delete on conversations
-    referencing old table as gone for each statement execute function erase_shown_memories_of();
+    referencing old table as forgotten for each statement execute function erase_side_rows('shown_memories', 'conversation_id');
 
 -- What the message said that another one follows: its last characters, up to a number.
 create function said_before(asked_scope bigint, asked_id uuid, most integer)

@@ -21,7 +21,7 @@ alter table items
 select protect_scoped('items');
 create unique index items_by_memory on items (scope_id, memory_id) where memory_id is not null;
 create trigger erase_items after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('items', 'memory_id');
+    referencing old table as forgotten for each statement execute function erase_side_rows('items', 'memory_id');
 
 -- One by one, each by its key: joined with a list of names, all items of the scope would be read.
 create function drop_items(asked_scope bigint, paths text[], keys text[]) returns void

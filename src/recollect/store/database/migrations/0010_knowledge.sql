@@ -140,8 +140,10 @@ create index beliefs_believed on beliefs (scope_id, subject_id, object_id)
     where superseded_at is null and subject_id is not null;
 -- Facts that have come to their end while they were believed, and are still in the indexes.
 create index beliefs_ending on beliefs (scope_id, invalid_at) where superseded_at is null and invalid_at is not null;
-create trigger erase_beliefs after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('beliefs', 'id');
+-- What a memory says of entities goes with it.
+create trigger erase_knowledge after delete on memories
+    referencing old table as forgotten
+    for each statement execute function erase_side_rows('beliefs', 'id', 'mentions', 'source_id');
 
 -- What a segment came to is made again from the messages that are left, and goes with the last of them.
 create function erase_segments() returns trigger
@@ -169,7 +171,9 @@ begin
             ));
         delete from extractions where scope_id = asked_scope and segment_id = any (touched);
         delete from segments where scope_id = asked_scope and id = any (emptied);
-        update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
+        -- One that only a run knows waits for the next run, and not for the usual model.
+        update segments set state = case state when 'cut' then 'cut' else 'closed' end,
+            label = '', reason = '', attempts = 0, enriched_at = null
         where scope_id = asked_scope and id = any (touched);
     end loop;
     return null;
@@ -178,15 +182,8 @@ create trigger erase_segments after delete on messages
     referencing old table as gone for each statement execute function erase_segments();
 
 -- A segment whose messages had all gone before it was written goes with its conversation.
-create function erase_segments_of() returns trigger
-    language plpgsql as $$
-begin
-    delete from segments using gone
-    where segments.scope_id = gone.scope_id and segments.conversation_id = gone.id;
-    return null;
-end $$;
 create trigger erase_segments after delete on conversations
-    referencing old table as gone for each statement execute function erase_segments_of();
+    referencing old table as forgotten for each statement execute function erase_side_rows('segments', 'conversation_id');
 
 -- The segment that a message lies in, by its state; null while its topic is still running.
 create function segment_state(asked_scope bigint, asked_id uuid) returns text
@@ -204,16 +201,6 @@ create function segment_state(asked_scope bigint, asked_id uuid) returns text
     ) segment
     where segment.last_number >= said.number
 $$;
-
--- One that loses a message waits for the next run, and not for the usual model.
-create function stay_cut() returns trigger
-    language plpgsql as $$
-begin
-    new.state := 'cut';
-    return new;
-end $$;
-create trigger stay_cut before update of state on segments for each row
-    when (old.state = 'cut' and new.state = 'closed') execute function stay_cut();
 
 -- What a segment that lost a message was taken to say goes, whichever run said it; one that never took over said nothing.
 create function erase_extracted() returns trigger

@@ -46,15 +46,6 @@ create function source_in_sight(asked_scope bigint, asked_source uuid) returns b
     )
 $$;
 
--- Bring back what is believed again and is not over: it was withheld only because another version took its place.
-create function bring_back(asked_scope bigint, asked_ids uuid[]) returns void
-    language plpgsql as $$
-begin
-    update memories set withheld = 'archived'
-    where scope_id = asked_scope and id = any (asked_ids) and withheld = 'past';
-    perform restore_memories(asked_scope, asked_ids);
-end $$;
-
 -- An entity that nothing speaks of any more goes. One whose name is gone with the mention that it came from takes the
 -- oldest name that is left, and a mark of its own where another has that name already.
 create function tidy_entities(asked_scope bigint, asked_ids uuid[]) returns void
@@ -147,7 +138,10 @@ begin
         end if;
         update beliefs set superseded_at = until where scope_id = each.scope_id and id = each.id;
         if until is null and (each.invalid_at is null or each.invalid_at > clock_timestamp()) then
-            perform bring_back(each.scope_id, array[each.id]);
+            -- It was withheld only because another version took its place.
+            update memories set withheld = 'archived'
+            where scope_id = each.scope_id and id = each.id and withheld = 'past';
+            perform restore_memories(each.scope_id, array[each.id]);
         end if;
     end loop;
     perform tidy_entities(scope_id, array_agg(ends.id))
@@ -166,11 +160,9 @@ begin
 end $$;
 create trigger forget_names after delete on mentions
     referencing old table as forgotten for each statement execute function forget_names();
--- What a source says of entities goes with it.
-create trigger erase_mentions after delete on memories
-    referencing old table as forgotten for each statement execute function erase_with_memory('mentions', 'source_id');
+-- What a segment says of entities goes with it.
 create trigger erase_mentions after delete on segments
-    referencing old table as forgotten for each statement execute function erase_with_memory('mentions', 'source_id');
+    referencing old table as forgotten for each statement execute function erase_side_rows('mentions', 'source_id');
 
 -- A fact that lost any of what it was made from is not made again, because its ends and predicate stand beside its words,
 -- and all of it may come from what is gone: it goes, with what was made from it alone, and the rest of its evidence is
