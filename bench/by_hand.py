@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import filler
-from ground import DIMENSIONS, OUT, open_folder, running
+from ground import DIMENSIONS, OUT, SPACE, VECTORS, open_folder, running
 from recollect.core.text.broken_json import OPENING, THOUGHT_ENDS, read_fragments
 from recollect.core.text.terms import weigh
 from recollect.models.memories import NewMemory, Triple
@@ -278,10 +278,10 @@ async def measure_loads(sizes: list[int], rounds: int) -> Figures:
             await psycopg.AsyncConnection.connect(cluster.dsn("by_hand"), autocommit=True) as connection,
         ):
             await register_vector_async(connection)
-            for name, table in (("memories", "memories"), ("terms", "memory_terms"), ("vectors", "vectors_1")):
+            for name, table in (("memories", "memories"), ("terms", "memory_terms"), ("vectors", VECTORS)):
                 names = {"staged": sql.Identifier(f"staged_{name}"), "table": sql.Identifier(table)}
                 await connection.execute(sql.SQL("create temporary table {staged} (like {table})").format(**names))
-            space = EmbeddingSpace(1, "bench@1", DIMENSIONS, "active")
+            space = EmbeddingSpace(SPACE, "bench@1", DIMENSIONS, "active")
             heading = bulk.Heading(1, "bench", BEGINNING, space)
             for size in sizes:
                 rows = [make_row(number) for number in range(1, size + 1)]

@@ -12,14 +12,16 @@ import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 
+from ground import VECTORS
+
 WEIGHTS, DECAY = (0.5, 3.0, 2.0), 0.99
 """What recency, relevance and importance weigh, as they do inside."""
 LIMIT = 30
 COARSE = 100
 """So many of the nearest are taken where a search by vector goes first."""
-NEAREST = """
+NEAREST = f"""
     and memories.id in (
-        select id from vectors_1 where scope_id = %(scope)s order by embedding <=> %(cue)s::halfvec limit %(coarse)s
+        select id from {VECTORS} where scope_id = %(scope)s order by embedding <=> %(cue)s::halfvec limit %(coarse)s
     )
 """
 PULL = """
@@ -29,7 +31,7 @@ PULL = """
     )
     select memories.id, memories.content, memories.importance, {embedding} as embedding
     from memories
-    join vectors_1 on vectors_1.scope_id = memories.scope_id and vectors_1.id = memories.id
+    join {vectors} on {vectors}.scope_id = memories.scope_id and {vectors}.id = memories.id
     left join accesses on accesses.scope_id = memories.scope_id and accesses.id = memories.id
     left join unfolded on unfolded.id = memories.id
     where memories.scope_id = %(scope)s and memories.kind in ('event', 'thought') and not memories.idle {narrowed}
@@ -40,7 +42,7 @@ PULL = """
 
 def rank_in_python(dsn: str, scope_id: int, cue: np.ndarray) -> list[UUID]:
     """Pull vectors as text, as a driver without pgvector gets them, and score with plain lists and dictionaries."""
-    query = PULL.format(embedding="vectors_1.embedding::text", narrowed="")
+    query = PULL.format(vectors=VECTORS, embedding=f"{VECTORS}.embedding::text", narrowed="")
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(query, {"scope": scope_id}).fetchall()
     asked = [float(number) for number in cue]
@@ -69,7 +71,7 @@ def rank_in_numpy(dsn: str, scope_id: int, cue: np.ndarray, *, coarsely: bool = 
     """Pull vectors as pgvector's own objects and score all at once; if coarsely, only those nearest to the cue."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         register_vector(connection)
-        query = PULL.format(embedding="vectors_1.embedding", narrowed=NEAREST if coarsely else "")
+        query = PULL.format(vectors=VECTORS, embedding=f"{VECTORS}.embedding", narrowed=NEAREST if coarsely else "")
         parameters = {"scope": scope_id, "cue": HalfVector(cue), "coarse": COARSE}
         rows = connection.execute(query, parameters, binary=True).fetchall()
     vectors = np.stack([row[3].to_numpy() for row in rows]).astype(np.float32)

@@ -13,6 +13,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 from rich.progress import Progress
 
+from ground import VECTORS
 from recollect import Mind, NewMemory, Recollect
 from recollect.channels.channel import Channel, Proposal
 from recollect.core.recall.cues import Reading
@@ -86,7 +87,7 @@ async def fill(recollect: Recollect, rows: int, dimensions: int, progress: Progr
         for start in range(0, rows, CHUNK):
             count = min(CHUNK, rows - start)
             block = pack(start, count, dimensions, randomness)
-            query = f"copy vectors_1 ({VECTOR_COLUMNS}) from stdin (format binary)"
+            query = f"copy {VECTORS} ({VECTOR_COLUMNS}) from stdin (format binary)"
             async with connection.cursor() as cursor, cursor.copy(query) as copy:
                 await copy.write(SIGNATURE + block + b"\xff\xff")
             progress.advance(task, count)
@@ -115,7 +116,7 @@ def pack(start: int, count: int, dimensions: int, randomness: np.random.Generato
 def vacuum(recollect: Recollect) -> None:
     """Do what autovacuum would have done by now."""
     with psycopg.connect(recollect.addresses.owner, autocommit=True) as connection:
-        for table in ("vectors_1", "memories", "memory_terms", "memory_keywords", "accesses", "scopes"):
+        for table in (VECTORS, "memories", "memory_terms", "memory_keywords", "accesses", "scopes"):
             connection.execute(f"vacuum analyze {table}")
 
 
@@ -126,7 +127,7 @@ async def fetch_rows(connection: psycopg.AsyncConnection[Any], ids: list[UUID], 
     """Read rows just loaded, as values ready to be copied bare under another scope."""
     tables = {
         "memories": (MEMORY_COLUMNS, MEMORY_TYPES), "memory_terms": (TERM_COLUMNS, TERM_TYPES),
-        "vectors_1": (VECTOR_COLUMNS, VECTOR_TYPES),
+        VECTORS: (VECTOR_COLUMNS, VECTOR_TYPES),
     }  # fmt: skip
     ready: Ready = []
     for table, (columns, types) in tables.items():

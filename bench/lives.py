@@ -20,6 +20,7 @@ import psycopg
 from rich.progress import Progress
 
 import filler
+from ground import VECTORS
 from recollect import Mind, Recollect
 from recollect.store.memories import bulk
 
@@ -32,12 +33,12 @@ UNFOLDED, TOUCHED = 12, 30
 """How many recalls are on the log, and how many memories each touched."""
 TABLES = {
     "memories": "scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at",
-    "vectors_1": "scope_id, id, kind, trust, idle, importance, embedding",
+    VECTORS: "scope_id, id, kind, trust, idle, importance, embedding",
     "accesses": "scope_id, id, kind, last_accessed_at, access_count",
 }
 TYPES = {
     "memories": "bigint uuid text text real text smallint timestamptz timestamptz",
-    "vectors_1": "bigint uuid text smallint boolean real bytea",
+    VECTORS: "bigint uuid text smallint boolean real bytea",
     "accesses": "bigint uuid text timestamptz integer",
 }
 
@@ -132,7 +133,7 @@ def copy_in(
             (scope_id, id_, kind, filler.sentence(number % 5_000), weight, "bench", 100, moment, moment)
             for number, (id_, kind, weight, moment) in zip(part.numbers, rows, strict=True)
         ),
-        "vectors_1": (
+        VECTORS: (
             (scope_id, id_, kind, 100, False, weight, embedding)
             for (id_, kind, weight, _), embedding in zip(rows, bulk.write_vectors(vectors, "half"), strict=True)
         ),

@@ -30,7 +30,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import filler
-from ground import DIMENSIONS, LARGE_MACHINE, OUT, alternate, open_folder, running
+from ground import DIMENSIONS, LARGE_MACHINE, OUT, VECTORS, alternate, open_folder, running
 from recollect import Cue, Mind, NewMemory, Recollect
 from recollect.channels.vector import VectorChannel
 from recollect.store.embedded.cluster import Cluster
@@ -58,7 +58,7 @@ async def measure_vector(recollect: Recollect, mind: Mind, rounds: int) -> dict[
     async with await psycopg.AsyncConnection.connect(recollect.addresses.owner, autocommit=True) as bare:
         await register_vector_async(bare)
         query = (
-            f"select id, -(embedding <#> %s::halfvec) as score from vectors_1 where scope_id = {place.scope_id} "
+            f"select id, -(embedding <#> %s::halfvec) as score from {VECTORS} where scope_id = {place.scope_id} "
             f"order by embedding <#> %s::halfvec limit {LIMIT}"
         )
 

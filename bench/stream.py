@@ -34,7 +34,7 @@ from rich.table import Table
 
 import elsewhere
 import filler
-from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_folder, processor_seconds, running
+from ground import DIMENSIONS, LARGE_MACHINE, OUT, VECTORS, WARMING, alternate, open_folder, processor_seconds, running
 from lives import World, live
 from recollect import Cue, Mind, Recollect
 from recollect.channels.stream import StreamChannel
@@ -44,7 +44,7 @@ from recollect.store.memories.accesses import fold
 from recollect.store.service.scopes import Place
 
 LIMIT = 30
-BARE = "select id from vectors_1 where scope_id = %(scope)s order by embedding <=> %(cue)s::halfvec limit %(limit)s"
+BARE = f"select id from {VECTORS} where scope_id = %(scope)s order by embedding <=> %(cue)s::halfvec limit %(limit)s"
 FOLD_EVERY = 16
 """So many rounds until the log is folded, outside of what is timed: a worker would do it."""
 TURN = 10

@@ -10,6 +10,7 @@ from embedding_server import DIMENSIONS, MODEL, serving
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.models.memories import MemoryState
 from recollect.settings import Settings
+from recollect.store.memories.spaces import ensure_space, switch_space
 from recollect.wiring import connected, prepare
 from sizes import Sizes
 from waiting import until
@@ -22,7 +23,8 @@ BEFORE = 50
 @pytest.mark.real_model
 @pytest.mark.promise("No write fails when the embedder dies, and every vector comes when it is back", MEMORIES)
 async def test_writes_survive_the_death_of_the_embedder(addresses, owner):
-    owner.execute("select switch_embedding_space(create_embedding_space(%s, %s, 'half'))", [MODEL, DIMENSIONS])
+    space = await ensure_space(addresses.owner, MODEL, DIMENSIONS)
+    await switch_space(addresses.owner, space.id)
     with serving() as server:
         embedder = OpenAIEmbedder(EmbedderEndpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, slow_seconds=0.2))
         await prepare(addresses, embedder)

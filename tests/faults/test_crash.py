@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from conftest import addresses_of, execute, http_client, new_key
+from known_numbers import VECTORS
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
@@ -30,9 +31,9 @@ CONTROL = Sizes("kills", ci=0, long=100)
 WRITERS = 8
 WAIT_SECONDS = 60
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_buffers": "64MB"}
-WHOLE = """select count(*),
+WHOLE = f"""select count(*),
     count(*) filter (where not exists (select from memory_terms t where (t.scope_id, t.id) = (m.scope_id, m.id))),
-    count(*) filter (where not exists (select from vectors_1 v where (v.scope_id, v.id) = (m.scope_id, m.id))
+    count(*) filter (where not exists (select from {VECTORS} v where (v.scope_id, v.id) = (m.scope_id, m.id))
                        and not exists (select from pending_embeddings p where (p.scope_id, p.id) = (m.scope_id, m.id)))
     from memories m"""
 MISCOUNTED = """select count(*) from scopes s

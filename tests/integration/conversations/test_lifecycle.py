@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from conftest import http_client, new_key
+from known_numbers import VECTORS
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.jobs.worker import Duties, build_app
@@ -26,7 +27,7 @@ from waiting import until
 
 ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState
 CHANNELS = ("vector", "text", "stream")
-HOT = ("memory_terms", "vectors_1", "memory_keywords", "accesses", "pending_embeddings")
+HOT = ("memory_terms", VECTORS, "memory_keywords", "accesses", "pending_embeddings")
 
 
 def user(content, **more):
@@ -140,11 +141,11 @@ async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, 
     assert rows_of(owner, "pending_embeddings", ids) == 0
     embedder.recover()
     await recollect.work(until_empty=True)
-    assert rows_of(owner, "vectors_1", ids) == 0
+    assert rows_of(owner, VECTORS, ids) == 0
     await conversation.restore()
     assert rows_of(owner, "pending_embeddings", ids) == 2
     await recollect.work(until_empty=True)
-    assert rows_of(owner, "vectors_1", ids) == 2
+    assert rows_of(owner, VECTORS, ids) == 2
 
 
 async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind, owner, embedder, monkeypatch):
@@ -164,7 +165,7 @@ async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind
     await conversation.archive()
     gate.set()
     await working
-    assert rows_of(owner, "vectors_1", ids) == 0
+    assert rows_of(owner, VECTORS, ids) == 0
 
 
 async def derive(mind, content, evidence, kind=Kind.THOUGHT):
@@ -221,7 +222,7 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
     alone = await derive(mind, "Cats sleep a lot.", ids[:2])
     deeper = await derive(mind, "All that sleeps is a cat.", [alone])
     place = await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", StateChange(DELETED, "test"))
-    assert rows_of(owner, "vectors_1", ids) == 6, "nothing has left the indexes yet"
+    assert rows_of(owner, VECTORS, ids) == 6, "nothing has left the indexes yet"
     assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     with pytest.raises(Exception, match="evidence"):
         await derive(mind, "Late.", [deeper])
@@ -231,7 +232,7 @@ async def test_deletion_is_seen_at_once_however_much_is_left_to_do(mind, owner, 
         steps.append((step.messages, step.last))
         assert not {*ids, alone, deeper} & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     assert steps == [(2, False), (2, False), (2, False), (0, True)]
-    assert rows_of(owner, "vectors_1", [*ids, alone, deeper]) == 0
+    assert rows_of(owner, VECTORS, [*ids, alone, deeper]) == 0
 
 
 async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owner, monkeypatch):
@@ -342,7 +343,7 @@ async def test_a_new_model_finds_archived_memories_when_they_are_back(recollect,
     space = await spaces.ensure_space(recollect.addresses.owner, "another", 32)
     await spaces.switch_space(recollect.addresses.owner, space.id)
     await conversation.restore()
-    assert rows_of(owner, "vectors_1", ids) == 6
+    assert rows_of(owner, VECTORS, ids) == 6
     assert rows_of(owner, "pending_embeddings", ids) == 6
 
 

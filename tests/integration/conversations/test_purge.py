@@ -11,6 +11,7 @@ import pytest
 
 from conftest import addresses_of, execute
 from folders import open_folder
+from known_numbers import VECTORS
 from recollect.core.memories.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
@@ -271,10 +272,10 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_again(add
         await rederive(running.parts, scope_id)
         embedder.recover()
         await embeddings.store_pending(running.parts.database, space, waiting, late)
-        stored = {identity for (identity,) in owner.execute("select id from vectors_1").fetchall()}
+        stored = {identity for (identity,) in owner.execute(f"select id from {VECTORS}").fetchall()}
         assert stored == {theirs[0]}
         await running.work(until_empty=True)
-        [row] = owner.execute("select embedding::real[] from vectors_1 where id = %s", [shared]).fetchall()
+        [row] = owner.execute(f"select embedding::real[] from {VECTORS} where id = %s", [shared]).fetchall()
         assert np.allclose(row[0], (await embedder.embed(["Left: two"]))[0], atol=1e-3)
 
 
@@ -349,7 +350,7 @@ async def plant_all(mind, planted, owner):
 
 
 def vector_bytes(owner, identity):
-    numbers = owner.execute("select embedding::real[] from vectors_1 where id = %s", [identity]).fetchone()[0]
+    numbers = owner.execute(f"select embedding::real[] from {VECTORS} where id = %s", [identity]).fetchone()[0]
     return {"half": np.array(numbers, dtype="<f2").tobytes(), "single": np.array(numbers, dtype="<f4").tobytes()}
 
 
@@ -392,7 +393,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 rewritten = []
                 done = await running.operator.rewrite_tables(rewritten.append)
                 assert done.left == ()
-                assert {"memories", "messages", "vectors_1", "pg_statistic"} <= {table.name for table in rewritten}
+                assert {"memories", "messages", VECTORS, "pg_statistic"} <= {table.name for table in rewritten}
                 assert haystack.dump(needles) == set()
                 assert haystack.files(needles | vector) == {}
                 assert len((await mind.conversation("others").history(10**6)).messages) == 0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dify_database import made_dify
+from known_numbers import SPACE
 from recollect.core.text.terms import BEFORE, embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.fake import FakeEmbedder
@@ -64,12 +65,12 @@ async def say(conversation, *messages):
     return [each.id for each in await conversation.append(list(messages))]
 
 
-def vector_of(owner, identity, space=1):
+def vector_of(owner, identity, space=SPACE):
     row = owner.execute(f"select embedding::real[] from vectors_{space} where id = %s", [identity]).fetchone()
     return None if row is None else np.array(row[0], dtype=np.float32)
 
 
-async def sees(owner, identity, text, space=1, dimensions=64):
+async def sees(owner, identity, text, space=SPACE, dimensions=64):
     """Whether a message's vector is that of a text."""
     found = vector_of(owner, identity, space)
     [wanted] = await FakeEmbedder(dimensions).embed([text])
@@ -189,7 +190,7 @@ async def test_another_model_sees_the_one_before_too(conversation, mind, recolle
     await changed.work(until_empty=True)
     assert await sees(owner, three, "Ada: Tea?\nAda: Here it is.", space.id, 128)
     assert vector_of(owner, three) is None
-    await changed.operator.drop_space(1)
+    await changed.operator.drop_space(SPACE)
     await mind.forget([one])
     await changed.work(until_empty=True)
     assert await sees(owner, three, "Ada: Here it is.", space.id, 128)

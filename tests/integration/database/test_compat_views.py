@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from conftest import QUICK, SHARED, execute
 from folders import open_folder
+from known_numbers import SPACE, VECTORS
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
@@ -279,7 +280,7 @@ async def test_a_reader_reads_nothing_else(two, readers, owner):
             if name not in VIEWS:
                 with pytest.raises(errors.InsufficientPrivilege):
                     connection.execute(f"select * from {name}")
-        assert {name for (name,) in relations} > VIEWS | {"memories", "vectors_1", "readers", "api_keys"}
+        assert {name for (name,) in relations} > VIEWS | {"memories", VECTORS, "readers", "api_keys"}
         for role in ("recollect_service", "recollect_compat", "recollect_matcher", "postgres"):
             with pytest.raises((errors.InsufficientPrivilege, errors.InvalidParameterValue)):
                 connection.execute(f"set role {role}")
@@ -405,7 +406,7 @@ async def test_the_vectors_are_those_of_the_active_space(recollect, addresses, r
             )
             await spaces.switch_space(addresses.owner, space.id)
             assert connection.execute(ask).fetchone() == {"width": 5}
-        await spaces.drop_space(addresses.owner, 1)
+        await spaces.drop_space(addresses.owner, SPACE)
         assert connection.execute(ask).fetchone() == {"width": 5}
 
 

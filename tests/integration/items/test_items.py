@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from conftest import new_key
+from known_numbers import VECTORS
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
 from recollect.models.memories import NewMemory
@@ -119,7 +120,7 @@ async def test_replacing_or_dropping_an_item_forgets_its_memory_with_all_derived
     assert (await mind.browse()).memories == ()
     await mind.items.put(LI, TEA, {}, text="Li drinks white tea")
     await mind.items.drop(LI, TEA)
-    for table in ("memories", "memory_terms", "vectors_1", "evidence", "items"):
+    for table in ("memories", "memory_terms", VECTORS, "evidence", "items"):
         assert owner.execute(f"select count(*) from {table}").fetchone() == (0,)
     assert (await mind.overview()).memories == 0
 

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
+from known_numbers import VECTORS
 from recollect.core.knowledge.facts import believed, overlap, true_at
 from recollect.models.knowledge import NewFact, Span
 from recollect.settings import Settings
@@ -139,7 +140,7 @@ async def check_indexes(mind, addresses, lineages):
     hot = {each.memory_id for each in believed(versions) if not each.span.invalid_at or each.span.invalid_at > now}
     with psycopg.connect(addresses.owner) as owner:
         ids = [each.memory_id for each in versions]
-        for table in ("memory_terms", "vectors_1"):
+        for table in ("memory_terms", VECTORS):
             found = owner.execute(f"select id from {table} where id = any (%s)", [ids]).fetchall()
             assert {each for (each,) in found} == hot, table
 

@@ -13,6 +13,7 @@ import pytest
 from psycopg import errors
 
 from conftest import new_key
+from known_numbers import VECTORS
 from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, Span
@@ -208,7 +209,7 @@ async def test_vectors_are_inherited_and_else_queued(recollect, mind, embedder, 
     calls = embedder.calls
     fresh = await mind.knowledge.end(oslo.id, later + timedelta(days=1))
     assert embedder.calls == calls
-    assert owner.execute("select id from vectors_1").fetchall() == [(fresh.memory_id,)]
+    assert owner.execute(f"select id from {VECTORS}").fetchall() == [(fresh.memory_id,)]
 
 
 async def test_sixteen_writers_state_about_the_same_at_once(recollect, mind, owner):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from known_numbers import VECTORS
 from past import LONG_AGO, amend, end, moment, scope_of, state, year
 from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
@@ -15,7 +16,7 @@ from recollect.models.recall import Cue, Weighing
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
 
-HOT = ("memory_terms", "vectors_1", "memory_keywords", "pending_embeddings")
+HOT = ("memory_terms", VECTORS, "memory_keywords", "pending_embeddings")
 
 
 async def remind(mind, text, **more):
@@ -109,14 +110,14 @@ async def test_a_fact_is_hidden_the_moment_it_ends_and_leaves_the_indexes_with_t
     end(owner, ids)
     assert await remind(mind, "ticket") == await read(mind) == ["The ticket 9 is valid."]
     assert len(await remind(mind, "ticket", as_of=then)) == 6
-    assert rows_of(owner, ids) == {"memory_terms": 5, "vectors_1": 5, "memory_keywords": 0, "pending_embeddings": 0}
+    assert rows_of(owner, ids) == {"memory_terms": 5, VECTORS: 5, "memory_keywords": 0, "pending_embeddings": 0}
 
     monkeypatch.setattr(facts, "CHUNK", 2)
     app = build_app(addresses.service, recollect.parts.database, recollect.parts.embedder, 32)
     async with app.open_async():
         await app.tasks["sweep"](None, 0)
     assert rows_of(owner, ids) == dict.fromkeys(HOT, 0)
-    assert rows_of(owner, [lasting])["vectors_1"] == 1
+    assert rows_of(owner, [lasting])[VECTORS] == 1
     assert len(await remind(mind, "ticket", at=year(2021))) == 6
     assert len(await read(mind, as_of=then)) == 6
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from known_numbers import VECTORS
 from past import amend, end, moment, scope_of, state, year
 from recollect.errors import NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
@@ -12,7 +13,7 @@ from recollect.models.recall import Cue
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 
-HOT = ("memory_terms", "vectors_1")
+HOT = ("memory_terms", VECTORS)
 
 
 async def remind(mind, **times):

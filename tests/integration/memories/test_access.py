@@ -11,6 +11,7 @@ import pytest
 from psycopg import sql
 
 from accesses import with_access
+from known_numbers import SPACE, VECTORS
 from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
@@ -322,12 +323,13 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
     [vector] = await FakeEmbedder().embed(["apples"])
     owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
     owner.execute("set role recollect_service")
-    query = "select * from rank_newest_1(%s, %s::text::halfvec, '{event,thought}', null, '{0.5,3,2}', 0.99, 1307, 30)"
+    asked = "%s, %s::text::halfvec, '{event,thought}', null, '{0.5,3,2}', 0.99, 1307, 30"
+    query = f"select * from rank_newest_{SPACE}({asked})"
     assert len(owner.execute(query, [scope_of(owner), str(vector.tolist())]).fetchall()) == 30
     owner.execute("reset role")
-    [plan] = [note for note in notes if "vectors_1" in note and "plan:" in note and "Index" in note][:1]
+    [plan] = [note for note in notes if VECTORS in note and "plan:" in note and "Index" in note][:1]
     for index in (
-        "Index Only Scan using vectors_1_pkey",
+        f"Index Only Scan using {VECTORS}_pkey",
         "using memories_by_time",
         "using accesses_by_time",
         "using access_log_pkey",

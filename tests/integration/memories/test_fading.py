@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import new_key
 from generative_agents import read_golden
+from known_numbers import VECTORS
 from past import LONG_AGO, amend, moment, state, year
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError
 from recollect.jobs.upkeep import Pass, defer_passes
@@ -31,10 +32,10 @@ from sizes import Sizes
 EXAMPLES = Sizes("examples", ci=15, long=400)
 MONTH = FadingRules(days=30)
 CHANNELS = ("vector", "text", "stream")
-HOT = ("memory_terms", "vectors_1", "memory_keywords", "accesses", "pending_embeddings")
+HOT = ("memory_terms", VECTORS, "memory_keywords", "accesses", "pending_embeddings")
 WRITTEN = (
     *("memories", "memory_terms", "memory_keywords", "keyword_strengths", "accesses", "access_log"),
-    *("withheld_memories", "withheld_vectors", "vectors_1", "scopes", "procrastinate_jobs"),
+    *("withheld_memories", "withheld_vectors", VECTORS, "scopes", "procrastinate_jobs"),
 )
 
 

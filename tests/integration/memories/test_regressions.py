@@ -18,6 +18,7 @@ import command_line
 from accesses import with_access
 from command_line import settings_of
 from conftest import execute, http_client, new_key
+from known_numbers import SPACE, VECTORS
 from recollect.client import Client, RemoteMind
 from recollect.core.text.terms import analyse
 from recollect.doors.cli import jsonl
@@ -126,7 +127,7 @@ async def test_a_space_dropped_between_admission_and_search_is_no_fault_of_ours(
     mind = await recollect.authorize(secret, "http", "ada", "")
     changed = with_model(recollect, FakeEmbedder(256))
     await changed.operator.change_model(lambda _: None)
-    await changed.operator.drop_space(1)
+    await changed.operator.drop_space(SPACE)
     try:
         assert (await mind.recall("apples")).hits
     except RecollectError as problem:
@@ -141,11 +142,11 @@ async def test_a_space_that_was_only_tried_can_be_dropped(addresses):
 async def test_an_index_whose_build_failed_is_built_again(recollect, owner):
     await (await recollect.mind("ada")).remember([NewMemory(f"note {number}") for number in range(20)])
     await recollect.operator.index_large_scopes(10)
-    broken = "update pg_index set indisvalid = false where indexrelid::regclass::text like 'vectors_1_of_%'"
+    broken = f"update pg_index set indisvalid = false where indexrelid::regclass::text like '{VECTORS}_of_%'"
     owner.execute(broken)
     owner.execute("update scopes set approximate_space = null")
     await recollect.operator.index_large_scopes(10)
-    valid = "select bool_and(indisvalid) from pg_index where indexrelid::regclass::text like 'vectors_1_of_%'"
+    valid = f"select bool_and(indisvalid) from pg_index where indexrelid::regclass::text like '{VECTORS}_of_%'"
     assert scalar(owner, valid)
 
 

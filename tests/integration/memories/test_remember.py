@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import http_client, new_key
+from known_numbers import VECTORS
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.memories import Kind, MemoryState, NewMemory
 from recollect.models.recall import Cue
@@ -102,7 +103,7 @@ async def test_a_replay_writes_so_that_its_commit_waits_too(mind, owner):
 async def test_a_failing_write_leaves_nothing_behind(mind, owner):
     with pytest.raises(InvalidInputError, match="evidence"):
         await mind.remember([NewMemory("good"), NewMemory("bad", evidence=(uuid4(),))])
-    assert [count(owner, table) for table in ("memories", "memory_terms", "vectors_1", "scopes")] == [0, 0, 0, 0]
+    assert [count(owner, table) for table in ("memories", "memory_terms", VECTORS, "scopes")] == [0, 0, 0, 0]
 
 
 @pytest.mark.promise("What is derived is trusted as the least of its sources, whoever words it")
@@ -127,7 +128,7 @@ async def test_forgetting_takes_what_was_derived_along(mind, owner):
     [deeper] = await mind.remember(NewMemory("more on 1234", evidence=(derived.id, other.id)))
     assert set(await mind.forget([source.id])) == {source.id, derived.id, deeper.id}
     assert [memory.id for memory in (await mind.browse()).memories] == [other.id]
-    for table in ("memory_terms", "vectors_1", "pending_embeddings"):
+    for table in ("memory_terms", VECTORS, "pending_embeddings"):
         assert owner.execute(f"select count(*) from {table} where id <> %s", [other.id]).fetchone() == (0,)
     assert count(owner, "evidence") == 0
     assert owner.execute("select memory_count from scopes").fetchone() == (1,)
@@ -179,7 +180,7 @@ async def test_bulk_load_equals_remember(recollect, owner):
     await many.load([NewMemory("derived", evidence=(source,))])
     await recollect.work(until_empty=True)
     rows = "select kind, content, speaker, importance, keywords, trust, origin, cardinality(terms), t.weights is null"
-    query = f"""{rows} from memories m join memory_terms t using (scope_id, id) join vectors_1 v using (scope_id, id)
+    query = f"""{rows} from memories m join memory_terms t using (scope_id, id) join {VECTORS} v using (scope_id, id)
         join scopes s on s.id = m.scope_id where agent = %s and content <> 'derived' order by m.id"""
     query = query.replace("kind,", "m.kind,").replace("importance", "m.importance").replace(" trust", " m.trust")
     loaded = owner.execute(query, ["many"]).fetchall()

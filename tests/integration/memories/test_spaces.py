@@ -12,7 +12,8 @@ from procrastinate import RetryDecision
 
 from clones import NUMBERS
 from conftest import addresses_of, execute
-from recollect.errors import NotFoundError
+from known_numbers import SPACE, VECTORS
+from recollect.errors import NotFoundError, SetupError
 from recollect.jobs.worker import RetryPolicy, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryState, NewMemory
@@ -45,6 +46,13 @@ async def test_every_width_is_stored_and_searched(recollect, owner, dimensions, 
     query = f"explain select id from vectors_{row[1]} where scope_id = 7 order by embedding <#> embedding limit 3"
     plan = "\n".join(line[0] for line in owner.execute(query))
     assert ("Index Only Scan" in plan) == (storage == "covering")
+
+
+async def test_a_number_that_two_models_share_is_refused(recollect, addresses, owner):
+    owner.execute("update embedding_spaces set model = 'other@1' where id = %s", [SPACE])
+    with pytest.raises(SetupError, match=f"fake-64@1 with 64 dimensions .* {SPACE}, which is of other@1 with 64"):
+        await ensure_space(addresses.owner, "fake-64@1", 64)
+    assert owner.execute("select model from embedding_spaces").fetchall() == [("other@1",)]
 
 
 @pytest.mark.promise("A model is replaced while serving")
@@ -91,8 +99,8 @@ async def test_a_retired_space_can_be_dropped_and_an_active_one_can_not(recollec
     space, _ = await changed.operator.change_model(lambda _: None)
     with pytest.raises(NotFoundError):
         await changed.operator.drop_space(space.id)
-    await changed.operator.drop_space(1)
-    assert owner.execute("select to_regclass('vectors_1')").fetchone() == (None,)
+    await changed.operator.drop_space(SPACE)
+    assert owner.execute(f"select to_regclass('{VECTORS}')").fetchone() == (None,)
     mind = await changed.mind("ada")
     [receipt] = await mind.remember("still works")
     await mind.forget([receipt.id])
@@ -131,7 +139,7 @@ async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(recolle
     await recollect.work(until_empty=True)
     waiting = owner.execute("select content from pending_embeddings join memories using (scope_id, id)").fetchall()
     assert waiting == [(refuse,)]
-    assert owner.execute("select count(*) from vectors_1").fetchone() == (31,)
+    assert owner.execute(f"select count(*) from {VECTORS}").fetchone() == (31,)
 
 
 async def test_ensuring_a_space_twice_makes_one(addresses):
@@ -157,7 +165,7 @@ async def test_what_was_remembered_before_there_was_a_model_gets_its_vectors(clu
         assert answer.methods["vector"] == "exact"
         assert len([hit for hit in answer.hits if "vector" in hit.channels]) == 10
         with psycopg.connect(addresses.owner) as owner:
-            assert owner.execute("select count(*) from vectors_1").fetchone() == (60,)
+            assert owner.execute(f"select count(*) from {VECTORS}").fetchone() == (60,)
     finally:
         execute(cluster, f"drop database {name} with (force)")
 
@@ -172,4 +180,4 @@ async def test_a_sweep_revives_what_waits_without_a_job(recollect, owner, embedd
         await app.tasks["sweep"](None, 0)
     await recollect.work(until_empty=True)
     assert owner.execute("select count(*) from pending_embeddings").fetchone() == (0,)
-    assert owner.execute("select count(*) from vectors_1").fetchone() == (1,)
+    assert owner.execute(f"select count(*) from {VECTORS}").fetchone() == (1,)

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from known_numbers import VECTORS
 from recollect.channels.channel import Proposal, skipped
 from recollect.channels.past import PastChannel
 from recollect.channels.recent import RecentChannel
@@ -190,7 +191,7 @@ async def test_whatever_a_channel_waits_for_it_is_given_up(mind, stalled):
 
 
 async def test_several_that_stall_are_each_given_up(mind, lock):
-    with lock("memory_terms", "vectors_1"):
+    with lock("memory_terms", VECTORS):
         [found] = await ask(mind, [TextChannel(), RecentChannel(), VectorChannel(), Waiter(0.01)])
     assert [found[name].method for name in ("text", "vector")] == [LATE, LATE]
     assert len(found["recent"].candidates) == 3 and len(found["waiter"].candidates) == 1

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generative_agents import read_golden, read_mind
+from known_numbers import VECTORS
 from recollect.core.agents.scoring import Considered, resolve_weighing, score
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
@@ -42,7 +43,7 @@ async def consider(mind, owner, cue=CUE):
     """What the twin needs to know of every memory of a mind, read around the code that is tested."""
     [vector] = await FakeEmbedder().embed([cue])
     scope = scope_of(owner, mind)
-    query = "select id, -(embedding <#> %s::text::halfvec) from vectors_1 where scope_id = %s"
+    query = f"select id, -(embedding <#> %s::text::halfvec) from {VECTORS} where scope_id = %s"
     relevance = dict(owner.execute(query, [str(vector.tolist()), scope]).fetchall())
     memories, cursor = [], None
     while True:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from accesses import with_access
+from known_numbers import VECTORS
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.jobs.embed import active_space, fill_space
@@ -37,7 +38,7 @@ async def test_what_waits_for_no_vector_spoils_nobodys_recency(recollect, mind, 
     """Written before there was a model: neither embedded nor waiting, until a fill comes by."""
     await mind.remember([f"old apple {number}" for number in range(50)])
     await mind.recall(Cue("apple", channels=("text",), limit=50))
-    owner.execute("delete from vectors_1")
+    owner.execute(f"delete from {VECTORS}")
     await mind.remember([f"new apple {number}" for number in range(3)])
     found = await mind.recall(stream(weighing=Weighing(mode=mode)))
     assert found.tallies["stream"].candidates == 3

@@ -10,6 +10,7 @@ import pytest
 from psycopg import errors, sql
 
 from conftest import http_client, new_key
+from known_numbers import VECTORS
 from recollect.channels import vector
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.cues import read
@@ -125,7 +126,7 @@ def count(connection, table, where="true"):
 @pytest.mark.promise("The database shows a tenant its own rows only, in every table")
 async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, service, owner):
     tables = scoped_tables(owner)
-    assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", "vectors_1"} <= {*tables}
+    assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", VECTORS} <= {*tables}
     assert {"conversations", "messages", "withheld_memories", "withheld_vectors", "purge_receipts"} <= {*tables}
     assert {"topics", "topic_links", "related_topics", "context_vectors", "items"} <= {*tables}
     for table in tables:
@@ -204,7 +205,7 @@ async def test_the_services_role_is_nobody_special(recollect, owner):
         "select name from tenants",
         "select * from tenants",
         "insert into tenants (name) values ('x')",
-        "select create_embedding_space('x', 3, 'half')",
+        "select create_embedding_space(1, 'x', 3, 'half')",
         "select switch_embedding_space(1)",
         "select protect_scoped('memories')",
         "insert into embedding_spaces (model, dimensions, storage) values ('x', 3, 'plain')",
@@ -333,7 +334,7 @@ async def test_a_tenant_number_that_is_none_opens_nothing(tenants, service, owne
 async def test_the_matchers_role_reads_terms_and_nothing_else(tenants, owner):
     owner.execute("set role recollect_matcher")
     assert count(owner, "memory_terms") > 0
-    for statement in ("select * from memories", "select * from vectors_1", "delete from memory_terms"):
+    for statement in ("select * from memories", f"select * from {VECTORS}", "delete from memory_terms"):
         with pytest.raises(errors.InsufficientPrivilege):
             owner.execute(statement)
     owner.execute("reset role")
@@ -440,7 +441,7 @@ async def test_a_pooled_connection_carries_nothing_over(addresses):
 # Neighbours of any size, and the plans that make it so.
 
 BIG = 20_000
-RANDOM_VECTORS = """insert into vectors_1 (scope_id, id, kind, trust, idle, importance, embedding)
+RANDOM_VECTORS = f"""insert into {VECTORS} (scope_id, id, kind, trust, idle, importance, embedding)
     select %(scope)s, gen_random_uuid(), 'event', 50, false, 5,
            l2_normalize((select array_agg(random() - 0.5) from generate_series(1, 64) where row > 0)::vector(64))
     from generate_series(1, %(rows)s) as row"""
@@ -469,7 +470,7 @@ def explain(connection, tenant, query, parameters, before=()):
 
 def nearest(scope, name="nearest", dimensions=64):
     query = sql.SQL(vector.QUERIES[name]).format(
-        vectors=sql.Identifier("vectors_1"),
+        vectors=sql.Identifier(VECTORS),
         dimensions=sql.Literal(dimensions),
         type=sql.SQL("halfvec"),
         filter=sql.SQL(""),
@@ -488,7 +489,7 @@ async def test_a_small_tenant_beside_a_big_one_gets_its_full_page(recollect, own
     assert found.methods["vector"] == "exact"
     scope = owner.execute("select id from scopes where tenant_id = %s", [small.access.scope.tenant_id]).fetchone()[0]
     plan = explain(service, small.access.scope.tenant_id, *nearest(scope))
-    assert "Index Only Scan using vectors_1_pkey" in plan
+    assert f"Index Only Scan using {VECTORS}_pkey" in plan
     assert "Seq Scan" not in plan
 
 
@@ -498,13 +499,13 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     scope = await fill(large, owner, 4_000)
     assert await recollect.operator.index_large_scopes(at_least=1_000) == [scope]
     assert await recollect.operator.index_large_scopes(at_least=1_000) == []
-    owner.execute("vacuum analyze vectors_1")
+    owner.execute(f"vacuum analyze {VECTORS}")
     asked = nearest(scope, "nearest_indexed", 66)
     plan = explain(service, large.access.scope.tenant_id, *asked, before=[vector.QUERIES["avoid_sorting"]])
-    assert f"Index Scan using vectors_1_of_{scope}" in plan
+    assert f"Index Scan using {VECTORS}_of_{scope}" in plan
     found = await large.recall("the first of many")
     assert found.methods["vector"] == "approximate"
-    assert await count_uses(recollect, owner, f"vectors_1_of_{scope}") == 1
+    assert await count_uses(recollect, owner, f"{VECTORS}_of_{scope}") == 1
     assert found.hits[0].memory.content == "the first of many"
     place = await locate(recollect.parts.database, large.access.scope)
     for limit in (1, 100, 200):
@@ -515,7 +516,9 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     neighbour = owner.execute("select id from scopes where tenant_id = %s", [other.access.scope.tenant_id]).fetchone()[
         0
     ]
-    assert "Index Only Scan using vectors_1_pkey" in explain(service, other.access.scope.tenant_id, *nearest(neighbour))
+    assert f"Index Only Scan using {VECTORS}_pkey" in explain(
+        service, other.access.scope.tenant_id, *nearest(neighbour)
+    )
     page = await other.recall(Cue("apple", limit=40))
     assert (page.methods["vector"], len(page.hits)) == ("exact", 40)
 

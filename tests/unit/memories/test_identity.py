@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.memories.ids import LARGEST_BATCH, fingerprint, first_id_after, memory_id
+from recollect.core.memories.ids import LARGEST_BATCH, fingerprint, first_id_after, memory_id, space_id
 from recollect.models.memories import Kind, NewMemory
 
 moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001 - bounds
@@ -68,3 +68,15 @@ def test_fingerprints_do_not_depend_on_how_a_thing_is_written():
     one = NewMemory("a", occurred_at=moment, metadata={"x": 1, "y": 2})
     two = NewMemory("a", occurred_at=shifted, metadata={"y": 2, "x": 1})
     assert fingerprint([one]) == fingerprint([two])
+
+
+@pytest.mark.parametrize(
+    ("model", "dimensions", "known"), [("bge-m3", 1024, 302477368), ("bge-m3", 1025, 1148945514), ("文", 3, 2046048662)]
+)
+def test_a_space_has_the_same_id_on_every_server(model, dimensions, known):
+    assert space_id(model, dimensions) == known
+
+
+@given(st.text(max_size=40), st.integers(1, 4096))
+def test_ids_of_spaces_fit_an_integer(model, dimensions):
+    assert 0 <= space_id(model, dimensions) < 2**31

@@ -1,4 +1,4 @@
-"""Make ids that sort in the order of writing, and recognise a request that is sent again."""
+"""Make ids that sort in the order of writing, ids of embedding spaces, and recognise a request that is sent again."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ def memory_id(written_at: datetime, position: int, entropy: bytes) -> UUID:
     milliseconds = (written_at - EPOCH) // MILLISECOND
     low = int.from_bytes(entropy[:RANDOM_BYTES], "big") & (2**62 - 1)
     return UUID(int=milliseconds << 80 | 0x7 << 76 | position << 64 | 0b10 << 62 | low)
+
+
+def space_id(model: str, dimensions: int) -> int:
+    """Compute the 31 bits that identify an embedding space on every server; its table is `vectors_<id>`."""
+    digest = hashlib.sha256(f"{model}\0{dimensions}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
 
 
 def first_id_after(moment: datetime) -> UUID:

@@ -131,19 +131,17 @@ begin
     return total;
 end $_$;
 
-CREATE FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) RETURNS integer
+CREATE FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 declare
     bytes integer := new_dimensions * case new_precision when 'half' then 2 else 4 end;
     type text := case new_precision when 'half' then 'halfvec' else 'vector' end;
     new_storage text := case when bytes <= 2560 then 'covering' when bytes <= 8000 then 'plain' else 'external' end;
-    space integer;
-    vectors text;
+    vectors text := 'vectors_' || space;
 begin
-    insert into embedding_spaces (model, dimensions, precision, storage)
-        values (new_model, new_dimensions, new_precision, new_storage) returning id into space;
-    vectors := 'vectors_' || space;
+    insert into embedding_spaces (id, model, dimensions, precision, storage)
+        values (space, new_model, new_dimensions, new_precision, new_storage);
     execute format(
         'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
         'idle boolean not null, importance real not null, embedding %s(%s) not null '
@@ -155,7 +153,6 @@ begin
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
     perform equip_space(space);
-    return space;
 end $$;
 
 CREATE FUNCTION public.current_tenant() RETURNS bigint
@@ -2179,18 +2176,10 @@ CREATE TABLE public.embedding_spaces (
     filled_count bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT embedding_spaces_dimensions_check CHECK (((dimensions >= 1) AND (dimensions <= 4096))),
+    CONSTRAINT embedding_spaces_id_check CHECK ((id >= 0)),
     CONSTRAINT embedding_spaces_precision_check CHECK (("precision" = ANY (ARRAY['half'::text, 'single'::text]))),
     CONSTRAINT embedding_spaces_state_check CHECK ((state = ANY (ARRAY['filling'::text, 'active'::text, 'retired'::text]))),
     CONSTRAINT embedding_spaces_storage_check CHECK ((storage = ANY (ARRAY['covering'::text, 'plain'::text, 'external'::text])))
-);
-
-ALTER TABLE public.embedding_spaces ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.embedding_spaces_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
 );
 
 CREATE TABLE public.entities (
@@ -3262,7 +3251,7 @@ GRANT USAGE ON SCHEMA public TO recollect_matcher;
 GRANT USAGE ON SCHEMA public TO recollect_compat;
 GRANT USAGE ON SCHEMA public TO recollect_readers;
 
-REVOKE ALL ON FUNCTION public.create_embedding_space(new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 

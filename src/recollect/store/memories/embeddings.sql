@@ -1,5 +1,5 @@
 -- name: all
-select id, model, dimensions, state, precision, filled_count from embedding_spaces order by id
+select id, model, dimensions, state, precision, filled_count from embedding_spaces order by created_at, id
 
 -- name: store_vectors
 insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)

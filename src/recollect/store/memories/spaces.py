@@ -7,6 +7,7 @@ import asyncio
 from psycopg import AsyncConnection, sql
 from psycopg.rows import DictRow
 
+from recollect.core.memories.ids import space_id
 from recollect.errors import NotFoundError, SetupError
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.ownership import owning
@@ -28,7 +29,8 @@ async def ensure_space(
     dsn: str, model: str, dimensions: int, *, precision: str = "half", activate: bool = True
 ) -> EmbeddingSpace:
     """Return a model's embedding space, making it if it is new; the first one of all is active at once."""
-    wanted = {"model": model, "dimensions": dimensions, "precision": precision}
+    number = space_id(model, dimensions)
+    wanted = {"space": number, "model": model, "dimensions": dimensions, "precision": precision}
     async with owning(dsn) as connection, connection.transaction():
         await connection.execute(QUERIES["lock_spaces"])
         if await (await connection.execute(QUERIES["find_space"], wanted)).fetchone() is None:
@@ -36,6 +38,11 @@ async def ensure_space(
         row = await (await connection.execute(QUERIES["find_space"], wanted)).fetchone()
         if row is None:
             raise SetupError("The embedding space could not be created.")
+        if (row["model"], row["dimensions"]) != (model, dimensions):
+            raise SetupError(
+                f"{model} with {dimensions} dimensions gets the number of another embedding space, {number}, which is "
+                f"of {row['model']} with {row['dimensions']}: give the model another name, or drop that space."
+            )
         if activate and await (await connection.execute(QUERIES["has_active_space"])).fetchone() is None:
             await connection.execute(QUERIES["switch_space"], {"space": row["id"]})
             # What was remembered before there was a model gets its vectors from a job.

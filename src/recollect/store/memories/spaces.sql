@@ -5,13 +5,13 @@ select id, name from tenants order by id
 lock table embedding_spaces in share row exclusive mode
 
 -- name: find_space
-select id, model, dimensions, state, precision from embedding_spaces where model = %(model)s and dimensions = %(dimensions)s
+select id, model, dimensions, state, precision from embedding_spaces where id = %(space)s
 
 -- name: has_active_space
 select from embedding_spaces where state = 'active'
 
 -- name: create_space
-select create_embedding_space(%(model)s, %(dimensions)s, %(precision)s)
+select create_embedding_space(%(space)s, %(model)s, %(dimensions)s, %(precision)s)
 
 -- name: switch_space
 select switch_embedding_space(%(space)s)

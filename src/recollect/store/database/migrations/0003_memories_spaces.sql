@@ -1,7 +1,8 @@
 -- Search by vector: one narrow table per embedding space, made when a model is introduced, dropped when it is retired.
 
 create table embedding_spaces (
-    id integer generated always as identity primary key,
+    -- Of model and dimensions, so that it is the same on every server: core/memories/ids.py.
+    id integer primary key check (id >= 0),
     model text not null,
     dimensions integer not null check (dimensions between 1 and 4096),
     precision text not null check (precision in ('half', 'single')),
@@ -47,19 +48,17 @@ create function fold_importance(embedding vector, importance real) returns vecto
     return embedding || array[importance * 0.1::real, sqrt(100 - importance * importance)::real * 0.1::real]::vector;
 
 -- Size decides the storage: an index page holds 2,560 bytes of vector beside the key, a heap page 8,000.
-create function create_embedding_space(new_model text, new_dimensions integer, new_precision text)
-    returns integer
+create function create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text)
+    returns void
     language plpgsql as $$
 declare
     bytes integer := new_dimensions * case new_precision when 'half' then 2 else 4 end;
     type text := case new_precision when 'half' then 'halfvec' else 'vector' end;
     new_storage text := case when bytes <= 2560 then 'covering' when bytes <= 8000 then 'plain' else 'external' end;
-    space integer;
-    vectors text;
+    vectors text := 'vectors_' || space;
 begin
-    insert into embedding_spaces (model, dimensions, precision, storage)
-        values (new_model, new_dimensions, new_precision, new_storage) returning id into space;
-    vectors := 'vectors_' || space;
+    insert into embedding_spaces (id, model, dimensions, precision, storage)
+        values (space, new_model, new_dimensions, new_precision, new_storage);
     execute format(
         'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
         'idle boolean not null, importance real not null, embedding %s(%s) not null '
@@ -71,9 +70,8 @@ begin
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
     perform equip_space(space);
-    return space;
 end $$;
-revoke execute on function create_embedding_space(text, integer, text) from public;
+revoke execute on function create_embedding_space(integer, text, integer, text) from public;
 
 -- From one model to the next in one transaction, and the view of readers with it; what the new space lacks is filled by
 -- the worker.
