@@ -22,6 +22,7 @@ from rich.progress import Progress
 import filler
 from ground import VECTORS
 from recollect import Mind, Recollect
+from recollect.core.service.numbers import bucket_of, number_scope
 from recollect.store.memories import bulk
 
 SUBJECTS, LATENT = 2_000, 64
@@ -102,9 +103,13 @@ def make_scope(connection: psycopg.Connection, mind: Mind, size: int) -> int | N
     """Make a scope with the counters that its memories will need; None if it is there."""
     row = connection.execute(
         'insert into scopes (id, tenant_id, agent, "user", memory_count) '
-        "select %(tenant)s::bigint << 40 | nextval('scope_numbers'), %(tenant)s, %(agent)s, '', %(size)s "
-        "on conflict do nothing returning id",
-        {"tenant": mind.access.scope.tenant_id, "agent": mind.access.scope.agent, "size": size},
+        "select %(id)s, %(tenant)s, %(agent)s, '', %(size)s on conflict do nothing returning id",
+        {
+            "id": number_scope(mind.access.scope.tenant_id, bucket_of(mind.access.scope.agent, ""), size),
+            "tenant": mind.access.scope.tenant_id,
+            "agent": mind.access.scope.agent,
+            "size": size,
+        },
     ).fetchone()
     return row[0] if row else None
 

@@ -116,12 +116,14 @@ async def prepare(
         await spaces.ensure_space(addresses.owner, embedder.model, embedder.dimensions)
 
 
-async def set_up(settings: Settings, report: Callable[[str], None]) -> None:
-    """Bring the configured database to the newest schema."""
+async def set_up(settings: Settings, report: Callable[[str], None], first_block: int | None = None) -> None:
+    """Bring the configured database to the newest schema, and number its tenants from a block on if one is named."""
     with reach_database(settings) as addresses:
         embedder = build_embedder(settings)
         try:
             await prepare(addresses, embedder, report)
+            if first_block is not None:
+                await ownership.number_tenants_from(addresses.owner, first_block)
         finally:
             if embedder is not None:
                 await embedder.close()

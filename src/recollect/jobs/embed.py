@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import embedded_text
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, serves
@@ -86,7 +87,7 @@ async def fill_space(
     after = await embeddings.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
     filled = FillResult(0, 0)
     for tenant_id in await scopes.list_tenants(database):
-        if tenant_id < scopes.tenant_of(after[0]):
+        if tenant_id < tenant_of(after[0]):
             continue
         while missing := await embeddings.list_unfilled(database, tenant_id, space.id, after, batch):
             embedded = await embed_parts(embedder, missing)

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import addresses_of, execute
 from folders import open_folder
-from known_numbers import VECTORS
+from known_numbers import VECTORS, first_number
 from recollect.core.memories.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
@@ -246,7 +246,7 @@ async def test_what_the_model_cannot_word_keeps_nothing_else_waiting(addresses, 
         second = await derive(mind, "second", [ids[0], theirs[0]])
         await conversation.purge()
         chat.garble()
-        scope_id = (mind.access.scope.tenant_id << 40) + 1
+        scope_id = first_number(mind)
         with pytest.raises(ChatModelError):
             await rederive(running.parts, scope_id)
         assert set(await known(mind)) == {theirs[0], second}
@@ -263,7 +263,7 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_again(add
         _, theirs = await say(mind, "dogs", "two")
         shared = await derive(mind, "old words", [ids[0], theirs[0]])
         embedder.recover()
-        scope_id = (mind.access.scope.tenant_id << 40) + 1
+        scope_id = first_number(mind)
         space = (await running.operator.list_spaces())[0][0]
         waiting = await embeddings.list_pending(running.parts.database, scope_id, BEGINNING, 10)
         late = np.stack([await embedder.embed([each.content]) for each in waiting])[:, 0]

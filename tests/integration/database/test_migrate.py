@@ -16,6 +16,7 @@ from recollect.mind.service import Addresses
 from recollect.settings import Settings
 from recollect.store.database import migrate as module
 from recollect.store.database.migrate import migrate
+from recollect.store.database.ownership import ensure_tenant, number_tenants_from
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from schema import SCHEMA, dump
@@ -49,6 +50,25 @@ async def test_many_migrators_at_once_apply_every_step_once(empty):
     assert sorted(map(len, applied))[:4] == [0, 0, 0, 0]
     assert max(applied, key=len) == [step.name for step in module.own_migrations()]
     assert await migrate(empty) == []
+
+
+async def test_tenants_are_numbered_in_blocks(empty):
+    await migrate(empty)
+    assert [await ensure_tenant(empty, name) for name in ("a", "b", "a", "c")] == [1, 2, 1, 3]
+    with pytest.raises(SetupError, match="begin with block 0 already"):
+        await number_tenants_from(empty, 5)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute("update tenant_blocks set used = 1024")
+    assert [await ensure_tenant(empty, name) for name in ("d", "e", "a")] == [1024, 1025, 1]
+
+
+@pytest.mark.promise("Servers that number their tenants from blocks of their own give no number twice")
+async def test_another_server_numbers_tenants_from_a_block_of_its_own(empty):
+    await migrate(empty)
+    await number_tenants_from(empty, 5)
+    await number_tenants_from(empty, 5)
+    numbers = await asyncio.gather(*(ensure_tenant(empty, f"tenant {number}") for number in range(6)))
+    assert sorted(numbers) == [5120, 5121, 5122, 5123, 5124, 5125]
 
 
 @pytest.mark.parametrize(

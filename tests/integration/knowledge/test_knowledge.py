@@ -13,7 +13,7 @@ import pytest
 from psycopg import errors
 
 from conftest import new_key
-from known_numbers import VECTORS
+from known_numbers import VECTORS, first_number
 from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, Span
@@ -297,7 +297,7 @@ async def test_match_names_never_leaves_the_scope(recollect, mind, addresses):
         for tenant, expected in ((1, 1), (2, 0), ("", 0)):
             service.rollback()
             service.execute("select set_config('recollect.tenant', %s, true)", [str(tenant)])
-            found = service.execute(asked, [(1 << 40) + 1, ["jonathan smyth"], [0.5]]).fetchone()[0]
+            found = service.execute(asked, [first_number(mind), ["jonathan smyth"], [0.5]]).fetchone()[0]
             assert found == expected
 
 

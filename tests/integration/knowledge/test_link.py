@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from known_numbers import first_number
 from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
@@ -46,7 +47,7 @@ async def learn_from(mind, text, conversation="c", days=0):
         ]
     )
     await said.close_segment()
-    await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
+    await enrich(mind.access.parts, first_number(mind))
     return said
 
 
@@ -144,7 +145,7 @@ async def test_a_segment_that_is_read_again_says_nothing_twice(mind, script, own
     await learn_from(mind, "Ann lives in Oslo")
     before = await facts_of(mind)
     owner.execute("update segments set state = 'closed'")
-    await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
+    await enrich(mind.access.parts, first_number(mind))
     assert await facts_of(mind) == before
     assert len(await mind.knowledge.fact_versions((await mind.knowledge.facts()).facts[0].id)) == 1
 

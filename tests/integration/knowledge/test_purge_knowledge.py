@@ -12,6 +12,7 @@ import pytest
 from conftest import addresses_of, execute
 from folders import open_folder
 from integration.conversations.test_purge import SCOPED, Haystack
+from known_numbers import first_number
 from recollect.errors import NotFoundError
 from recollect.jobs.derive import close_silent
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
@@ -39,7 +40,7 @@ async def learn(mind, script, conversation, entities, facts=(), text="", days=0)
     at = NOON + timedelta(days=days)
     [said] = await view.append([NewMessage(Role.USER, text, occurred_at=at)])
     await view.close_segment()
-    await enrich(mind.access.parts, (mind.access.scope.tenant_id << 40) + 1)
+    await enrich(mind.access.parts, first_number(mind))
     return view, said.id
 
 

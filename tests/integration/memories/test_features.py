@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from feature_rows import count_states, read_features
+from known_numbers import first_number
 from recollect.core.memories.erasure import Restatement
 from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Profile, SavedMind
@@ -104,6 +105,6 @@ async def test_features_follow_what_is_made_anew(addresses, embedder, owner, ver
         expect(owner, current=3)
         await talk.purge()
         expect(owner, current=1, withheld=1)
-        assert await rederive(running.parts, (mind.access.scope.tenant_id << 40) + 1) == 1
+        assert await rederive(running.parts, first_number(mind)) == 1
         expect(owner, current=2)
         assert owner.execute("select tells, pinned from memory_features where pinned").fetchall() == [(1 + 2 + 8, True)]

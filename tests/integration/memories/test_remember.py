@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import http_client, new_key
-from known_numbers import VECTORS
+from known_numbers import VECTORS, first_number
+from recollect.core.service.numbers import bucket_of, number_scope
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.memories import Kind, MemoryState, NewMemory
 from recollect.models.recall import Cue
@@ -68,6 +69,22 @@ async def test_concurrent_writers_of_one_new_scope_all_succeed(recollect, owner)
     ids = {receipt.id for receipts in answers for receipt in receipts}
     assert len(ids) == 40
     assert owner.execute("select memory_count from scopes").fetchall() == [(40,)]
+
+
+async def test_numbers_of_scopes_are_counted_in_each_bucket(recollect, owner):
+    mind = await recollect.mind("ada", tenant="crowd")
+    tenant_id, bucket = mind.access.scope.tenant_id, bucket_of("ada", "")
+    others = [name for name in map(str, range(40_000)) if bucket_of(name, "") == bucket][:4]
+    minds = [mind, *[await recollect.mind(name, tenant="crowd") for name in others]]
+    await asyncio.gather(*(each.remember("apples") for each in minds))
+    numbers = [row[0] for row in owner.execute("select id from scopes order by id")]
+    assert len(numbers) == len({*numbers}) == 5
+    assert {number >> 28 for number in numbers} == {tenant_id << 12 | bucket}
+    [(last,)] = owner.execute("select last_number from scope_counters").fetchall()
+    assert numbers[-1] == number_scope(tenant_id, bucket, last)
+    elsewhere = await recollect.mind("ada", tenant="another")
+    await elsewhere.remember("pears")
+    assert owner.execute("select max(id) from scopes").fetchone() == (first_number(elsewhere),)
 
 
 @pytest.mark.promise("An idempotency key stores once, however many send it at once")

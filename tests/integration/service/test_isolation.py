@@ -341,7 +341,7 @@ async def test_the_matchers_role_reads_terms_and_nothing_else(tenants, owner):
 
 
 async def test_the_last_tenant_number_works_like_the_first(recollect, owner):
-    owner.execute("insert into tenants (id, name) overriding system value values (8388607, 'last')")
+    owner.execute("insert into tenants (id, name) values (8388607, 'last')")
     mind = await recollect.mind("ada", tenant="last")
     await mind.remember("at the end of the numbers")
     assert len((await mind.recall("numbers")).hits) == 1

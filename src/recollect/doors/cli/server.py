@@ -214,7 +214,12 @@ def start_worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time."
 
 
 @commands.command()
-def migrate() -> None:
+def migrate(
+    first_block: Annotated[
+        int | None,
+        typer.Option(min=0, max=8191, help="Number tenants from this block of 1,024 on: another for each server."),
+    ] = None,
+) -> None:
     """Bring the database to the newest schema."""
-    asyncio.run(set_up(Settings(), lambda name: out.print(f"applied {name}", highlight=False)))
+    asyncio.run(set_up(Settings(), lambda name: out.print(f"applied {name}", highlight=False), first_block))
     out.print("The database is up to date.")

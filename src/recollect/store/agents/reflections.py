@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.core.agents.reflection import Unreflected
+from recollect.core.service.numbers import tenant_of
 from recollect.errors import NotFoundError
 from recollect.models.agents import Reflection
 from recollect.models.memories import Memory, MemoryState, Receipt
@@ -12,7 +13,7 @@ from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.memories import memories
 from recollect.store.service import scopes
-from recollect.store.service.scopes import names, tenant_of
+from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 

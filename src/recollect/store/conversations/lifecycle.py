@@ -12,12 +12,13 @@ from psycopg.rows import DictRow
 from recollect.core.agents.profiles import to_profile
 from recollect.core.conversations.retention import ConversationAge, RetentionRules, find_due, move, rules_for
 from recollect.core.memories.erasure import decide
+from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState, Due, PurgeReceipt
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
 from recollect.store.service import jobs
-from recollect.store.service.scopes import names, tenant_of
+from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 CHUNK = 500

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.core.conversations.shown import ShownMemory
+from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow, dict_row
 
-from recollect.errors import NotFoundError
+from recollect.errors import NotFoundError, SetupError
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
@@ -40,6 +40,16 @@ async def ensure_tenant(dsn: str, name: str) -> int:
             raise NotFoundError("There is no such tenant.")
         number: int = row["id"]
         return number
+
+
+async def number_tenants_from(dsn: str, block: int) -> None:
+    """Let the numbers of tenants begin with a block; refuse where they have begun with another one already."""
+    async with owning(dsn) as connection:
+        await connection.execute(QUERIES["start_block"], {"block": block})
+        row = await (await connection.execute(QUERIES["first_block"])).fetchone()
+        if row is None or row["block"] != block:
+            begun = row["block"] if row else None
+            raise SetupError(f"The numbers of tenants begin with block {begun} already, and cannot begin with {block}.")
 
 
 async def find_tenant(dsn: str, name: str) -> int | None:

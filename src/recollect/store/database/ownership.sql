@@ -5,10 +5,17 @@ select from pg_database where datname = %(name)s
 create database {name}
 
 -- name: create_tenant
-insert into tenants (name) values (%(name)s) on conflict (name) do nothing
+insert into tenants (name) select %(name)s where not exists (select from tenants where name = %(name)s)
+on conflict (name) do nothing
 
 -- name: find_tenant
 select id from tenants where name = %(name)s
+
+-- name: start_block
+insert into tenant_blocks (block) select %(block)s where not exists (select from tenant_blocks)
+
+-- name: first_block
+select min(block) as block from tenant_blocks
 
 -- name: set_budget
 update tenants set tokens_per_day = %(tokens)s where name = %(name)s returning id

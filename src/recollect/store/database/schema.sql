@@ -1379,6 +1379,23 @@ begin
         order by above.place);
 end $$;
 
+CREATE FUNCTION public.next_tenant() RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+declare
+    open_block integer;
+    number integer;
+begin
+    lock table tenant_blocks in exclusive mode;
+    open_block := (select min(block) from tenant_blocks where used < 1024);
+    if open_block is null then
+        insert into tenant_blocks (block) select coalesce(max(block) + 1, 0) from tenant_blocks returning block into open_block;
+    end if;
+    update tenant_blocks set used = used + case when block = 0 and used = 0 then 2 else 1 end
+    where block = open_block returning block * 1024 + used - 1 into number;
+    return number;
+end $$;
+
 CREATE FUNCTION public.open_to_readers(opened regclass) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2626,12 +2643,16 @@ CREATE TABLE public.runs (
 
 ALTER TABLE ONLY public.runs FORCE ROW LEVEL SECURITY;
 
-CREATE SEQUENCE public.scope_numbers
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    MAXVALUE 1099511627775
-    CACHE 1;
+CREATE TABLE public.scope_counters (
+    tenant_id integer NOT NULL,
+    bucket smallint NOT NULL,
+    last_number integer NOT NULL,
+    CONSTRAINT scope_counters_bucket_check CHECK (((bucket >= 0) AND (bucket <= 4095))),
+    CONSTRAINT scope_counters_last_number_check CHECK (((last_number >= 1) AND (last_number <= 268435455)))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.scope_counters FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.segments (
     scope_id bigint NOT NULL,
@@ -2666,22 +2687,20 @@ CREATE TABLE public.shown_memories (
 
 ALTER TABLE ONLY public.shown_memories FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.tenant_blocks (
+    block integer NOT NULL,
+    used integer DEFAULT 0 NOT NULL,
+    CONSTRAINT tenant_blocks_block_check CHECK (((block >= 0) AND (block <= 8191))),
+    CONSTRAINT tenant_blocks_used_check CHECK (((used >= 0) AND (used <= 1024)))
+);
+
 CREATE TABLE public.tenants (
-    id integer NOT NULL,
+    id integer DEFAULT public.next_tenant() NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     tokens_per_day bigint,
     CONSTRAINT tenants_id_check CHECK (((id >= 1) AND (id <= 8388607))),
     CONSTRAINT tenants_tokens_per_day_check CHECK ((tokens_per_day >= 0))
-);
-
-ALTER TABLE public.tenants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.tenants_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
 );
 
 CREATE TABLE public.topic_links (
@@ -2858,6 +2877,9 @@ ALTER TABLE ONLY public.related_topics
 ALTER TABLE ONLY public.runs
     ADD CONSTRAINT runs_pkey PRIMARY KEY (scope_id, id);
 
+ALTER TABLE ONLY public.scope_counters
+    ADD CONSTRAINT scope_counters_pkey PRIMARY KEY (tenant_id, bucket);
+
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_pkey PRIMARY KEY (id);
 
@@ -2872,6 +2894,9 @@ ALTER TABLE ONLY public.segments
 
 ALTER TABLE ONLY public.shown_memories
     ADD CONSTRAINT shown_memories_pkey PRIMARY KEY (scope_id, conversation_id, memory_id);
+
+ALTER TABLE ONLY public.tenant_blocks
+    ADD CONSTRAINT tenant_blocks_pkey PRIMARY KEY (block);
 
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_name_key UNIQUE (name);
@@ -3035,6 +3060,9 @@ ALTER TABLE ONLY public.readers
 
 ALTER TABLE ONLY public.related_topics
     ADD CONSTRAINT related_topics_scope_id_related_id_fkey FOREIGN KEY (scope_id, related_id) REFERENCES public.topics(scope_id, id);
+
+ALTER TABLE ONLY public.scope_counters
+    ADD CONSTRAINT scope_counters_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
@@ -3206,6 +3234,8 @@ CREATE POLICY of_tenant ON public.related_topics TO recollect_service USING (((s
 
 CREATE POLICY of_tenant ON public.runs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.scope_counters USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+
 CREATE POLICY of_tenant ON public.scopes USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -3231,6 +3261,8 @@ ALTER TABLE public.recalls ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.related_topics ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.runs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.scope_counters ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.scopes ENABLE ROW LEVEL SECURITY;
 
@@ -3274,6 +3306,8 @@ GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[],
 
 REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.next_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
 
@@ -3382,7 +3416,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.related_topics TO recollect_se
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.runs TO recollect_service;
 
-GRANT USAGE ON SEQUENCE public.scope_numbers TO recollect_service;
+GRANT SELECT,INSERT ON TABLE public.scope_counters TO recollect_service;
+
+GRANT UPDATE(last_number) ON TABLE public.scope_counters TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.segments TO recollect_service;
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.knowledge.rerun import Past
+from recollect.core.service.numbers import tenant_of
 from recollect.models.knowledge import Cost, Span
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.knowledge import segments
 from recollect.store.knowledge.segments import Closed, ClosingSegment, Spoken, Unsegmented
-from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 

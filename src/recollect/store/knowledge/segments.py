@@ -12,6 +12,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.tokens import ESTIMATE
 from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
@@ -21,7 +22,7 @@ from recollect.store.conversations.conversations import to_read
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.embeddings import vectors_table
 from recollect.store.service.jobs import defer_enrichment
-from recollect.store.service.scopes import names, tenant_of
+from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 MOST_READ = 500

@@ -10,8 +10,8 @@ from uuid import UUID
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
+from recollect.core.service.numbers import tenant_of
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 RECORD, CORRECT = (sql.SQL(QUERIES[name]).format(counted=sql.SQL(QUERIES["counted"])) for name in ("record", "correct"))

@@ -12,11 +12,11 @@ from pgvector import HalfVector, Vector
 from psycopg import sql
 from psycopg.rows import DictRow
 
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import BEFORE, utterance_before
 from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service.jobs import defer
-from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.similar import SourceText
 from recollect.models.memories import Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
 from recollect.store.memories.columns import Row
-from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 

@@ -11,11 +11,12 @@ from psycopg.rows import DictRow
 
 from recollect.core.agents.profiles import to_profile
 from recollect.core.memories.fading import FadingMemory, Policy, complete_rules, judge
+from recollect.core.service.numbers import tenant_of
 from recollect.models.memories import Faded, FadingRules, Grounds, Judgement, Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
 from recollect.store.service.jobs import Lease, hold_lease
-from recollect.store.service.scopes import BEGINNING, tenant_of
+from recollect.store.service.scopes import BEGINNING
 
 QUERIES = load_queries(__file__)
 CHUNK = 500

@@ -14,6 +14,7 @@ from psycopg.rows import DictRow
 from recollect.core.recall.columns import ID, KINDS, FeatureTable, Ids, Numbers, number
 from recollect.core.recall.cues import Reading
 from recollect.core.recall.features import Tells
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import hash_term
 from recollect.models.memories import Kind
 from recollect.models.service import EmbeddingSpace
@@ -21,7 +22,7 @@ from recollect.store.database.filter import FEATURE_ROWS, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
 from recollect.store.recall.columns import IdArray
-from recollect.store.service.scopes import Place, tenant_of
+from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 INDEXED = sql.Identifier("memory_terms"), sql.Identifier("withheld_memories")

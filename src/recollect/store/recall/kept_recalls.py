@@ -9,11 +9,12 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.core.recall.kept import HITS, TALLIES, Kept, decode, encode, from_cue, list_memories, to_cue
+from recollect.core.service.numbers import tenant_of
 from recollect.models.kept import KeptRecall
 from recollect.models.recall import Status
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
-from recollect.store.service.scopes import names, tenant_of
+from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 CHUNK = 500

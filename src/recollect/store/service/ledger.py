@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
+from recollect.core.service.numbers import tenant_of
 from recollect.models.service import LedgerSum
 from recollect.store.database.pool import Database, load_queries
-from recollect.store.service.scopes import tenant_of
 
 QUERIES = load_queries(__file__)
 

@@ -11,6 +11,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.core.agents.profiles import to_profile
+from recollect.core.service.numbers import bucket_of
 from recollect.core.service.rights import OUT_OF_BOUNDS
 from recollect.errors import ForbiddenError, UnauthenticatedError
 from recollect.models.agents import Profile
@@ -124,7 +125,8 @@ def to_place(row: DictRow) -> Place:
 
 async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
     """Send the request to lock a scope for writing, making it if it is new."""
-    return await connection.execute(QUERIES["open_for_writing"], {"agent": scope.agent, "user": scope.user})
+    asked = names(scope) | {"bucket": bucket_of(scope.agent, scope.user)}
+    return await connection.execute(QUERIES["open_for_writing"], asked)
 
 
 async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
@@ -174,11 +176,6 @@ async def list_tenants(database: Database) -> list[int]:
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
         return [row["id"] for row in rows]
-
-
-def tenant_of(scope_id: int) -> int:
-    """Return the tenant's number of a scope's number."""
-    return scope_id >> 40
 
 
 def names(scope: Scope) -> dict[str, str]:

@@ -16,11 +16,17 @@ with continued as (
     set last_written_at = greatest(date_trunc('milliseconds', clock_timestamp()), last_written_at + interval '1 ms')
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
     returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_events
+), counted as (
+    insert into scope_counters (tenant_id, bucket, last_number)
+    select current_tenant(), %(bucket)s, 1
+    where not exists (select from continued)
+    on conflict (tenant_id, bucket) do update set last_number = scope_counters.last_number + 1
+    returning last_number
 ), begun as (
     insert into scopes (id, tenant_id, agent, "user", last_written_at)
-    select current_tenant() << 40 | nextval('scope_numbers'), current_tenant(), %(agent)s, %(user)s,
+    select (current_tenant() << 12 | %(bucket)s::bigint) << 28 | last_number, current_tenant(), %(agent)s, %(user)s,
            date_trunc('milliseconds', clock_timestamp())
-    where not exists (select from continued)
+    from counted
     on conflict (tenant_id, agent, "user") do update
     set last_written_at =
         greatest(date_trunc('milliseconds', clock_timestamp()), scopes.last_written_at + interval '1 ms')

@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.rows import DictRow
 
+from recollect.core.service.numbers import tenant_of
 from recollect.core.topics.paths import ARROW, Names, TopicNode, encode, parse_topic, prefixes, show_topic
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
@@ -17,7 +18,7 @@ from recollect.models.service import Scope
 from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
 from recollect.store.database.filter import Columns, bind, list_allowed, restrict_among
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.service.scopes import names, tenant_of
+from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 EVERYTHING = Filter()

@@ -26,6 +26,7 @@ from recollect.core.conversations.block import (
 )
 from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
 from recollect.core.dates.periods import find_zone
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import MOST_HITS
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
@@ -38,7 +39,7 @@ from recollect.store.conversations import shown as shown_store
 from recollect.store.conversations.shown import Shown
 from recollect.store.memories import accesses, memories
 from recollect.store.memories.memories import RowQuery
-from recollect.store.service.scopes import Place, locate, tenant_of
+from recollect.store.service.scopes import Place, locate
 from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
 from recollect.verbs.parts import Parts

@@ -14,6 +14,7 @@ from recollect.core.conversations.appends import LONGEST_MESSAGE, check_conversa
 from recollect.core.conversations.budget import check_shares, fit
 from recollect.core.conversations.messages import count_tokens, said
 from recollect.core.recall.checks import check_cue
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, UnavailableError
@@ -25,7 +26,7 @@ from recollect.models.service import Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
 from recollect.store.memories import accesses, memories
-from recollect.store.service.scopes import Place, locate, tenant_of
+from recollect.store.service.scopes import Place, locate
 from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out

@@ -17,10 +17,11 @@ from typing import TypeVar
 from recollect.channels.channel import SKIPPED, Answer, Channel, Proposal, skipped
 from recollect.core.recall.columns import Candidates
 from recollect.core.recall.cues import Reading
+from recollect.core.service.numbers import tenant_of
 from recollect.errors import OverdueError
 from recollect.models.recall import Cue
 from recollect.store.database.pool import read_answered
-from recollect.store.service.scopes import Place, tenant_of
+from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts
 
 Outcome = TypeVar("Outcome")

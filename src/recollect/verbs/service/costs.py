@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from recollect.core.service.costs import choose_limit, price_of
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import check_scope
 from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
 from recollect.llm.chat import Answer, ChatModel, ModelAnswer, Spent, Usage, spend_unseen
@@ -109,7 +110,7 @@ class Metered:
 
     async def _allow(self) -> None:
         if self.budgeted:
-            await heed_budget(self.parts, self.entry.scope_id >> 40)
+            await heed_budget(self.parts, tenant_of(self.entry.scope_id))
 
     async def _enter(self, entries: list[Entry]) -> None:
         """Record the cost; an answer that cannot be recorded is not returned either."""

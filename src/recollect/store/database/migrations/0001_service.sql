@@ -50,8 +50,32 @@ end $$;
 
 grant usage on schema public to recollect_service, recollect_matcher;
 
+-- Tenants are numbered in blocks of 1,024, so that servers that number their own do not meet. A server alone takes one block
+-- after the other; where it begins is up to `recollect migrate --first-block`. Number 0 is nobody's.
+create table tenant_blocks (
+    block integer primary key check (block between 0 and 8191),
+    used integer not null default 0 check (used between 0 and 1024)
+);
+
+create function next_tenant() returns integer
+    language plpgsql as $$
+declare
+    open_block integer;
+    number integer;
+begin
+    lock table tenant_blocks in exclusive mode;
+    open_block := (select min(block) from tenant_blocks where used < 1024);
+    if open_block is null then
+        insert into tenant_blocks (block) select coalesce(max(block) + 1, 0) from tenant_blocks returning block into open_block;
+    end if;
+    update tenant_blocks set used = used + case when block = 0 and used = 0 then 2 else 1 end
+    where block = open_block returning block * 1024 + used - 1 into number;
+    return number;
+end $$;
+revoke execute on function next_tenant() from public;
+
 create table tenants (
-    id integer generated always as identity primary key check (id between 1 and 8388607),
+    id integer primary key default next_tenant() check (id between 1 and 8388607),
     name text not null unique,
     created_at timestamptz not null default clock_timestamp(),
     -- How many tokens enrichment may spend a day; null means as configured.
@@ -65,8 +89,9 @@ create function current_tenant() returns bigint
     language sql stable parallel safe
     return nullif(current_setting('recollect.tenant', true), '')::bigint;
 
--- A scope's number begins with its tenant's (bits 40 and up), so that one range on the first column of every
--- key is the whole policy: no tenant column in the rows, and index-only scans stay index-only.
+-- A scope's number is its tenant's (bits 40 and up), its bucket (12 bits, see core/service/numbers.py) and a number within
+-- the bucket (28 bits). So one range on the first column of every key is a tenant, which is the whole policy, and a smaller
+-- one a bucket: no tenant column in the rows, and index-only scans stay index-only.
 create function first_scope() returns bigint
     language sql stable parallel safe
     return current_tenant() << 40;
@@ -103,8 +128,19 @@ create policy of_presenter on api_keys for select using (secret_hash = (select p
 grant select, insert on api_keys to recollect_service;
 grant update (revoked_at) on api_keys to recollect_service;
 
-create sequence scope_numbers as bigint maxvalue 1099511627775;
-grant usage on sequence scope_numbers to recollect_service;
+-- How many scopes a bucket of a tenant has had: a number is given once, and moves with its tenant.
+create table scope_counters (
+    tenant_id integer not null references tenants,
+    bucket smallint not null check (bucket between 0 and 4095),
+    last_number integer not null check (last_number between 1 and 268435455),
+    primary key (tenant_id, bucket)
+) with (fillfactor = 70);
+alter table scope_counters enable row level security;
+alter table scope_counters force row level security;
+create policy of_tenant on scope_counters
+    using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
+grant select, insert on scope_counters to recollect_service;
+grant update (last_number) on scope_counters to recollect_service;
 
 create table scopes (
     id bigint primary key,

@@ -1,0 +1,40 @@
+"""Join tenant, bucket and a number within the bucket to the number of a scope, one bigint.
+
+The number is in every row of the scope, and stays the same wherever the row is moved: no server may give one that
+another gives as well. A bucket is a part of a tenant's scopes that lies in one range of every key, so that a large
+tenant can be spread over servers, and a range of buckets moved as a whole. It follows from the names alone: every
+server computes the same one.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from hashlib import sha256
+
+TENANT_BITS = 23
+"""Room for 8,388,607 tenants; 0 is nobody's."""
+BUCKET_BITS = 12
+"""The parts that a tenant can be spread over: 4,096."""
+NUMBER_BITS = 28
+"""Room for 268 million scopes in each bucket, counted from 1; no number is given twice."""
+
+
+def bucket_of(agent: str, user: str) -> int:
+    """Compute the bucket of a scope: the first 12 bits of SHA-256 over agent, a zero byte and user, both in NFC."""
+    agent, user = unicodedata.normalize("NFC", agent), unicodedata.normalize("NFC", user)
+    digest = sha256(agent.encode() + b"\0" + user.encode()).digest()
+    return int.from_bytes(digest[:2], "big") >> (16 - BUCKET_BITS)
+
+
+def number_scope(tenant_id: int, bucket: int, number: int) -> int:
+    """Join the parts of a scope's number."""
+    # What the database counts is held to the same limits there.
+    parts = ((tenant_id, TENANT_BITS), (bucket, BUCKET_BITS), (number, NUMBER_BITS))
+    if not all(0 <= part < 2**bits for part, bits in parts):
+        raise ValueError("no scope has such a number")
+    return (tenant_id << BUCKET_BITS | bucket) << NUMBER_BITS | number
+
+
+def tenant_of(scope_id: int) -> int:
+    """Return the tenant's number of a scope's number."""
+    return scope_id >> (BUCKET_BITS + NUMBER_BITS)
