@@ -92,7 +92,10 @@ async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(m
     assert not set(ids) & ids_of(await see(mind, "sleeping cats"))
     assert {table: rows_of(owner, table, ids) for table in HOT} == dict.fromkeys(HOT, 0)
     assert (
-        owner.execute("select count(*) from access_log, unnest(ids) id where id = any (%s)", [ids]).fetchone()[0] == 0
+        owner.execute(
+            "select count(*) from access_log, unnest(ids) touched (id) where touched.id = any (%s)", [ids]
+        ).fetchone()[0]
+        == 0
     )
     assert scope_row(owner)[0] == 2
     # Readable all the same: its history, and each of its memories.

@@ -52,6 +52,14 @@ async def test_many_migrators_at_once_apply_every_step_once(empty):
     assert await migrate(empty) == []
 
 
+async def test_no_key_comes_from_a_sequence_of_the_server(empty):
+    """A row keeps its key when it is moved to another server, which would count for itself."""
+    await migrate(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        found = connection.execute("select sequencename from pg_sequences where schemaname = 'public'").fetchall()
+    assert {name for (name,) in found if not name.startswith("procrastinate_")} == set()
+
+
 async def test_tenants_are_numbered_in_blocks(empty):
     await migrate(empty)
     assert [await ensure_tenant(empty, name) for name in ("a", "b", "a", "c")] == [1, 2, 1, 3]

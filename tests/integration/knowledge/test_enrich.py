@@ -217,9 +217,7 @@ async def test_one_call_of_the_model_per_segment_says_everything(recollect, owne
     assert (await mind.get(receipts[7].id)).state is MemoryState.EMBEDDED
     belief = owner.execute("select lineage, version, created_at, superseded_at from beliefs").fetchall()
     assert belief == [(segment.id, 1, summary.created_at, None)]
-    rows = owner.execute(
-        "select step, model, prompt_version like 'extraction@%' from ledger order by number"
-    ).fetchall()
+    rows = owner.execute("select step, model, prompt_version like 'extraction@%' from ledger order by at").fetchall()
     assert rows[2] == ("summarise", "fake-chat@1", True)
     assert [row[0] for row in rows] == ["label", "segment", "summarise", "extract", "resolve", "link"]
 

@@ -68,11 +68,12 @@ async def test_what_another_hit_stands_for_does_not_count_as_accessed(mind, owne
 
 async def test_a_note_that_cannot_be_written_fails_no_recall(mind, owner):
     await remember_many(mind, 3)
-    await mind.recall(stream())
-    # As after a move to another server, which does not know how far the numbers of the first one went.
-    owner.execute("alter table access_log alter number restart with 1")
+    owner.execute("alter table access_log add constraint refused check (false)")
     found = await mind.recall(stream())
     assert (len(found.hits), found.accessed) == (3, ())
+    assert len((await mind.conversation("c").context("apple", 300)).hits) == 3
+    assert len((await mind.blocks.recall("apple")).lines) == 3
+    owner.execute("alter table access_log drop constraint refused")
     assert len((await mind.recall(stream())).accessed) == 3
 
 
@@ -306,7 +307,7 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
         await mind.recall(stream(limit=100))
         await accesses.fold(recollect.parts.database, scope_of(owner))
     for table, row in (
-        ("access_log", "n, n, now(), '{}', '{}'"),
+        ("access_log", "n, gen_random_uuid(), now(), '{}', '{}'"),
         ("accesses", "n, gen_random_uuid(), 'event', now(), 1"),
     ):
         owner.execute(f"insert into {table} select {row} from generate_series(1, 5000) n")

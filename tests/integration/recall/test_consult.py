@@ -27,7 +27,7 @@ from waiting import until
 
 NOW = datetime(2026, 5, 20, 10, tzinfo=UTC)
 CUE = Cue("umbrella", channels=("text", "topic", "date"), touch=False, now=NOW, zone="Asia/Shanghai")
-LEDGER = "select step, outcome from ledger order by number"
+LEDGER = "select step, outcome from ledger order by at"
 GOOD = Matches(matches=[Match(type="topic", text="travel->Japan"), Match(type="date", text="2026-05-10")])
 FILED, DATED, WORDED = "Kyoto was crowded.", "Bread was baked.", "The umbrella is green."
 

@@ -20,7 +20,7 @@ from recollect.wiring import connected
 from waiting import until
 
 CUE = Cue("Which trains to Ghent are late?", limit=20)
-LEDGER = "select step, outcome from ledger order by number"
+LEDGER = "select step, outcome from ledger order by at"
 
 
 def read_memory(prompt):

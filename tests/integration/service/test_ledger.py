@@ -35,7 +35,7 @@ from recollect.wiring import build_chat_model, connected
 from scripted_chat import chatting
 from serving import serving
 
-ROWS = "select step, model, prompt_tokens, completion_tokens, outcome from ledger order by number"
+ROWS = "select step, model, prompt_tokens, completion_tokens, outcome from ledger order by at"
 ASKED = Questions(questions=["Why?"])
 USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
 
@@ -82,7 +82,7 @@ async def test_a_reflection_is_entered_call_by_call(addresses, owner):
             await mind.reflect()
             found = await recollect.ledger("ada")
     assert owner.execute(ROWS).fetchall() == [("reflect", "scripted", 70, 30, "answered")] * 2
-    versions = [row[0] for row in owner.execute("select prompt_version from ledger order by number")]
+    versions = [row[0] for row in owner.execute("select prompt_version from ledger order by at")]
     assert [version.partition("@")[0] for version in versions] == ["questions", "insights"]
     [added] = found.sums
     assert (added.day, added.step, added.calls, added.failed) == (datetime.now(UTC).date(), "reflect", 2, 0)
@@ -150,7 +150,7 @@ async def test_what_was_said_is_told_from_what_can_be_used(asking, owner, chat):
     assert [row[-1] for row in owner.execute(ROWS)] == outcomes
     rows = owner.execute("select distinct prompt_version, source_id from ledger").fetchall()
     assert rows == [("extraction@1", source)]
-    price = owner.execute("select price from ledger order by number limit 1").fetchone()[0]
+    price = owner.execute("select price from ledger order by at limit 1").fetchone()[0]
     assert price == pytest.approx(14 / 1_000_000)
     assert (model.model, model.characters) == (chat.model, chat.characters)
 

@@ -10,9 +10,7 @@ from recollect.core.conversations.retention import RetentionRules
 from recollect.jobs.upkeep import tidy_ledger
 from recollect.store.service.ledger import Entry, enter, fold, read_sums
 
-LINES = (
-    "select at, step, outcome, calls, prompt_tokens, price, source_id from ledger order by at, step, outcome, number"
-)
+LINES = "select at, step, outcome, calls, prompt_tokens, price, source_id from ledger order by at, step, outcome, id"
 
 
 @pytest.fixture

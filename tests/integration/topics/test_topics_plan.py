@@ -28,8 +28,8 @@ FILL = (
     from generate_series(1, %(links)s) n
     """,
     """
-    insert into related_topics (scope_id, topic_id, memory_id, related_id)
-    select scope_id, topic_id, memory_id, lpad(to_hex(3), 32, '0')::uuid from topic_links where scope_id = %(scope)s
+    insert into related_topics (scope_id, topic_id, memory_id, related_id, place)
+    select scope_id, topic_id, memory_id, lpad(to_hex(3), 32, '0')::uuid, 1 from topic_links where scope_id = %(scope)s
     """,
 )
 COUNTED = """

@@ -23,9 +23,9 @@ LONGEST_LOG = 256
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One recall on the log: its number, and the memories that count as accessed by it."""
+    """One recall on the log: its id, and the memories that count as accessed by it."""
 
-    number: int | None = None
+    id: UUID | None = None
     ids: frozenset[UUID] = frozenset()
 
 
@@ -43,14 +43,14 @@ async def record(
 async def read_recorded(recorded: AsyncCursor[DictRow]) -> Recorded:
     """Read what `record` wrote down."""
     row = await recorded.fetchone()
-    return Recorded(row["number"], frozenset(row["ids"])) if row else Recorded()
+    return Recorded(row["id"], frozenset(row["ids"])) if row else Recorded()
 
 
 async def correct(database: Database, scope_id: int, wrong: Mapping[Recorded, Sequence[UUID]]) -> list[Recorded]:
     """Let recalls on the log count as access of other memories than it was thought; one that is folded stays."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         corrected = [
-            await connection.execute(CORRECT, {"scope_id": scope_id, "number": recorded.number, "ids": list(ids)})
+            await connection.execute(CORRECT, {"scope_id": scope_id, "id": recorded.id, "ids": list(ids)})
             for recorded, ids in wrong.items()
         ]
     return [await read_recorded(each) for each in corrected]

@@ -15,13 +15,13 @@ with recorded as (
     insert into access_log (scope_id, accessed_at, ids, kinds)
     select %(scope_id)s, coalesce(%(moment)s::timestamptz, clock_timestamp()), counted.ids, counted.kinds
     from ({counted}) counted
-    returning number, ids
+    returning id, ids
 ), unfolded as materialized (
     -- One more than this statement sees: the one that it adds.
     select count(*) + 1 as recalls
     from (select from access_log where scope_id = %(scope_id)s limit %(longest)s) as before
 )
-select recorded.number, recorded.ids,
+select recorded.id, recorded.ids,
        case when unfolded.recalls >= %(fold_at)s
                  and not exists (select from procrastinate_jobs where lock = %(lock)s and status = 'todo')
             then procrastinate_defer_jobs_v1(array[
@@ -36,8 +36,8 @@ from recorded cross join unfolded
 -- name: correct
 update access_log set ids = counted.ids, kinds = counted.kinds
 from ({counted}) counted
-where access_log.scope_id = %(scope_id)s and access_log.number = %(number)s
-returning access_log.number, access_log.ids
+where access_log.scope_id = %(scope_id)s and access_log.id = %(id)s
+returning access_log.id, access_log.ids
 
 -- name: fold
 select fold_accesses(%(scope_id)s)

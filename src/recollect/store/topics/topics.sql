@@ -31,8 +31,9 @@ set activation = excluded.activation, diffusion = excluded.diffusion, independen
 
 -- name: relate
 -- After what the link leads to already. Nothing leads to itself.
-insert into related_topics (scope_id, topic_id, memory_id, related_id)
-select %(scope_id)s, topic.id, given.memory_id, related.id
+insert into related_topics (scope_id, topic_id, memory_id, related_id, place)
+select %(scope_id)s, topic.id, given.memory_id, related.id,
+       last_place(%(scope_id)s, topic.id, given.memory_id) + given.place
 from unnest(%(paths)s::text[], %(memory_ids)s::uuid[], %(related)s::text[])
     with ordinality as given (path, memory_id, related, place)
 join topics_at(%(scope_id)s, %(paths)s::text[]) topic on topic.place = given.place
@@ -113,7 +114,7 @@ select asked.memory_id, asked.occurred_at, asked.activation, asked.diffusion, as
                order by related_topics.topic_id, related_topics.memory_id, related_id
                limit 1000
            ) named
-           order by named.place
+           order by named.place, named.related_id
        ) as related
 from asked
 order by asked.occurred_at desc, asked.memory_id, asked.topic_id

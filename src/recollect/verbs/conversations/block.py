@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -29,7 +28,7 @@ from recollect.core.dates.periods import find_zone
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import MOST_HITS
 from recollect.core.text.similar import SourceText
-from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
+from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Block, Level, Line, Resolved
 from recollect.models.memories import Memory, Role
@@ -44,7 +43,7 @@ from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import RECORDING_SHARE, recall
+from recollect.verbs.recall.recall import attempt_note, recall
 
 MOST_PINNED = 200
 """So many of the newest pinned memories are read: more than a tenth of most budgets holds."""
@@ -236,18 +235,14 @@ async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockM
     ids = [line.memory_id for line in made.lines if not line.pinned]
     if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
-    with suppress(UnavailableError, TimeoutError):
-        async with (
-            asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds),
-            parts.database.transaction(tenant_of(place.scope_id)) as connection,
-        ):
-            if ids:
-                await accesses.record(connection, place.scope_id, ids, asked.cue.now)
-            if asked.conversation:
-                new = [(line.memory_id, line.short_id) for line in made.lines]
-                await shown_store.save(
-                    connection, place.scope_id, asked.conversation, register(material.present, new, material.now)
-                )
+    async with attempt_note(parts), parts.database.transaction(tenant_of(place.scope_id)) as connection:
+        if ids:
+            await accesses.record(connection, place.scope_id, ids, asked.cue.now)
+        if asked.conversation:
+            new = [(line.memory_id, line.short_id) for line in made.lines]
+            await shown_store.save(
+                connection, place.scope_id, asked.conversation, register(material.present, new, material.now)
+            )
 
 
 async def resolve(parts: Parts, scope: Scope, short_id: str, conversation: str) -> Resolved:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from uuid import UUID
@@ -17,7 +16,7 @@ from recollect.core.recall.checks import check_cue
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
 from recollect.core.text.similar import SourceText
-from recollect.errors import InvalidInputError, UnavailableError
+from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
@@ -32,7 +31,7 @@ from recollect.verbs.conversations.history import MOST_TOKENS, check_window, cho
 from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import RECORDING_SHARE, recall
+from recollect.verbs.recall.recall import attempt_note, recall
 
 TOKENS_PER_HIT = 60
 """The budget divided by this is how many memories are recalled: most cost less, some are in the history."""
@@ -216,9 +215,5 @@ async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID])
     """Note the access of the memories in the prompt; a failure to note does not fail the prompt."""
     if not cue.touch or not ids or place.scope_id is None:
         return
-    with suppress(UnavailableError, TimeoutError):
-        async with (
-            asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds),
-            parts.database.transaction(tenant_of(place.scope_id)) as connection,
-        ):
-            await accesses.record(connection, place.scope_id, ids, cue.now)
+    async with attempt_note(parts), parts.database.transaction(tenant_of(place.scope_id)) as connection:
+        await accesses.record(connection, place.scope_id, ids, cue.now)

@@ -6,7 +6,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -207,6 +208,16 @@ def list_touched(step: Sequence[AskedCue], chosen: Sequence[Sequence[Winner]]) -
     return touched
 
 
+@asynccontextmanager
+async def attempt_note(parts: Parts) -> AsyncIterator[None]:
+    """Give the note of an access its share of the deadline, and log a failure: no answer fails by it."""
+    try:
+        async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
+            yield
+    except Exception as problem:
+        LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
+
+
 async def note_access(
     parts: Parts,
     scope: Scope,
@@ -216,11 +227,8 @@ async def note_access(
 ) -> tuple[dict[Filter, dict[UUID, Memory]], dict[datetime | None, Recorded]]:
     """Fetch memories and note the access of some; where it cannot be written, an answer is still an answer."""
     if touched:
-        try:
-            async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
-                return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
-        except Exception as problem:
-            LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
+        async with attempt_note(parts):
+            return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
     return await memories.fetch_each(parts.database, scope, ids) if ids else {}, {}
 
 
@@ -235,15 +243,12 @@ async def correct_access(
     wrong = {
         recorded: touched.get(moment, ())
         for moment, recorded in noted.items()
-        if recorded.number is not None and {*expected[moment]} != {*touched.get(moment, ())}
+        if recorded.id is not None and {*expected[moment]} != {*touched.get(moment, ())}
     }
     right = [recorded for recorded in noted.values() if recorded not in wrong]
     if wrong:
-        try:
-            async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
-                right += await accesses.correct(parts.database, place.scope_id or 0, wrong)
-        except Exception as problem:
-            LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
+        async with attempt_note(parts):
+            right += await accesses.correct(parts.database, place.scope_id or 0, wrong)
     return join_recorded(right)
 
 

@@ -243,7 +243,7 @@ grant select, insert, update on job_progress to recollect_service;
 create table ledger (
     scope_id bigint not null,
     tenant_id bigint not null generated always as (scope_id >> 40) stored,
-    number bigint generated always as identity,
+    id uuid not null default gen_random_uuid(),
     at timestamptz not null default clock_timestamp(),
     step text not null,
     -- Empty where no model was asked.
@@ -259,7 +259,7 @@ create table ledger (
     calls bigint not null default 1,
     -- What it was done for: a segment, or nothing named.
     source_id uuid,
-    primary key (scope_id, number)
+    primary key (scope_id, at, id)
 );
 select protect_scoped('ledger');
 create index ledger_by_time on ledger (tenant_id, at) include (prompt_tokens, completion_tokens);

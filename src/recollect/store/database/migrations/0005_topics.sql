@@ -42,12 +42,26 @@ create table related_topics (
     topic_id uuid not null,
     memory_id uuid not null,
     related_id uuid not null,
-    place bigint not null generated always as identity,
+    -- Among what the link leads to; where two have the same, the topics' ids decide.
+    place integer not null,
     primary key (scope_id, topic_id, memory_id, related_id),
     foreign key (scope_id, related_id) references topics
 );
 select protect_scoped('related_topics');
 create index related_topics_by_related on related_topics (scope_id, related_id);
+
+-- The last place among what a link leads to. Between, because only the key gives the order of a range.
+create function last_place(asked_scope bigint, asked_topic uuid, asked_memory uuid) returns integer
+    language sql stable as $$
+    select coalesce(max(place), 0) from (
+        select place from related_topics
+        where scope_id = asked_scope and topic_id between asked_topic and asked_topic
+          and memory_id between asked_memory and asked_memory
+        order by topic_id, memory_id, related_id
+        limit 1000
+    ) led
+$$;
+
 -- Row-level security keeps the operators of paths away from indexes, because they are not leakproof. The matcher may
 -- read this one table whole; its functions take the tenant from the transaction and never leave the scope.
 create policy of_matcher on topics for select to recollect_matcher using (true);
@@ -203,15 +217,13 @@ begin
     set activation = excluded.activation, diffusion = excluded.diffusion, independence = excluded.independence,
         occurred_at = excluded.occurred_at
     where excluded.occurred_at > topic_links.occurred_at;
-    insert into related_topics (scope_id, topic_id, memory_id, related_id)
-    select asked_scope, heir, memory_id, related_id
+    insert into related_topics (scope_id, topic_id, memory_id, related_id, place)
+    select asked_scope, heir, memory_id, related_id, last_place(asked_scope, heir, memory_id) + place
     from related_topics where scope_id = asked_scope and topic_id = absorbed
-    order by place
     on conflict do nothing;
-    insert into related_topics (scope_id, topic_id, memory_id, related_id)
-    select asked_scope, topic_id, memory_id, heir
+    insert into related_topics (scope_id, topic_id, memory_id, related_id, place)
+    select asked_scope, topic_id, memory_id, heir, place
     from related_topics where scope_id = asked_scope and related_id = absorbed and topic_id <> absorbed
-    order by place
     on conflict do nothing;
     delete from related_topics
     where scope_id = asked_scope and (related_id = absorbed or (topic_id = heir and related_id = heir));
