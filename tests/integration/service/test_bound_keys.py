@@ -18,6 +18,7 @@ from recollect.errors import ForbiddenError, InvalidInputError, UnauthenticatedE
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.models.service import Bounds, Right
+from recollect.store.database.pool import Database
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 # What is said to anybody, without a key, and nothing of what is remembered.
@@ -295,6 +296,20 @@ async def test_a_key_bound_to_an_agent_may_bind_another_to_one_of_its_users(reco
 async def test_bounds_are_names(recollect, bounds):
     with pytest.raises(InvalidInputError):
         await new_bound_key(recollect, *bounds)
+
+
+async def test_a_mistyped_key_costs_no_round_trip(recollect, monkeypatch):
+    secret = await new_bound_key(recollect)
+
+    def refuse(_database):
+        raise AssertionError("the database was asked")
+
+    monkeypatch.setattr(Database, "statement", refuse)
+    mistyped = secret[:-1] + ("B" if secret[-1] == "A" else "A")
+    with pytest.raises(UnauthenticatedError):
+        await recollect.authorize(mistyped, "http", "ada", "")
+    with pytest.raises(AssertionError):
+        await recollect.authorize(secret, "http", "ada", "")
 
 
 async def test_bounds_do_not_change(recollect, addresses):

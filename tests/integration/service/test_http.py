@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import http_client, new_key
+from recollect.core.service.secrets import write_secret
 from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import LARGEST_BODY
 from recollect.models.service import Right
@@ -162,7 +163,7 @@ async def test_every_route_needs_a_key(recollect, document):
         asked += 1
         examples = {each["name"]: each.get("example", each.get("examples", [uuid4()])[0]) for each in named(operation)}
         place = path.format(**examples)
-        for secret, scheme in (("", "Bearer"), ("rec_wrong", "Bearer"), ("x", "Basic")):
+        for secret, scheme in (("", "Bearer"), (write_secret(1, bytes(32)), "Bearer"), ("x", "Basic")):
             async with http_client(recollect, "") as http:
                 headers = {"Authorization": f"{scheme} {secret}"} if secret else {}
                 body = example_of(document, operation)

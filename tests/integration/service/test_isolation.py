@@ -14,6 +14,7 @@ from known_numbers import VECTORS
 from recollect.channels import vector
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.cues import read
+from recollect.core.service.secrets import write_secret
 from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
@@ -432,7 +433,7 @@ async def test_a_pooled_connection_carries_nothing_over(addresses):
                 http.get("/v1/memories", params=scope),
                 http.get(f"/v1/memories/{uuid4()}", params=scope),
                 http.get("/v1/keys"),
-                http.get("/v1/keys", headers={"Authorization": "Bearer rec_unknown"}),
+                http.get("/v1/keys", headers={"Authorization": f"Bearer {write_secret(1, bytes(32))}"}),
             ):
                 assert (await request).status_code < 500
                 assert await state() == empty

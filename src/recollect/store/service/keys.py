@@ -9,19 +9,19 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
+from recollect.core.service.secrets import RANDOM_BYTES, write_secret
 from recollect.errors import NotFoundError
 from recollect.models.service import ApiKey, Bounds, Right
 from recollect.store.database.pool import Database, load_queries
 
 QUERIES = load_queries(__file__)
-PREFIX = "rec_"
 
 
 async def create_key(
     database: Database, tenant_id: int, name: str, rights: Iterable[Right], trust: int, bounds: Bounds
 ) -> tuple[ApiKey, str]:
     """Make a key and return it with its secret, which cannot be shown again."""
-    secret = PREFIX + secrets.token_urlsafe(32)
+    secret = write_secret(tenant_id, secrets.token_bytes(RANDOM_BYTES))
     parameters = {
         "hash": hashlib.sha256(secret.encode()).hexdigest(),
         "name": name,

@@ -13,6 +13,7 @@ from psycopg.rows import DictRow
 from recollect.core.agents.profiles import to_profile
 from recollect.core.service.numbers import bucket_of
 from recollect.core.service.rights import OUT_OF_BOUNDS
+from recollect.core.service.secrets import tenant_of_secret
 from recollect.errors import ForbiddenError, UnauthenticatedError
 from recollect.models.agents import Profile
 from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
@@ -20,6 +21,7 @@ from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
 BEGINNING = UUID(int=0)
+UNKNOWN_KEY = "This API key is unknown or revoked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,16 @@ class Authorized:
 
 async def authorize(database: Database, secret: str, door: str, agent: str, user: str) -> Authorized:
     """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
-    shown = hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
+    if tenant_of_secret(secret) is None:
+        # Mistyped, or cut off: no key looks like this, so none is asked for.
+        raise UnauthenticatedError(UNKNOWN_KEY)
+    shown = hashlib.sha256(secret.encode()).hexdigest()
     async with database.statement() as connection:
         asked = {"hash": shown, "agent": agent, "user": user, "lock_timeout": database.milliseconds}
         answer = await connection.execute(QUERIES["authorize"], asked)
         row = await answer.fetchone()
     if row is None:
-        raise UnauthenticatedError("This API key is unknown or revoked.")
+        raise UnauthenticatedError(UNKNOWN_KEY)
     if row["agent"] is None:
         raise ForbiddenError(OUT_OF_BOUNDS)
     rights = frozenset(Right(right) for right in row["rights"])
