@@ -15,6 +15,7 @@ from recollect.channels import vector
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.cues import read
 from recollect.core.service.secrets import write_secret
+from recollect.core.text import terms
 from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
@@ -339,6 +340,16 @@ async def test_the_matchers_role_reads_terms_and_nothing_else(tenants, owner):
         with pytest.raises(errors.InsufficientPrivilege):
             owner.execute(statement)
     owner.execute("reset role")
+
+
+async def test_scopes_that_share_the_hashes_of_their_terms_are_kept_apart(recollect, monkeypatch):
+    monkeypatch.setattr(terms, "scope_bits", lambda _scope: 0)
+    minds = [await recollect.mind("ada", user, tenant=tenant) for tenant in ("one", "two") for user in ("li", "bo")]
+    for number, mind in enumerate(minds):
+        await mind.remember(f"apples and secret {number}")
+    for number, mind in enumerate(minds):
+        found = await mind.recall(Cue("apples", channels=("text",)))
+        assert [hit.memory.content for hit in found.hits] == [f"apples and secret {number}"]
 
 
 async def test_the_last_tenant_number_works_like_the_first(recollect, owner):

@@ -33,7 +33,8 @@ CJK_SHARE = 0.3
 BEFORE = 400
 """An utterance of at most so many characters is embedded with the message that follows it. What is longer, as answers
 of assistants are, would take the room of the message itself, and its end alone says little."""
-GOLDEN, ALL_BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
+TERM_BITS = 36
+"""Of the 64 bits of a hash, the low ones for the term; the others are the scope's, so that its terms lie together."""
 Term = TypeVar("Term")
 
 _CJK = (
@@ -132,9 +133,15 @@ def fingerprint_term(term: str) -> int:
 
 
 def within_scope(scope_id: int, fingerprint: int) -> int:
-    """Turn a term's fingerprint into its signed 64-bit hash within one scope."""
-    mixed = (fingerprint + scope_id * GOLDEN) & ALL_BITS
-    return mixed - (1 << 64) if mixed >> 63 else mixed
+    """Turn a term's fingerprint into its signed 64-bit hash: the scope's bits, then the term's."""
+    return scope_bits(scope_id) | fingerprint & (1 << TERM_BITS) - 1
+
+
+@lru_cache(maxsize=1 << 12)
+def scope_bits(scope_id: int) -> int:
+    """Hash a scope to the 28 high bits of a signed 64-bit number."""
+    digest = blake2b(scope_id.to_bytes(8, "big"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True) >> TERM_BITS << TERM_BITS
 
 
 def hash_term(scope_id: int, term: str) -> int:

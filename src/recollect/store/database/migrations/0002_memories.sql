@@ -135,8 +135,8 @@ create table context_vectors (
 );
 select protect_scoped('context_vectors');
 
--- Search by words: hashed terms in one GIN index, BM25 weights in a sparse vector. A term's hash contains its scope, so
--- that one index serves all scopes and every posting list is one scope's.
+-- Search by words: hashed terms in one GIN index, BM25 weights in a sparse vector. A term's hash begins with bits
+-- of its scope, so that one index serves all scopes and the posting lists of a scope lie together.
 create table memory_terms (
     scope_id bigint not null,
     id uuid not null,
