@@ -83,12 +83,12 @@ class RemoteAgent(RemoteView):
         )
         return answer
 
-    async def reflect_later(self, now: datetime | None = None) -> int:
+    async def reflect_later(self, now: datetime | None = None) -> str:
         """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
-        answer: int = await self.call("reflect_later", now=now)
+        answer: str = await self.call("reflect_later", now=now)
         return answer
 
-    async def reflection(self, job_id: int) -> ReflectionProgress:
+    async def reflection(self, job_id: str) -> ReflectionProgress:
         """Return how far a reflection by the worker is, and its result."""
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from recollect import models
 from recollect.client.calls import reader
@@ -31,7 +32,7 @@ class Client:
         return RemoteMind(self, agent, user)
 
     async def jobs(
-        self, state: JobState | None = None, *, task: str = "", cursor: int | None = None, limit: int = 50
+        self, state: JobState | None = None, *, task: str = "", cursor: str | None = None, limit: int = 50
     ) -> Jobs:
         """Fetch one page of the tenant's jobs that wait, run or have failed, the newest first."""
         chosen = {"state": state, "task": task, "cursor": cursor, "limit": limit}
@@ -39,9 +40,9 @@ class Client:
         found: Jobs = reader(JOBS)(await self.send("GET", "/v1/jobs", params=parameters))
         return found
 
-    async def retry_job(self, job_id: int) -> Job:
+    async def retry_job(self, job_id: str) -> Job:
         """Retry a failed job of the tenant; needs the right `admin`."""
-        job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{job_id}/retry"))
+        job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{quote(job_id, safe='')}/retry"))
         return job
 
     async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:

@@ -45,7 +45,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "recall_each": RemoteOperation(
         "POST", "/v1/recall-each", lambda: list[models.Recollection], answer="recollections"
     ),
-    "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: int, answer="job"),
+    "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),

@@ -176,7 +176,7 @@ async def reflect(
 
 
 async def follow(
-    view: RemoteAgent, job_id: int, report: Callable[[str], None] | None, timeout_seconds: float
+    view: RemoteAgent, job_id: str, report: Callable[[str], None] | None, timeout_seconds: float
 ) -> Reflection:
     """Wait for a reflection by a job, and report its progress."""
     until, told, wait = time.monotonic() + timeout_seconds, "", FIRST_WAIT_SECONDS

@@ -17,7 +17,7 @@ from recollect.store.agents import reflections
 from recollect.store.database.pool import Database
 from recollect.store.knowledge import segments
 from recollect.store.service import scopes
-from recollect.store.service.jobs import Lease
+from recollect.store.service.jobs import Lease, write_id
 
 Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
 """Enrich what has closed in a scope for one run of a job, reporting how many segments are done."""
@@ -67,4 +67,4 @@ async def reflect_scope(database: Database, reflecting: Reflecting | None, job: 
     scope = await reflections.find_scope(database, job.scope_id)
     if scope is not None:
         caller = Caller(scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
-        await reflecting(caller, scope, job.count, reflections.key_of(job.id), job.now)
+        await reflecting(caller, scope, job.count, reflections.key_of(write_id(job.id)), job.now)

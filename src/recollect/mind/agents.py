@@ -88,12 +88,12 @@ class AgentVerbs:
             return await reflect(access.parts, access.caller, access.scope, Occasion(now=now, report=report))
 
     @operation("POST /v1/reflect", Right.WRITE, answer="job", status=202)
-    async def reflect_later(self, now: datetime | None = None) -> int:
+    async def reflect_later(self, now: datetime | None = None) -> str:
         """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
         return await defer_reflection(self.access.parts, self.access.scope, now)
 
     @operation("GET /v1/reflections/{job_id}", Right.WRITE)
-    async def reflection(self, job_id: int) -> ReflectionProgress:
+    async def reflection(self, job_id: str) -> ReflectionProgress:
         """Return how far a reflection by the worker is, and its result."""
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 

@@ -54,7 +54,7 @@ class Reflection:
 class ReflectionProgress:
     """How far a reflection by a job is."""
 
-    job: int
+    job: str
     state: JobState
     attempts: int
     """How often it was tried and did not succeed."""

@@ -85,7 +85,8 @@ class JobState(StrEnum):
 class Job:
     """One piece of work that was enqueued."""
 
-    id: int
+    id: str
+    """For asking about it; what it says is up to the server."""
     task: str
     agent: str
     user: str
@@ -110,7 +111,7 @@ class Jobs:
     """One page of jobs, the newest first, and where the next one begins."""
 
     jobs: tuple[Job, ...]
-    next_cursor: int | None
+    next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -436,7 +436,9 @@ async def test_http_leaves_it_to_a_job(thinking, ann, chat, owner):
         assert chat.calls == 0
         unknown = await http.post("/v1/reflect", json={"agent": "ada", "user": "nobody"})
         assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
-    jobs = owner.execute("select id, args ->> 'count' from procrastinate_jobs where task_name = 'reflect'").fetchall()
+    jobs = owner.execute(
+        "select id::text, args ->> 'count' from procrastinate_jobs where task_name = 'reflect'"
+    ).fetchall()
     assert jobs == [(answer.json()["job"], "8")]
     assert (await ann.overview()).unreflected_events == 0
     await work_off(thinking, owner)

@@ -48,7 +48,7 @@ async def enqueue(recollect, owner, tenant="default", agent="ada", task="embed",
     if status == "failed":
         owner.execute("select procrastinate_finish_job_v1(%s, 'failed', false)", [job_id])
         await jobs.note_failure(recollect.parts.database, job_id, "It would not.")
-    return scope_id, job_id
+    return scope_id, str(job_id)
 
 
 async def write(database, lease, scope_id, key):
@@ -59,7 +59,7 @@ async def write(database, lease, scope_id, key):
 @pytest.mark.promise("The effect of a job is written once, by whoever holds its lease")
 async def test_an_effect_is_claimed_once_and_by_whoever_holds_the_lease(recollect, database, owner):
     scope_id, job_id = await enqueue(recollect, owner, status="doing")
-    first, second = Lease(job_id, 0), Lease(job_id, 1)
+    first, second = Lease(int(job_id), 0), Lease(int(job_id), 1)
     assert await write(database, first, scope_id, "a") is True
     assert await write(database, first, scope_id, "a") is False
     owner.execute("select procrastinate_retry_job_v2(%s, now(), null, null, null)", [job_id])
@@ -78,16 +78,16 @@ async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database,
     scope_id, job_id = await enqueue(recollect, owner, status="doing")
     with pytest.raises(RuntimeError):
         async with database.transaction(scope_id >> 40) as connection:
-            assert await claim_effect(connection, Lease(job_id, 0), scope_id, "a")
+            assert await claim_effect(connection, Lease(int(job_id), 0), scope_id, "a")
             raise RuntimeError
-    assert await write(database, Lease(job_id, 0), scope_id, "a") is True
+    assert await write(database, Lease(int(job_id), 0), scope_id, "a") is True
 
 
 @pytest.mark.promise("Nobody takes a job over while its effect is being written")
 async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recollect, database, owner):
     scope_id, job_id = await enqueue(recollect, owner, status="doing")
     async with database.transaction(scope_id >> 40) as connection:
-        await hold_lease(connection, Lease(job_id, 0))
+        await hold_lease(connection, Lease(int(job_id), 0))
         owner.execute("set lock_timeout = '200ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             owner.execute("select procrastinate_retry_job_v2(%s, now(), null, null, null)", [job_id])
@@ -95,7 +95,7 @@ async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recolle
 
 async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, database, owner):
     scope_id, job_id = await enqueue(recollect, owner, status="doing")
-    await write(database, Lease(job_id, 0), scope_id, "a")
+    await write(database, Lease(int(job_id), 0), scope_id, "a")
     foreign, _ = await enqueue(recollect, owner, tenant="other")
     count = "select count(*) as notes from job_effects"
     async with database.reading(foreign >> 40) as connection:
@@ -103,7 +103,7 @@ async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, datab
     assert (await seen.fetchone())["notes"] == 0
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         async with database.transaction(foreign >> 40) as connection:
-            await claim_effect(connection, Lease(job_id, 0), scope_id, "b")
+            await claim_effect(connection, Lease(int(job_id), 0), scope_id, "b")
     async with database.transaction(None) as connection:
         await connection.execute("delete from procrastinate_jobs where id = %s", [job_id])
     await forget_effects(database, foreign >> 40)
@@ -123,7 +123,7 @@ async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedd
         await app.job_manager.retry_job(late)
         owner.execute("update procrastinate_jobs set scheduled_at = null")
         current = await app.job_manager.fetch_job(["embed"], worker)
-        assert (late.id, late.attempts, current.id, current.attempts) == (job_id, 0, job_id, 1)
+        assert (late.id, late.attempts, current.id, current.attempts) == (int(job_id), 0, int(job_id), 1)
         await app.job_manager.retry_job(late)
         await app.job_manager.finish_job(late, Status.FAILED, delete_job=False)
         assert owner.execute(state, [job_id]).fetchone() == ("doing", 1)
@@ -155,6 +155,8 @@ async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
     assert (await recollect.jobs.page(caller, task="sync_state")).jobs == ()
     with pytest.raises(InvalidInputError):
         await recollect.jobs.page(caller, JobState.SUCCEEDED)
+    with pytest.raises(InvalidInputError, match="cursor"):
+        await recollect.jobs.page(caller, cursor="no-job")
 
 
 @pytest.mark.promise("No tenant sees or retries a job of another")
@@ -166,12 +168,14 @@ async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
     assert foreign not in [job.id for job in (await recollect.jobs.page(caller)).jobs]
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
-        for job_id in (foreign, nobodys, 2**62):
+        for job_id in (foreign, nobodys, 2**62, 2**70, "0", "01", "-1", "no-job"):
             for answer in (await http.get(f"/v1/jobs/{job_id}"), await http.post(f"/v1/jobs/{job_id}/retry")):
                 assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
         assert [job["agent"] for job in (await http.get("/v1/jobs")).json()["jobs"] if job["agent"] == "eve"] == []
     assert await jobs.retry_failed(recollect.parts.database, caller.tenant_id, jobs.JobQuery()) == []
-    states = owner.execute("select status from procrastinate_jobs where id = any (%s)", [[foreign, nobodys]]).fetchall()
+    states = owner.execute(
+        "select status from procrastinate_jobs where id = any (%s::bigint[])", [[foreign, nobodys]]
+    ).fetchall()
     assert states == [("failed",), ("failed",)]
 
 
@@ -182,7 +186,8 @@ async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embed
     _, writer = await new_key(recollect, rights=(Right.WRITE,))
     async with http_client(recollect, reader) as http:
         assert (await http.post(f"/v1/jobs/{job_id}/retry")).status_code == 403
-        assert (await http.get(f"/v1/jobs/{job_id}")).json()["state"] == "failed"
+        told = (await http.get(f"/v1/jobs/{job_id}")).json()
+        assert (told["id"], told["state"]) == (job_id, "failed")
     async with http_client(recollect, writer) as http:
         assert (await http.get("/v1/jobs")).status_code == 403
     _, secret = await new_key(recollect)
@@ -193,7 +198,7 @@ async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embed
         assert (await client.retry_job(job_id)).attempts == 2  # it waits: asking again changes nothing
         assert (await client.jobs(JobState.FAILED)).jobs == ()
         with pytest.raises(NotFoundError):
-            await client.retry_job(job_id + 1000)
+            await client.retry_job(f"{job_id}000")
     await recollect.work(until_empty=True)
     caller = await recollect.operator.act_for("default")
     assert (await recollect.jobs.read(caller, job_id)).state is JobState.SUCCEEDED
@@ -212,7 +217,7 @@ async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
     assert await recollect.jobs.retry_all(task="sync_state") == []
     assert await recollect.jobs.retry_all() == [ada]
     with pytest.raises(NotFoundError):
-        await recollect.jobs.show(eve + 1000)
+        await recollect.jobs.show(f"{eve}000")
 
 
 @pytest.mark.promise("A job that outlives its workers is set aside, and says why")
@@ -235,11 +240,11 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
     async def three():
         return 3
 
-    async with progress.reporting(database, Lease(job_id, 0), three) as counter:
+    async with progress.reporting(database, Lease(int(job_id), 0), three) as counter:
         counter.reach(1)
         counter.add(1)
     assert owner.execute("select count(*) from job_progress").fetchone() == (0,)
-    async with progress.reporting(database, Lease(job_id, 0), three) as counter:
+    async with progress.reporting(database, Lease(int(job_id), 0), three) as counter:
         counter.reach(4)
         await until(lambda: owner.execute("select done from job_progress").fetchone() == (4,))
         job = await recollect.jobs.show(job_id)
@@ -248,7 +253,7 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
         assert (backlog.state, backlog.done, backlog.total) == ("running", 4, 7)
         counter.add(3)
     assert (await recollect.jobs.show(job_id)).done == 7
-    await jobs.note_progress(database, Lease(job_id, 9), 1, None)
+    await jobs.note_progress(database, Lease(int(job_id), 9), 1, None)
     assert (await recollect.jobs.show(job_id)).done == 7
 
 
@@ -282,7 +287,7 @@ async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch
 async def test_the_rights_of_a_caller_are_checked_without_a_door_too(recollect, owner):
     caller = replace(await recollect.operator.act_for("default"), rights=frozenset({Right.READ}))
     with pytest.raises(ForbiddenError):
-        await recollect.jobs.retry(caller, 1)
+        await recollect.jobs.retry(caller, "1")
 
 
 async def test_a_memory_says_how_far_it_has_come(addresses, owner):

@@ -64,16 +64,16 @@ def jobs(context: typer.Context) -> None:
         return
     table = Table("task", "state", "jobs", "newest", "attempts", "waits", "progress", "failed", "why")
     for backlog in run(lambda recollect: recollect.unfinished_jobs()):
-        numbers = (str(backlog.jobs), str(backlog.newest), str(backlog.attempts))
+        numbers = (str(backlog.jobs), backlog.newest, str(backlog.attempts))
         far = (show_span(backlog.lag_seconds), show_progress(backlog.done, backlog.total))
         table.add_row(backlog.task, backlog.state, *numbers, *far, show_time(backlog.failed_at), escape(backlog.reason))
     out.print(table if table.row_count else "No job waits, runs or has failed.")
 
 
 @jobs_app.command("show")
-def show_job(number: Annotated[int, typer.Argument(help="The job's number.")]) -> None:
+def show_job(job_id: Annotated[str, typer.Argument(help="The job's id.")]) -> None:
     """Show one job of a scope: whose it is, where it stands, and why it failed the last time."""
-    job = run(lambda recollect: recollect.jobs.show(number))
+    job = run(lambda recollect: recollect.jobs.show(job_id))
     table = Table(show_header=False)
     for name, value in (
         ("task", job.task),
@@ -95,11 +95,11 @@ def show_job(number: Annotated[int, typer.Argument(help="The job's number.")]) -
 @jobs_app.command("retry")
 def retry_jobs(
     task: Annotated[str | None, typer.Option(help="Only jobs of this task.")] = None,
-    number: Annotated[int | None, typer.Option("--id", help="Only the job of this number.")] = None,
+    job_id: Annotated[str | None, typer.Option("--id", help="Only the job of this id.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
 ) -> None:
     """Let failed jobs run again; without an option, all of them."""
-    tried = run(lambda recollect: recollect.jobs.retry_all(task, number, tenant))
+    tried = run(lambda recollect: recollect.jobs.retry_all(task, job_id, tenant))
     out.print(f"{len(tried)} jobs wait to be tried again.", highlight=False)
 
 

@@ -13,6 +13,7 @@ from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.memories import memories
 from recollect.store.service import scopes
+from recollect.store.service.jobs import write_id
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
@@ -42,8 +43,8 @@ async def mark_reflected(database: Database, scope: Scope, gathered: Unreflected
         await connection.execute(QUERIES["mark_reflected"], parameters)
 
 
-async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
-    """Queue a reflection at a moment, or find the job that waits already; return its number."""
+async def defer(database: Database, scope: Scope, now: datetime | None) -> str:
+    """Queue a reflection at a moment, or find the job that waits already; return its id."""
     async with database.transaction(scope.tenant_id) as connection:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
@@ -51,11 +52,10 @@ async def defer(database: Database, scope: Scope, now: datetime | None) -> int:
         deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"], now)
         row = await deferred.fetchone()
     assert row is not None  # noqa: S101 - one waits, or one was made
-    number: int = row["id"]
-    return number
+    return write_id(row["id"])
 
 
-def key_of(job_id: int) -> str:
+def key_of(job_id: str) -> str:
     """Return the idempotency key of a job's reflection."""
     return f"reflect-job-{job_id}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,12 +10,15 @@ from datetime import datetime
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.errors import LeaseLostError
+from recollect.errors import InvalidInputError, LeaseLostError
 from recollect.models.service import Job, JobState
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
 STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
+
+NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Backlog:
     task: str
     state: str
     jobs: int
-    newest: int
+    newest: str
     attempts: int
     reason: str
     """Why they failed the last time, if they did."""
@@ -66,11 +70,22 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """Which jobs are asked for; what is None does not matter. Succeeded jobs are found by their number only."""
+    """Which jobs are asked for; what is None does not matter. Succeeded jobs are found by their id only."""
 
-    id: int | None = None
+    id: str | None = None
     task: str | None = None
     state: JobState | None = None
+
+
+def write_id(number: int) -> str:
+    """Write the id by which callers know a job: text, so that it can name a server one day."""
+    return str(number)
+
+
+def read_id(job_id: str) -> int:
+    """Read the number of a job from its id; 0, which no job has, if it cannot be one."""
+    number = int(job_id) if NUMBER.fullmatch(job_id) else 0
+    return number if number <= LARGEST else 0
 
 
 async def defer(connection: Connection, task: str, lock: str, arguments: Mapping[str, int]) -> None:
@@ -89,14 +104,19 @@ async def list_unfinished(database: Database) -> list[Backlog]:
     """List what waits, runs or has failed, by task and reason."""
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["unfinished"])).fetchall()
+        for row in rows:
+            row["newest"] = write_id(row["newest"])
         return [Backlog(**row) for row in rows]
 
 
 async def find_jobs(
-    database: Database, tenant_id: int, wanted: JobQuery, cursor: int | None = None, limit: int = 1
+    database: Database, tenant_id: int, wanted: JobQuery, cursor: str | None = None, limit: int = 1
 ) -> list[Job]:
     """Find jobs of one tenant, the newest first, before a cursor."""
-    parameters = {"id": wanted.id, "task": wanted.task, "cursor": cursor, "limit": limit}
+    number, before = (read_id(each) if each is not None else None for each in (wanted.id, cursor))
+    if before == 0:
+        raise InvalidInputError("cursor must be the next_cursor of a page before")
+    parameters = {"id": number, "task": wanted.task, "cursor": before, "limit": limit}
     parameters["status"] = STATUSES[wanted.state] if wanted.state else None
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["find"], parameters)
@@ -105,24 +125,25 @@ async def find_jobs(
 
 def to_job(row: DictRow) -> Job:
     """Turn a row of `find` into a job."""
-    row["state"] = JobState(row["state"])
+    row["id"], row["state"] = write_id(row["id"]), JobState(row["state"])
     return Job(**row)
 
 
-async def find_tenant(database: Database, job_id: int) -> int | None:
+async def find_tenant(database: Database, job_id: str) -> int | None:
     """Return the scope of a job; None if there is no such job, or it has none."""
     async with database.reading(None) as connection:
-        found = await connection.execute(QUERIES["tenant"], {"id": job_id})
+        found = await connection.execute(QUERIES["tenant"], {"id": read_id(job_id)})
     row = await found.fetchone()
     return row["tenant_id"] if row else None
 
 
-async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQuery) -> list[int]:
-    """Retry failed jobs of a tenant, or of all if none is named; return their numbers."""
-    parameters = {"tenant_id": tenant_id, "id": wanted.id, "task": wanted.task}
+async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQuery) -> list[str]:
+    """Retry failed jobs of a tenant, or of all if none is named; return their ids."""
+    number = None if wanted.id is None else read_id(wanted.id)
+    parameters = {"tenant_id": tenant_id, "id": number, "task": wanted.task}
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["retry"], parameters)
-        return [row["id"] for row in await found.fetchall()]
+        return [write_id(row["id"]) for row in await found.fetchall()]
 
 
 async def note_progress(database: Database, lease: Lease, done: int, total: int | None) -> None:

@@ -36,7 +36,6 @@ from recollect.verbs.service.costs import metered
 STREAM = "stream"
 STEP = "reflect"
 """The name of the step in the ledger, and of the job."""
-LARGEST = 2**63 - 1
 MOST_HITS = 30
 PLAIN_WORD = "memory"
 
@@ -91,17 +90,17 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     return Reflection(tuple(questions), tuple(receipts))
 
 
-async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> int:
-    """Queue a reflection, or find the one that waits; return its number."""
+async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> str:
+    """Queue a reflection, or find the one that waits; return its id."""
     require_chat_model(parts)
     if now is not None:
         check_moment("now", now)
     return await reflections.defer(parts.database, scope, now)
 
 
-async def follow_reflection(parts: Parts, scope: Scope, job_id: int) -> ReflectionProgress:
+async def follow_reflection(parts: Parts, scope: Scope, job_id: str) -> ReflectionProgress:
     """Say how far a scope's reflection by a job is, and what came of it once it has succeeded."""
-    found = await find_jobs(parts.database, scope.tenant_id, JobQuery(job_id, STEP)) if 0 < job_id <= LARGEST else []
+    found = await find_jobs(parts.database, scope.tenant_id, JobQuery(job_id, STEP))
     if not found or (found[0].agent, found[0].user) != (scope.agent, scope.user):
         raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for a day.")
     [job] = found

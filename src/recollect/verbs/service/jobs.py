@@ -14,7 +14,6 @@ from recollect.store.service import jobs
 from recollect.store.service.jobs import JobQuery
 
 MISSING = "There is no such job; what has succeeded is kept for a day."
-LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class JobControl:
         caller: Caller,
         state: JobState | None = None,
         task: str | None = None,
-        cursor: int | None = None,
+        cursor: str | None = None,
         limit: int = 50,
     ) -> Jobs:
         """List the jobs of the caller's tenant that wait, run or have failed, the newest first."""
@@ -42,12 +41,12 @@ class JobControl:
         rows = await jobs.find_jobs(self.database, caller.tenant_id, wanted, cursor, limit + 1)
         return Jobs(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
-    async def read(self, caller: Caller, job_id: int) -> Job:
+    async def read(self, caller: Caller, job_id: str) -> Job:
         """Read one job of the caller's tenant; one of another tenant is not found."""
         require(caller, Right.READ)
         return await self._find(caller.tenant_id, job_id)
 
-    async def retry(self, caller: Caller, job_id: int) -> Job:
+    async def retry(self, caller: Caller, job_id: str) -> Job:
         """Retry a failed job of the caller's tenant; one that has not failed is left as it is."""
         require(caller, Right.ADMIN)
         found = await self._find(caller.tenant_id, job_id)
@@ -58,17 +57,17 @@ class JobControl:
         """Count the jobs of all tenants by task and status, as an operator."""
         return await jobs.count_jobs(self.database)
 
-    async def show(self, job_id: int) -> Job:
+    async def show(self, job_id: str) -> Job:
         """Read a job of any scope, as an operator."""
-        tenant_id = await jobs.find_tenant(self.database, job_id) if job_id <= LARGEST else None
+        tenant_id = await jobs.find_tenant(self.database, job_id)
         if tenant_id is None:
             raise NotFoundError("There is no such job of a scope; what has succeeded is kept for a day.")
         return await self._find(tenant_id, job_id)
 
     async def retry_all(
-        self, task: str | None = None, job_id: int | None = None, tenant: str | None = None
-    ) -> list[int]:
-        """Retry failed jobs, of all tenants unless one is named, for an operator; return their numbers."""
+        self, task: str | None = None, job_id: str | None = None, tenant: str | None = None
+    ) -> list[str]:
+        """Retry failed jobs, of all tenants unless one is named, for an operator; return their ids."""
         tenant_id = None if tenant is None else await self._number(tenant)
         return await jobs.retry_failed(self.database, tenant_id, JobQuery(job_id, task))
 
@@ -80,8 +79,8 @@ class JobControl:
             raise NotFoundError("There is no tenant of this name.")
         return number
 
-    async def _find(self, tenant_id: int, job_id: int) -> Job:
-        found = await jobs.find_jobs(self.database, tenant_id, JobQuery(job_id)) if job_id <= LARGEST else []
+    async def _find(self, tenant_id: int, job_id: str) -> Job:
+        found = await jobs.find_jobs(self.database, tenant_id, JobQuery(job_id))
         if not found:
             raise NotFoundError(MISSING)
         return found[0]

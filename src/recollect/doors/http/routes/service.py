@@ -17,9 +17,9 @@ from recollect.models.service import ApiKey, Bounds, Caller, Job, Jobs, JobState
 
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
 jobs = APIRouter(prefix="/v1", tags=["jobs"])
-LARGEST = 2**63 - 1
+JOB_ID = r"^[A-Za-z0-9_-]{1,64}$"
 Unfinished = Literal[JobState.WAITING, JobState.RUNNING, JobState.FAILED]
-JobId = Annotated[int, Path(ge=1, le=LARGEST, description="The job's number.", examples=[17])]
+JobId = Annotated[str, Path(pattern=JOB_ID, description="The job's id.", examples=["17"])]
 keys = APIRouter(prefix="/v1", tags=["keys"])
 ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
 LEDGER = TypeAdapter(Ledger)
@@ -40,7 +40,7 @@ async def list_jobs(
     shown: Secret,
     state: Annotated[Unfinished | None, Query(description="Only jobs in this state; all three if left out.")] = None,
     task: Annotated[str | None, Query(max_length=100, pattern=r"^\w*$", description="Only jobs of this task.")] = None,
-    cursor: Annotated[int | None, Query(ge=1, le=LARGEST, description="next_cursor of the page before.")] = None,
+    cursor: Annotated[str | None, Query(pattern=JOB_ID, description="next_cursor of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=200, description="Most jobs on a page.")] = 50,
 ) -> Response:
     """List your tenant's jobs that wait, run or have failed, the newest first."""
