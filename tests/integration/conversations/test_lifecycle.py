@@ -12,6 +12,7 @@ from known_numbers import VECTORS
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.jobs.worker import Duties, build_app
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
@@ -405,6 +406,18 @@ async def test_the_worker_retains_by_the_clock(recollect, mind, owner):
         await app.tasks["retain"].defer_async(timestamp=0)
         await app.run_worker_async(wait=False, install_signal_handlers=False, listen_notify=False)
     assert owner.execute("select state, synced from conversations").fetchone() == ("archived", True)
+
+
+async def test_appends_write_to_no_index_of_conversations(addresses, owner):
+    """By the statistics, which a connection writes when it is closed at the latest."""
+    counters = "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'conversations'"
+    async with connected(Settings(embedder="fake"), addresses, FakeEmbedder()) as running:
+        conversation = (await running.mind("ada", "li")).conversation("cats")
+        for number in range(21):
+            await conversation.append(NewMessage(Role.USER, f"cat {number}"))
+    await until(lambda: owner.execute(counters).fetchone()[0] == 20)
+    # One more where an hour ends meanwhile.
+    assert owner.execute(counters).fetchone()[1] >= 19
 
 
 async def test_due_conversations_are_found_by_their_index(mind, owner):

@@ -40,7 +40,7 @@ FILL_MESSAGES = """
 """
 OTHERS = """
     insert into conversations (scope_id, id, created_at, updated_at, changed_at)
-    select scope_id, 'short-' || n, now(), now() - n * interval '1 minute', now()
+    select scope_id, 'short-' || n, now(), now() - n * interval '20 minutes', now()
     from conversations cross join generate_series(1, 500) n
 """
 COPY_ELSEWHERE = """

@@ -85,11 +85,18 @@ where scope_id = {this_scope}
 order by id limit 1
 
 -- name: page
+-- Hour by hour, as the index has them: the last hour is read whole, and sorted.
 select id, name, state, last_number, created_at, updated_at, changed_at, metadata
-from conversations
-where scope_id = {this_scope}
-  and state = any (%(states)s)
-  and (updated_at, id) < (%(before)s::timestamptz, %(before_id)s)
+from (
+    select id, name, state, last_number, created_at, updated_at, changed_at, metadata
+    from conversations
+    where scope_id = {this_scope}
+      and state = any (%(states)s)
+      and (updated_at, id) < (%(before)s::timestamptz, %(before_id)s)
+      and updated_hour <= %(before)s::timestamptz at time zone 'UTC'
+    order by updated_hour desc
+    fetch first (%(limit)s) rows with ties
+) newest
 order by updated_at desc, id desc
 limit %(limit)s
 

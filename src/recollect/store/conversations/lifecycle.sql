@@ -112,15 +112,17 @@ with chosen as materialized (
 select chosen.scope_id, chosen.agent, chosen."user", chosen.profile, found.id, found.state, found.last_number,
        found.idle_since, found.changed_at, now() as now
 from chosen cross join lateral (
+    select now() - case when archive_days > 0 then archive_days end * interval '1 day' as archived,
+           now() - case when delete_days > 0 then delete_days end * interval '1 day' as deleted
+) idle cross join lateral (
     select id, state, last_number, idle_since, changed_at from conversations
     where conversations.scope_id = chosen.scope_id and state = 'active'
-      and idle_since <= now() - least(
-          case when archive_days > 0 then archive_days end, case when delete_days > 0 then delete_days end
-      ) * interval '1 day'
+      and idle_day <= (greatest(idle.archived, idle.deleted) at time zone 'UTC')::date
+      and idle_since <= greatest(idle.archived, idle.deleted)
     union all
     select id, state, last_number, idle_since, changed_at from conversations
     where conversations.scope_id = chosen.scope_id and state = 'archived'
-      and idle_since <= now() - case when delete_days > 0 then delete_days end * interval '1 day'
+      and idle_day <= (idle.deleted at time zone 'UTC')::date and idle_since <= idle.deleted
     union all
     select id, state, last_number, idle_since, changed_at from conversations
     where conversations.scope_id = chosen.scope_id and state = 'deleted'

@@ -2174,6 +2174,9 @@ CREATE TABLE public.conversations (
     changed_at timestamp with time zone NOT NULL,
     idle_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     segmented_number bigint DEFAULT 0 NOT NULL,
+    updated_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (updated_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
+    idle_day date GENERATED ALWAYS AS (((idle_since AT TIME ZONE 'UTC'::text))::date) STORED NOT NULL,
+    running boolean GENERATED ALWAYS AS ((segmented_number < last_number)) STORED NOT NULL,
     CONSTRAINT conversations_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text, 'deleted'::text, 'purging'::text])))
 )
 WITH (fillfactor='70');
@@ -2912,13 +2915,13 @@ CREATE INDEX beliefs_by_subject ON public.beliefs USING btree (scope_id, subject
 
 CREATE INDEX beliefs_ending ON public.beliefs USING btree (scope_id, invalid_at) WHERE ((superseded_at IS NULL) AND (invalid_at IS NOT NULL));
 
-CREATE INDEX conversations_by_idleness ON public.conversations USING btree (scope_id, state, idle_since);
+CREATE INDEX conversations_by_idleness ON public.conversations USING btree (scope_id, state, idle_day, id);
 
 CREATE INDEX conversations_by_summary ON public.conversations USING btree (scope_id, summary_id) WHERE (summary_id IS NOT NULL);
 
-CREATE INDEX conversations_by_time ON public.conversations USING btree (scope_id, updated_at DESC, id);
+CREATE INDEX conversations_by_time ON public.conversations USING btree (scope_id, updated_hour DESC, id);
 
-CREATE INDEX conversations_running ON public.conversations USING btree (scope_id, idle_since) WHERE (segmented_number < last_number);
+CREATE INDEX conversations_running ON public.conversations USING btree (scope_id) WHERE running;
 
 CREATE INDEX conversations_unsynced ON public.conversations USING btree (scope_id) WHERE (NOT synced);
 

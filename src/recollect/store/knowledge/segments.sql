@@ -5,13 +5,13 @@ select id from scopes where id = %(scope_id)s for no key update
 -- name: running
 -- A restored conversation is not read before all of it is restored.
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
-where scope_id = %(scope_id)s and segmented_number < last_number and state in ('active', 'archived') and synced
+where scope_id = %(scope_id)s and running and state in ('active', 'archived') and synced
 order by idle_since, id
 
 -- name: running_of
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
 where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation)s
-  and segmented_number < last_number and state in ('active', 'archived') and synced
+  and running and state in ('active', 'archived') and synced
 order by id limit 1
 
 -- name: messages
@@ -216,7 +216,7 @@ with failed as materialized (
     cross join lateral (
         select coalesce((agents.profile ->> 'idle_minutes')::float8, %(idle_minutes)s) as minutes
     ) rule
-    where conversations.scope_id between first_scope() and last_scope() and segmented_number < last_number
+    where conversations.scope_id between first_scope() and last_scope() and running
       and conversations.state in ('active', 'archived') and conversations.synced and minutes > 0
       and idle_since <= clock_timestamp() - minutes * interval '1 minute'
 )

@@ -18,14 +18,18 @@ create table conversations (
     idle_since timestamptz not null default clock_timestamp(),
     -- The last message that lies in a closed segment; what comes after it is still running.
     segmented_number bigint not null default 0,
+    -- What the indexes hold instead of columns that every append changes: appends within an hour write to no index.
+    updated_hour timestamp not null generated always as (date_trunc('hour', updated_at at time zone 'UTC')) stored,
+    idle_day date not null generated always as ((idle_since at time zone 'UTC')::date) stored,
+    running boolean not null generated always as (segmented_number < last_number) stored,
     primary key (scope_id, id)
 ) with (fillfactor = 70);
 alter table conversations alter name set statistics 0, alter metadata set statistics 0;
 select protect_scoped('conversations');
-create index conversations_by_time on conversations (scope_id, updated_at desc, id);
-create index conversations_by_idleness on conversations (scope_id, state, idle_since);
+create index conversations_by_time on conversations (scope_id, updated_hour desc, id);
+create index conversations_by_idleness on conversations (scope_id, state, idle_day, id);
 create index conversations_unsynced on conversations (scope_id) where not synced;
-create index conversations_running on conversations (scope_id, idle_since) where segmented_number < last_number;
+create index conversations_running on conversations (scope_id) where running;
 -- The running summary of a conversation does not fade.
 create index conversations_by_summary on conversations (scope_id, summary_id) where summary_id is not null;
 
