@@ -299,6 +299,8 @@ def shown(default: object) -> str | None:
     if default is None:
         return None
     plain = default.get_secret_value() if isinstance(default, SecretStr) else default
+    if isinstance(plain, bool):
+        return str(plain).lower()
     return "empty" if plain == "" else f"{plain:g}" if isinstance(plain, float) else str(plain)
 
 
