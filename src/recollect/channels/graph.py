@@ -40,7 +40,7 @@ class GraphChannel:
         if only.kinds and Kind.FACT not in only.kinds:
             return skipped("it finds facts only")
         named = spot_names(reading.text)
-        if not named or not place.mentions:
+        if not named or not place.has_names:
             return skipped(UNNAMED)
         parameters = {
             "scope_id": place.scope_id,

@@ -40,7 +40,7 @@ class KeywordChannel:
         wanted = file_under((*reading.facets.keywords, *reading.facets.names))[:MOST_KEYWORDS]
         if not wanted:
             return skipped("the cue has no keywords")
-        if not place.keywords:
+        if not place.has_keywords:
             return nothing()
         parameters = {
             "scope_id": place.scope_id,

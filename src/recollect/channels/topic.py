@@ -37,7 +37,7 @@ class TopicChannel:
         asked = find_topics(reading.facets.topics)
         if place.scope_id is None or not asked:
             return skipped(UNNAMED)
-        if not place.topics:
+        if not place.has_topics:
             return skipped(UNKNOWN)
         parameters = {
             "scope_id": place.scope_id,

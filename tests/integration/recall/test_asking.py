@@ -173,6 +173,7 @@ async def test_a_channel_that_waits_for_a_lock_is_given_up_and_named(mind, lock,
 
 
 async def test_a_recall_goes_on_without_it_and_says_so(mind, lock):
+    await mind.remember(NewMemory("a yellow apple", keywords=("apple",)))
     with lock("memory_keywords"):
         found = await mind.recall("apple")
     assert (found.methods["keyword"], found.methods["text"], found.methods["vector"]) == (LATE, "exact", "exact")

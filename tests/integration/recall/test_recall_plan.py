@@ -10,6 +10,7 @@ from pgvector.psycopg import register_vector
 from psycopg import sql
 
 import plans
+from known_numbers import SPACE, VECTORS
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
 from recollect.store.database.filter import bind, list_featured, restrict_rows
@@ -36,7 +37,7 @@ async def scope(recollect, mind, owner):
     )
     unit = unit_vector(place).tolist()
     owner.execute(
-        "insert into vectors_1 (scope_id, id, kind, trust, idle, importance, embedding) "
+        f"insert into {VECTORS} (scope_id, id, kind, trust, idle, importance, embedding) "
         "select scope_id, id, kind, trust, idle, importance, %s::vector from memories",
         [str(unit)],
     )
@@ -67,7 +68,7 @@ def looked_at(plan, table):
     return sum(plans.rows_of(node) for node in plans.flatten(plan) if node.get("Relation Name") == table)
 
 
-@pytest.mark.parametrize("table", ["memory_features", "memory_terms", "vectors_1"])
+@pytest.mark.parametrize("table", ["memory_features", "memory_terms", VECTORS])
 async def test_features_of_candidates_are_read_by_their_keys(service, owner, scope, table):
     vector = embeddings.to_vector(scope.space, unit_vector(scope))
     ids = IdArray(np.array([each.bytes for each in draw(owner, scope, CANDIDATES)], dtype="S16"))
@@ -76,7 +77,7 @@ async def test_features_of_candidates_are_read_by_their_keys(service, owner, sco
     query = {
         "memory_features": sql.SQL(features.QUERIES["features"]).format(filter=condition),
         "memory_terms": sql.SQL(features.QUERIES["terms"]).format(indexed=features.INDEXED[0]),
-        "vectors_1": features.measure_in(scope.space),
+        VECTORS: features.measure_in(scope.space),
     }[table]
     plan = plans.explain(service, query, asked | bind(Filter()))
     assert looked_at(plan, table) == CANDIDATES
@@ -117,9 +118,9 @@ async def test_the_stream_goes_through_the_accesses_once(service, scope):
     vector = embeddings.to_vector(scope.space, unit_vector(scope))
     asked = {"scope_id": scope.scope_id, "vector": vector, "kinds": ["event"]}
     query = sql.SQL(
-        "select * from rank_whole_1(%(scope_id)s, %(vector)s::{}, %(kinds)s::text[], 0::smallint, null, null, "
+        "select * from {function}(%(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], 0::smallint, null, null, "
         "array[1, 1, 1]::double precision[], 0.99, 'newest', 10)"
-    ).format(embeddings.vector_type(scope.space))
+    ).format(function=sql.Identifier(f"rank_whole_{SPACE}"), type=embeddings.vector_type(scope.space))
     plans.explain(service, query, asked)
     [plan] = [each["Plan"] for each in service.plans if "logged" in each["Query Text"]]
     assert looked_at(plan, "accesses") == 500
@@ -128,7 +129,7 @@ async def test_the_stream_goes_through_the_accesses_once(service, scope):
 async def test_nothing_is_asked_of_a_scope_that_holds_nothing_of_the_kind(mind, recollect):
     await mind.remember("Ada eats apples")
     place = await locate(recollect.parts.database, mind.access.scope)
-    assert (place.keywords, place.mentions, place.topics) == (False, False, False)
+    assert (place.has_keywords, place.has_names, place.has_topics) == (False, False, False)
     await mind.remember(NewMemory("Ada eats pears", keywords=("pear",), topic="food"))
     place = await locate(recollect.parts.database, mind.access.scope)
-    assert (place.keywords, place.mentions, place.topics) == (True, False, True)
+    assert (place.has_keywords, place.has_names, place.has_topics) == (True, False, True)

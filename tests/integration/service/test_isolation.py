@@ -414,7 +414,7 @@ async def test_one_key_used_in_two_scopes_is_two_keys(recollect, tenants):
 
 STATE = """select array[coalesce(current_setting('recollect.tenant', true), ''),
     coalesce(current_setting('recollect.key', true), ''), current_setting('statement_timeout'),
-    (select count(*) from pg_prepared_statements)::text,
+    (select count(*) from pg_prepared_statements where name not like 'recollect\\_%')::text,
     (select count(*) from pg_class where relpersistence = 't')::text,
     (select count(*) from pg_locks where pid = pg_backend_pid() and locktype = 'advisory')::text,
     (select count(*) from memories)::text] as state"""

@@ -8,9 +8,9 @@ CREATE TYPE public.place AS (
 	dimensions integer,
 	"precision" text,
 	profile jsonb,
-	keywords boolean,
-	mentions boolean,
-	topics boolean
+	has_keywords boolean,
+	has_names boolean,
+	has_topics boolean
 );
 
 CREATE TYPE public.ranked_memory AS (
@@ -1249,10 +1249,7 @@ declare
     found place;
 begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
-           space.precision, agents.profile,
-           exists (select from memory_keywords where memory_keywords.scope_id = scopes.id),
-           exists (select from mentions where mentions.scope_id = scopes.id),
-           exists (select from topics where topics.scope_id = scopes.id)
+           space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics
     into found
     from (select current_tenant() as tenant_id) caller
     left join scopes
@@ -1404,6 +1401,21 @@ begin
     update tenant_blocks set used = used + case when block = 0 and used = 0 then 2 else 1 end
     where block = open_block returning block * 1024 + used - 1 into number;
     return number;
+end $$;
+
+CREATE FUNCTION public.note_filed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    case tg_table_name
+    when 'memory_keywords' then
+        update scopes set has_keywords = true where id in (select scope_id from filed) and not has_keywords;
+    when 'mentions' then
+        update scopes set has_names = true where id in (select scope_id from filed) and not has_names;
+    when 'topics' then
+        update scopes set has_topics = true where id in (select scope_id from filed) and not has_topics;
+    end case;
+    return null;
 end $$;
 
 CREATE FUNCTION public.open_to_readers(opened regclass) RETURNS void
@@ -2352,6 +2364,9 @@ CREATE TABLE public.scopes (
     unreflected_events integer DEFAULT 0 NOT NULL,
     last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     approximate_space integer,
+    has_keywords boolean DEFAULT false NOT NULL,
+    has_names boolean DEFAULT false NOT NULL,
+    has_topics boolean DEFAULT false NOT NULL,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
 )
 WITH (fillfactor='70');
@@ -3023,6 +3038,12 @@ CREATE TRIGGER forget_related AFTER DELETE ON public.related_topics REFERENCING 
 
 CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.heal_lineages();
 
+CREATE TRIGGER note_filed AFTER INSERT ON public.memory_keywords REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
+
+CREATE TRIGGER note_filed AFTER INSERT ON public.mentions REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
+
+CREATE TRIGGER note_filed AFTER INSERT ON public.topics REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
+
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
@@ -3373,6 +3394,12 @@ GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service
 GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_keywords) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_names) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
 
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 

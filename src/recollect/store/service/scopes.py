@@ -33,10 +33,10 @@ class Place:
     approximate_space: int | None
     space: EmbeddingSpace | None
     profile: Profile
-    keywords: bool = True
-    """Whether anything is filed under keywords; so for the names of entities, and for topics."""
-    mentions: bool = True
-    topics: bool = True
+    has_keywords: bool = True
+    """Whether anything was ever filed under keywords; so for the names of entities, and for topics."""
+    has_names: bool = True
+    has_topics: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def to_place(row: DictRow) -> Place:
     if row["space_id"] is not None:
         space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active", row["precision"])
     profile = to_profile(row["profile"])
-    held = {name: bool(row[name]) for name in ("keywords", "mentions", "topics")}
+    held = {name: bool(row[name]) for name in ("has_keywords", "has_names", "has_topics")}
     return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space, profile, **held)
 
 

@@ -156,6 +156,10 @@ create table scopes (
     unreflected_events integer not null default 0,
     last_written_at timestamptz not null default '-infinity',
     approximate_space integer,
+    -- Whether anything was ever filed under keywords, names of entities or topics: a recall does not ask for the others.
+    has_keywords boolean not null default false,
+    has_names boolean not null default false,
+    has_topics boolean not null default false,
     unique (tenant_id, agent, "user"),
     check (id >> 40 = tenant_id)
 ) with (fillfactor = 70);
@@ -168,8 +172,23 @@ create policy of_tenant on scopes
 grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
-    unreflected_importance, unreflected_events, last_written_at
+    unreflected_importance, unreflected_events, last_written_at, has_keywords, has_names, has_topics
 ) on scopes to recollect_service;
+
+-- Note that a scope has what is asked for by one channel only.
+create function note_filed() returns trigger
+    language plpgsql as $$
+begin
+    case tg_table_name
+    when 'memory_keywords' then
+        update scopes set has_keywords = true where id in (select scope_id from filed) and not has_keywords;
+    when 'mentions' then
+        update scopes set has_names = true where id in (select scope_id from filed) and not has_names;
+    when 'topics' then
+        update scopes set has_topics = true where id in (select scope_id from filed) and not has_topics;
+    end case;
+    return null;
+end $$;
 
 -- What an agent goes by in all its scopes, where a call says nothing else.
 create table agents (

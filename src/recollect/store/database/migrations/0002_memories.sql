@@ -166,6 +166,8 @@ create table memory_keywords (
     primary key (scope_id, keyword, kind, id)
 );
 select protect_scoped('memory_keywords');
+create trigger note_filed after insert on memory_keywords
+    referencing new table as filed for each statement execute function note_filed();
 
 create table keyword_strengths (
     scope_id bigint not null,

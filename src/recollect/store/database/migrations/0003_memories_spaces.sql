@@ -143,20 +143,17 @@ end $$;
 create type place as (
     scope_id bigint, memory_count bigint, approximate_space integer,
     space_id integer, model text, dimensions integer, precision text, profile jsonb,
-    keywords boolean, mentions boolean, topics boolean
+    has_keywords boolean, has_names boolean, has_topics boolean
 );
 
--- What it holds is part of it: a recall does not ask for what is not there. In plpgsql, which keeps its plans.
+-- In plpgsql, which keeps its plans.
 create function locate(asked_agent text, asked_user text) returns place
     language plpgsql stable as $$
 declare
     found place;
 begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
-           space.precision, agents.profile,
-           exists (select from memory_keywords where memory_keywords.scope_id = scopes.id),
-           exists (select from mentions where mentions.scope_id = scopes.id),
-           exists (select from topics where topics.scope_id = scopes.id)
+           space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics
     into found
     from (select current_tenant() as tenant_id) caller
     left join scopes

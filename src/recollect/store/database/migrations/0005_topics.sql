@@ -14,6 +14,8 @@ create table topics (
 -- Samples of what columns hold outlive it: nothing that was said goes there.
 alter table topics alter path set statistics 0, alter name set statistics 0;
 select protect_scoped('topics');
+create trigger note_filed after insert on topics
+    referencing new table as filed for each statement execute function note_filed();
 
 -- A memory's tie to a topic, with all that a recall by topic reads of the memory: it would have to look each of them up
 -- by its key otherwise.

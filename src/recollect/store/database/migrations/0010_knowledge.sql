@@ -94,6 +94,8 @@ create table mentions (
 );
 alter table mentions alter name set statistics 0, alter normalised set statistics 0, alter description set statistics 0;
 select protect_scoped('mentions');
+create trigger note_filed after insert on mentions
+    referencing new table as filed for each statement execute function note_filed();
 -- With the source, so that a name is looked up in the index alone: else the planner would rather read all of a scope's.
 create index mentions_by_name on mentions (scope_id, normalised, entity_id) include (source_id);
 create index mentions_of_entity on mentions (scope_id, entity_id, mentioned_at desc);
