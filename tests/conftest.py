@@ -118,8 +118,8 @@ def embedder():
 @pytest.fixture(scope="session")
 def outside(cluster):
     """What a program outside needs to know to reach a server in a process of its own: variables of its environment."""
-    # A loaded machine may take its time over a vector, and nothing here is about going on without one.
-    with serving(cluster, embed_wait_seconds="8") as environment:
+    # A loaded machine may take its time, and nothing here is about an answer without a vector or a channel.
+    with serving(cluster, **{name: str(value) for name, value in LONG_TIMEOUTS.items()}) as environment:
         yield environment
 
 

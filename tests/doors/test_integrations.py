@@ -27,6 +27,6 @@ def test_an_integration_passes_its_own_tests(name, outside):
         timeout=LONGEST_SECONDS,
         check=False,
     )
-    print(ran.stdout[-6000:], ran.stderr[-3000:], sep="\n")
-    assert ran.returncode == 0
-    assert " passed" in ran.stdout
+    said = f"{ran.stdout[-6000:]}\n{ran.stderr[-3000:]}"
+    assert ran.returncode == 0, said
+    assert " passed" in ran.stdout, said
