@@ -12,6 +12,9 @@ create role recollect_service login nosuperuser nobypassrls password :'service_p
 -- Owns the one function that matches terms; the owner must be able to hand it over.
 create role recollect_matcher nologin nosuperuser nobypassrls;
 grant recollect_matcher to recollect_owner;
+-- Owns the functions that find what is due over all tenants; it reads times and numbers, no content.
+create role recollect_upkeep nologin nosuperuser nobypassrls;
+grant recollect_upkeep to recollect_owner;
 -- Own the views for existing SQL, and may read them; the owner makes the roles that log in as readers.
 create role recollect_compat nologin nosuperuser nobypassrls;
 grant recollect_compat to recollect_owner;

@@ -15,8 +15,7 @@ from recollect.models.agents import Reflection
 from recollect.models.service import Caller, Right, Scope
 from recollect.store.agents import reflections
 from recollect.store.database.pool import Database
-from recollect.store.knowledge import segments
-from recollect.store.service import scopes
+from recollect.store.service import upkeep
 from recollect.store.service.jobs import Lease, write_id
 
 Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[int]]
@@ -24,6 +23,8 @@ Enriching: TypeAlias = Callable[[int, Lease, Callable[[int], None]], Awaitable[i
 Rederiving: TypeAlias = Callable[[int], Awaitable[int]]
 """Derive again the memories of a scope that lost evidence; return how many."""
 ORIGIN = "reflect"
+REST_MINUTES = 60.0
+"""How long a scope is left alone in which enrichment was given up, unless something is appended."""
 FULL_TRUST = 100
 """Lowered by the evidence: a thought has the least trust of its sources."""
 Reflecting: TypeAlias = Callable[[Caller, Scope, int, str, datetime | None], Awaitable[Reflection]]
@@ -39,8 +40,7 @@ async def embed_first(database: Database, embedder: Embedder | None, batch: int,
 
 async def close_silent(database: Database, idle_minutes: float) -> None:
     """See that a job looks at every scope where a conversation has become silent, or where a segment waits."""
-    for tenant_id in await scopes.list_tenants(database):
-        await segments.revive(database, tenant_id, idle_minutes)
+    await upkeep.defer_due(database, "enrich", usual=idle_minutes, rest_minutes=REST_MINUTES)
 
 
 async def rederive_scope(rederiving: Rederiving | None, scope_id: int) -> None:

@@ -17,7 +17,7 @@ from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Database
 from recollect.store.memories import embeddings
 from recollect.store.memories.embeddings import Unembedded
-from recollect.store.service import scopes
+from recollect.store.service import upkeep
 from recollect.store.service.scopes import BEGINNING
 
 PLAIN_WORD = "memory"
@@ -86,17 +86,16 @@ async def fill_space(
     """Embed every memory that a space lacks; a space still being filled goes on from where it stopped."""
     after = await embeddings.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
     filled = FillResult(0, 0)
-    for tenant_id in await scopes.list_tenants(database):
-        if tenant_id < tenant_of(after[0]):
-            continue
-        while missing := await embeddings.list_unfilled(database, tenant_id, space.id, after, batch):
-            embedded = await embed_parts(embedder, missing)
-            for part, rows in embedded:
-                await embeddings.fill(database, space, part, rows)
-            count = sum(len(part) for part, _ in embedded)
-            filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
-            after = (missing[-1].scope_id, missing[-1].id)
-            report(filled.done)
+    async for scope_ids in upkeep.walk_due(database, "fill", after[0] - 1):
+        for tenant_id in dict.fromkeys(map(tenant_of, scope_ids)):
+            while missing := await embeddings.list_unfilled(database, tenant_id, space.id, after, batch):
+                embedded = await embed_parts(embedder, missing)
+                for part, rows in embedded:
+                    await embeddings.fill(database, space, part, rows)
+                count = sum(len(part) for part, _ in embedded)
+                filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
+                after = (missing[-1].scope_id, missing[-1].id)
+                report(filled.done)
     return filled
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.fading import policy_by
-from recollect.core.memories.ids import first_id_after
+from recollect.core.service.numbers import tenant_of
 from recollect.errors import ConflictError
 from recollect.jobs.embed import NO_REPORT
 from recollect.jobs.progress import reporting
@@ -18,14 +18,18 @@ from recollect.models.service import Scope
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.database.pool import Database
-from recollect.store.memories import fading
+from recollect.store.knowledge import facts
+from recollect.store.memories import accesses, fading
 from recollect.store.memories.fading import Walk
-from recollect.store.recall import kept_recalls
-from recollect.store.service import ledger, scopes
+from recollect.store.service import ledger, upkeep
 from recollect.store.service.jobs import Lease
 from recollect.store.service.scopes import BEGINNING
 
 ORIGIN = "retention"
+KEYS_KEPT = timedelta(days=2)
+SHOWN_KEPT = timedelta(days=7)
+"""How long a short id of a conversation can be resolved after it was last shown."""
+FOLDED_TOGETHER = 100
 
 
 async def sync_scope(
@@ -40,24 +44,22 @@ async def sync_scope(
 class Overdue:
     """What is due, and where."""
 
-    tenant_id: int
     scope_id: int
     due: Due
 
 
 async def find_overdue(database: Database, rules: RetentionRules) -> AsyncIterator[Overdue]:
-    """Go through the tenants and find what is due in each."""
-    for tenant_id in await scopes.list_tenants(database):
-        after = (0, "")
-        while page := await lifecycle.list_due(database, tenant_id, rules, after):
-            for scope_id, due in page:
-                yield Overdue(tenant_id, scope_id, due)
-            after = (page[-1][0], page[-1][1].conversation)
+    """Find the conversations of all tenants whose state is due to change, page by page."""
+    after = (0, "")
+    while page := await lifecycle.list_due(database, rules, after):
+        for scope_id, due in page:
+            yield Overdue(scope_id, due)
+        after = (page[-1][0], page[-1][1].conversation)
 
 
 async def move_on(database: Database, overdue: Overdue) -> None:
     """Change the state of a conversation, unless somebody used or changed it meanwhile."""
-    scope = Scope(overdue.tenant_id, overdue.due.agent, overdue.due.user)
+    scope = Scope(tenant_of(overdue.scope_id), overdue.due.agent, overdue.due.user)
     wanted = StateChange(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
     with suppress(ConflictError):
         await lifecycle.change(database, scope, overdue.due.conversation, wanted)
@@ -75,19 +77,15 @@ async def prune_recalls(database: Database, rules: RetentionRules) -> int:
     """Delete recalls that were kept for as long as the rules say, and count them."""
     if not rules.recall_days:
         return 0
-    before = first_id_after(datetime.now(UTC) - timedelta(days=rules.recall_days))
-    return sum(
-        [await kept_recalls.prune(database, tenant_id, before) for tenant_id in await scopes.list_tenants(database)]
-    )
+    return await upkeep.prune(database, "recalls", datetime.now(UTC) - timedelta(days=rules.recall_days))
 
 
 async def tidy_ledger(database: Database, rules: RetentionRules) -> None:
     """Add up the costs of past days, and delete those that were kept for as long as the rules say."""
-    before = datetime.now(UTC) - timedelta(days=rules.ledger_days)
-    for tenant_id in await scopes.list_tenants(database):
+    for tenant_id in await upkeep.list_tenants_to_add_up(database):
         await ledger.fold(database, tenant_id)
-        if rules.ledger_days:
-            await ledger.prune(database, tenant_id, before)
+    if rules.ledger_days:
+        await upkeep.prune(database, "costs", datetime.now(UTC) - timedelta(days=rules.ledger_days))
 
 
 async def retain_now(
@@ -131,7 +129,16 @@ class Pass:
                 chunk = await fading.fade_chunk(self.database, walk, chunk.next_cursor)
 
 
-async def defer_passes(database: Database, usual_days: float) -> None:
-    """Queue a pass for every scope whose agent lets memories fade."""
-    for tenant_id in await scopes.list_tenants(database):
-        await fading.defer_passes(database, tenant_id, usual_days)
+async def sweep(database: Database, *, rederive: bool) -> None:
+    """Delete what is kept for a time only, and see that nothing waits without a job."""
+    now = datetime.now(UTC)
+    await upkeep.prune(database, "keys", now - KEYS_KEPT)
+    await upkeep.prune(database, "shown_memories", now - SHOWN_KEPT)
+    await facts.withhold_ended(database)
+    await upkeep.defer_due(database, "embed")
+    await upkeep.defer_due(database, "sync_state")
+    if rederive:
+        await upkeep.defer_due(database, "rederive")
+    await upkeep.defer_due(database, "fade", wanted="expire")
+    async for scope_ids in upkeep.walk_due(database, "fold", page=FOLDED_TOGETHER):
+        await accesses.fold(database, scope_ids)

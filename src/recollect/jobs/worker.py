@@ -34,20 +34,17 @@ from recollect.jobs.derive import (
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.lease import GuardedJobManager, lease_of
 from recollect.jobs.progress import reporting
-from recollect.jobs.upkeep import Pass, defer_passes, retain, sync_scope
+from recollect.jobs.upkeep import Pass, retain, sweep, sync_scope
 from recollect.llm.embedder import Embedder, serves
-from recollect.store.conversations import lifecycle, shown
+from recollect.store.conversations import lifecycle
 from recollect.store.database.pool import CONNECTION_TIMEOUTS, UNAVAILABLE, Database, commit_at_once, describe
-from recollect.store.knowledge import facts, segments
-from recollect.store.memories import accesses, embeddings, fading, memories
-from recollect.store.service import jobs, scopes
+from recollect.store.knowledge import segments
+from recollect.store.memories import accesses, embeddings
+from recollect.store.service import jobs, upkeep
 
 LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
 MOST_ATTEMPTS = 8
-KEYS_KEPT = "2 days"
-SHOWN_KEPT = "7 days"
-"""How long a short id of a conversation can be resolved after it was last shown."""
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
@@ -138,7 +135,7 @@ class Tasks:
 
     async def fold(self, scope_id: int) -> None:
         """Fold a scope's log of accesses into one row per memory."""
-        await accesses.fold(self.database, scope_id)
+        await accesses.fold(self.database, [scope_id])
 
     async def reflect(self, context: JobContext, scope_id: int, count: int, now: str | None = None) -> None:
         """Let an agent reflect on what has gathered in a scope."""
@@ -162,7 +159,7 @@ class Tasks:
 
     async def fade_daily(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Look once a day into every scope whose agent lets memories fade."""
-        await defer_passes(self.database, self.duties.fading_days)
+        await upkeep.defer_due(self.database, "fade", usual=self.duties.fading_days)
 
     async def retain(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Change the state of conversations that nobody used for long."""
@@ -183,17 +180,7 @@ class Tasks:
 
     async def sweep(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Delete what is kept for a time only, and see that nothing waits without a job."""
-        await self.app.job_manager.delete_old_jobs(nb_hours=24)
-        for tenant_id in await scopes.list_tenants(self.database):
-            await jobs.forget_effects(self.database, tenant_id)
-            await memories.forget_old_keys(self.database, tenant_id, KEYS_KEPT)
-            await shown.prune(self.database, tenant_id, SHOWN_KEPT)
-            await facts.withhold_ended(self.database, tenant_id)
-            await embeddings.revive_pending(self.database, tenant_id)
-            await lifecycle.revive(self.database, tenant_id, rederive=self.duties.rederiving is not None)
-            await fading.defer_expiry(self.database, tenant_id)
-            for scope_id in await accesses.list_unfolded(self.database, tenant_id):
-                await accesses.fold(self.database, scope_id)
+        await sweep(self.database, rederive=self.duties.rederiving is not None)
 
     def _embedder(self) -> Embedder:
         if self.embedder is None:
@@ -274,6 +261,8 @@ async def run_worker(
                 update_heartbeat_interval=pulse.heartbeat_seconds,
                 stalled_worker_timeout=pulse.stalled_seconds,
                 fetch_job_polling_interval=1.0,
+                # A finished job is recorded by what it wrote; its row would only slow down queries for others.
+                delete_jobs="successful",
                 # A worker that stops when nothing is left to begin must not cancel what it has begun.
                 shutdown_graceful_timeout=STOP_SECONDS if until is None else DAY_SECONDS,
             )

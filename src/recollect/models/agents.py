@@ -57,7 +57,7 @@ class ReflectionProgress:
     job: str
     state: JobState
     attempts: int
-    """How often it was tried and did not succeed."""
+    """How often it was tried and did not succeed; 0 once it has succeeded."""
     reason: str
     """Why it failed the last time, if it did."""
     reflection: Reflection | None = None

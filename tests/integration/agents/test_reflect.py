@@ -12,12 +12,13 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.core.agents.reflection import Insight, Insights, Questions
-from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, UnavailableError
+from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models.agents import Reflection
-from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.agents import Reflection, ReflectionProgress
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
-from recollect.models.service import Right
+from recollect.models.service import JobState, Right
 from recollect.settings import Settings
 from recollect.store.agents import reflections
 from recollect.verbs.agents.reflect import Occasion, reflect
@@ -336,18 +337,35 @@ async def test_a_job_acts_for_the_tenant_of_its_scope(thinking, owner):
 
 
 async def test_a_job_that_is_run_again_asks_and_writes_nothing_again(ann, thinking, chat, owner):
-    await ann.reflect_later()
+    job_id = await ann.reflect_later()
+    columns = "select queue_name, task_name, lock, args::text from procrastinate_jobs where id = %s"
+    row = owner.execute(columns, [job_id]).fetchone()
     await work_off(thinking, owner)
     before = await thoughts_of(ann)
     calls = chat.calls
     assert len(before) == 6
-    owner.execute("update procrastinate_jobs set status = 'todo', attempts = 0 where task_name = 'reflect'")
+    # As if its worker had died after the write and before it could end the job.
+    owner.execute(
+        "insert into procrastinate_jobs (id, queue_name, task_name, lock, args) values (%s, %s, %s, %s, %s)",
+        [job_id, *row],
+    )
     await work_off(thinking, owner)
-    assert owner.execute("select status::text from procrastinate_jobs where task_name = 'reflect'").fetchall() == [
-        ("succeeded",)
-    ]
+    assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'reflect'").fetchone() == (0,)
     assert await thoughts_of(ann) == before
     assert chat.calls == calls
+
+
+async def test_a_reflection_that_found_nothing_to_think_about_has_succeeded_all_the_same(thinking, chat, owner):
+    mind = await thinking.mind("ada", "ann")
+    await mind.conversation("c").append([NewMessage(Role.USER, "Hello.")])
+    job_id = await mind.reflect_later()
+    assert (await mind.reflection(job_id)).state is JobState.WAITING
+    await work_off(thinking, owner)
+    assert await mind.reflection(job_id) == ReflectionProgress(job_id, JobState.SUCCEEDED, 0, "", Reflection((), ()))
+    assert chat.calls == 0
+    for elsewhere in (await thinking.mind("bob", "ann"), await thinking.mind("ada", "ann", tenant="other")):
+        with pytest.raises(NotFoundError):
+            await elsewhere.reflection(job_id)
 
 
 async def test_two_jobs_of_one_scope_write_their_own_thoughts(ann, thinking, owner):
@@ -420,9 +438,10 @@ async def test_the_reason_of_a_failure_never_quotes_what_it_does_not_know(ann, t
 async def test_old_failures_go_with_their_jobs(ann, thinking, chat, owner):
     await ann.reflect_later()
     chat.garble(1)
-    await work_off(thinking, owner, rounds=2)
+    await work_off(thinking, owner)
     assert owner.execute("select count(*) from job_failures").fetchone() == (1,)
-    owner.execute("delete from procrastinate_jobs")
+    await work_off(thinking, owner)
+    assert len(await thoughts_of(ann)) == 6
     assert owner.execute("select count(*) from job_failures").fetchone() == (0,)
 
 

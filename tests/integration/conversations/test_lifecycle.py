@@ -278,7 +278,7 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
     assert owner.execute("select synced, state from conversations").fetchone() == (True, "archived")
-    assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
+    assert "sync_state" not in {task for task, _, _ in await recollect.jobs.counts()}
 
 
 async def test_a_worker_does_not_pass_by_what_was_queued_behind_a_running_job(recollect, mind, monkeypatch, caplog):
@@ -300,8 +300,8 @@ async def test_a_worker_does_not_pass_by_what_was_queued_behind_a_running_job(re
     await conversation.archive()
     monkeypatch.setattr(lifecycle, "sync_chunk", as_the_sweep_comes)
     await recollect.work(until_empty=True)
-    assert [count for task, _, count in await recollect.jobs.counts() if task == "sync_state"] == [2]
-    assert {state for task, state, _ in await recollect.jobs.counts() if task == "sync_state"} == {"succeeded"}
+    assert queued
+    assert "sync_state" not in {task for task, _, _ in await recollect.jobs.counts()}
 
 
 @pytest.mark.promise("Two who sync the state of one conversation side by side do no harm")
@@ -418,31 +418,6 @@ async def test_appends_write_to_no_index_of_conversations(addresses, owner):
     await until(lambda: owner.execute(counters).fetchone()[0] == 20)
     # One more where an hour ends meanwhile.
     assert owner.execute(counters).fetchone()[1] >= 19
-
-
-async def test_due_conversations_are_found_by_their_index(mind, owner):
-    await converse_about_cats(mind, turns=1)
-    owner.execute(
-        "insert into conversations (scope_id, id, created_at, updated_at, changed_at) "
-        "select scope_id, 'c' || n, created_at, updated_at, changed_at from conversations, generate_series(1, 5000) n"
-    )
-    age(owner, "c7", 99)
-    owner.execute("analyze")
-    asked = {"archive_after_days": 0.0, "delete_after_days": 90.0, "purge_after_days": 30.0}
-    asked |= {"after_scope": 0, "after_id": "", "limit": 1000}
-    tenant = mind.access.scope.tenant_id
-    owner.execute("select set_config('recollect.tenant', %s, false)", [str(tenant)])
-    rows = owner.execute("explain (analyze, format json) " + lifecycle.QUERIES["due"], asked).fetchone()[0]
-
-    def walk(node):
-        yield node
-        for child in node.get("Plans", ()):
-            yield from walk(child)
-
-    scans = [node for node in walk(rows[0]["Plan"]) if node.get("Relation Name") == "conversations"]
-    assert scans
-    assert all(node.get("Index Name") == "conversations_by_idleness" for node in scans), scans
-    assert sum(node["Actual Rows"] for node in scans) == 1
 
 
 async def test_profiles_carry_retention_through_http(recollect):

@@ -14,6 +14,7 @@ from folders import open_folder
 from known_numbers import VECTORS, first_number
 from recollect.core.memories.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
+from recollect.jobs.upkeep import sweep
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.conversations import Attachment, ConversationState, NewMessage, Part, PartType
 from recollect.models.memories import Kind, NewMemory, Role, Triple
@@ -202,7 +203,7 @@ async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, emb
         owner.execute("delete from procrastinate_events")
         chat.recover()
         # Without a job the hourly sweep sees to it.
-        await lifecycle.revive(running.parts.database, mind.access.scope.tenant_id, rederive=True)
+        await sweep(running.parts.database, rederive=True)
         await running.work(until_empty=True)
         memories = await known(mind)
         assert memories[shared].content == "Left: dogs bark"

@@ -32,6 +32,7 @@ from recollect.models.recall import Candidate, Cue, Facets, Status
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.recall import kept_recalls
+from recollect.store.service import upkeep
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall import keep as verb
 from recollect.wiring import connected
@@ -413,6 +414,6 @@ async def test_old_recalls_are_pruned_by_the_job_and_others_stay(recollect, mind
 async def test_pruning_goes_on_beyond_one_chunk(recollect, mind, apples, owner, monkeypatch):
     for _ in range(5):
         await mind.recall(KEPT)
-    monkeypatch.setattr(kept_recalls, "CHUNK", 2)
+    monkeypatch.setattr(upkeep, "CHUNK", 2)
     assert await prune_recalls(recollect.parts.database, RetentionRules(recall_days=1e-9)) == 5
     assert count(owner) == 0

@@ -72,7 +72,7 @@ async def tenants(recollect, embedder, owner):
         await mind.remember("waits for its vector")
         embedder.recover()
         await new_key(recollect, tenant)
-    owner.execute("insert into job_effects (scope_id, key, job_id) select id, 'done', 1 from scopes")
+    owner.execute("insert into job_effects select id, 'done', (select min(id) from procrastinate_jobs) from scopes")
     learn(owner)
     for statement in KNOWLEDGE:
         owner.execute(statement)
@@ -175,7 +175,7 @@ async def test_row_level_security_is_enabled_and_forced_everywhere(recollect, ow
 async def test_every_index_of_a_scoped_table_begins_with_the_scope(recollect, owner):
     """Otherwise one scope's queries would walk through others' rows; a term's hash contains its scope.
 
-    A budget is a tenant's, over all its scopes.
+    A budget is a tenant's, over all its scopes. What is due is looked for over all tenants, by its time.
     """
     found = owner.execute(
         """select i.indexrelid::regclass::text, a.attname from pg_index i
@@ -184,13 +184,27 @@ async def test_every_index_of_a_scoped_table_begins_with_the_scope(recollect, ow
         [scoped_tables(owner)],
     ).fetchall()
     assert len(found) >= 7
-    assert [name for name, first in found if first not in {"scope_id", "tenant_id"}] == ["memory_terms_by_term"]
+    others = {
+        "beliefs_ending": "invalid_at",
+        "conversations_by_idleness": "state",
+        "conversations_deleted": "changed_at",
+        "conversations_becoming_silent": "idle_since",
+        "idempotency_keys_by_time": "created_at",
+        "job_effects_of_job": "job_id",
+        "ledger_lines": "at",
+        "ledger_sums": "at",
+        "memories_expired": "expires_at",
+        "memory_terms_by_term": "terms",
+        "recalls_by_time": "id",
+        "shown_memories_by_time": "computed_at",
+    }
+    assert {name: first for name, first in found if first not in {"scope_id", "tenant_id"}} == others
 
 
 async def test_the_services_role_is_nobody_special(recollect, owner):
     rights = """select rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication
-        from pg_roles where rolname = any ('{recollect_service, recollect_matcher}')"""
-    assert owner.execute(rights).fetchall() == [(False,) * 5] * 2
+        from pg_roles where rolname = any ('{recollect_service, recollect_matcher, recollect_upkeep}')"""
+    assert owner.execute(rights).fetchall() == [(False,) * 5] * 3
     role = "(select oid from pg_roles where rolname = 'recollect_service')"
     owned = [("pg_class", "relowner"), ("pg_proc", "proowner"), ("pg_namespace", "nspowner"), ("pg_type", "typowner")]
     assert [count(owner, table, f"{column} = {role}") for table, column in owned] == [0, 0, 0, 0]
@@ -219,6 +233,7 @@ async def test_the_services_role_is_nobody_special(recollect, owner):
         "truncate memories",
         "set role postgres",
         "set role recollect_matcher",
+        "set role recollect_upkeep",
         "set session authorization postgres",
         "update scopes set tenant_id = 1",
         "update api_keys set tenant_id = 1",

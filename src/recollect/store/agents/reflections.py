@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.core.agents.reflection import Unreflected
+from recollect.core.memories.ids import fingerprint
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import NotFoundError
 from recollect.models.agents import Reflection
@@ -72,6 +73,13 @@ async def find_written(database: Database, scope: Scope, key: str) -> Reflection
     thoughts = await memories.fetch(database, scope, row["memory_ids"])
     asked = (thoughts[each.id].metadata.get("question") for each in receipts if each.id in thoughts)
     return Reflection(tuple(dict.fromkeys(str(question) for question in asked if question)), tuple(receipts))
+
+
+async def note_nothing(database: Database, scope: Scope, key: str) -> None:
+    """Keep under an idempotency key that there was nothing to reflect upon."""
+    async with database.transaction(scope.tenant_id) as connection:
+        claimed = {**names(scope), "key": key, "fingerprint": fingerprint([])}
+        await connection.execute(memories.QUERIES["claim_key"], claimed)
 
 
 async def find_scope(database: Database, scope_id: int) -> Scope | None:

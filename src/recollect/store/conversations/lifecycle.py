@@ -152,16 +152,6 @@ async def defer_rederiving(connection: Connection, scope_id: int) -> None:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
 
 
-async def revive(database: Database, tenant_id: int, *, rederive: bool) -> None:
-    """See that all unfinished work in a tenant's scopes has a job."""
-    async with database.transaction(tenant_id) as connection:
-        for row in await (await connection.execute(QUERIES["scopes_unsynced"])).fetchall():
-            await defer_sync(connection, row["scope_id"])
-        if rederive:
-            for row in await (await connection.execute(QUERIES["scopes_to_rederive"])).fetchall():
-                await defer_rederiving(connection, row["scope_id"])
-
-
 async def list_receipts(database: Database, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:
     """List what purges removed, the latest first; of one conversation, or of all if none is named."""
     parameters = {**names(scope), "conversation": conversation, "limit": limit}
@@ -181,11 +171,11 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
 
 
 async def list_due(
-    database: Database, tenant_id: int, usual: RetentionRules, after: tuple[int, str] = (0, "")
+    database: Database, usual: RetentionRules, after: tuple[int, str] = (0, "")
 ) -> list[tuple[int, Due]]:
-    """List a tenant's conversations whose state is due to change, each with its scope, after a position."""
+    """List conversations of all tenants whose state is due to change, each with its scope, after a position."""
     bounds = {**asdict(usual), "after_scope": after[0], "after_id": after[1], "limit": PAGE}
-    async with database.reading(tenant_id) as connection:
+    async with database.reading(None) as connection:
         found = await connection.execute(QUERIES["due"], bounds)
     return [(row["scope_id"], due) for row in await found.fetchall() if (due := to_due(row, usual))]
 

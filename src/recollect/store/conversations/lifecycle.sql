@@ -91,43 +91,8 @@ limit %(limit)s
 -- name: has_to_rederive
 select exists (select from memories where scope_id = %(scope_id)s and withheld = 'to_rederive') as present
 
--- name: scopes_unsynced
-select distinct scope_id from conversations
-where scope_id between first_scope() and last_scope() and not synced
-
--- name: scopes_to_rederive
-select distinct scope_id from memories
-where scope_id between first_scope() and last_scope() and withheld = 'to_rederive'
-
 -- name: due
--- One index lookup for each scope and state: what is not due is not read.
-with chosen as materialized (
-    select scopes.id as scope_id, scopes.agent, scopes."user", agents.profile,
-           coalesce((agents.profile ->> 'archive_after_days')::float8, %(archive_after_days)s) as archive_days,
-           coalesce((agents.profile ->> 'delete_after_days')::float8, %(delete_after_days)s) as delete_days,
-           coalesce((agents.profile ->> 'purge_after_days')::float8, %(purge_after_days)s) as purge_days
-    from scopes left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-    where scopes.tenant_id = current_tenant() and scopes.id >= %(after_scope)s
-)
-select chosen.scope_id, chosen.agent, chosen."user", chosen.profile, found.id, found.state, found.last_number,
-       found.idle_since, found.changed_at, now() as now
-from chosen cross join lateral (
-    select now() - case when archive_days > 0 then archive_days end * interval '1 day' as archived,
-           now() - case when delete_days > 0 then delete_days end * interval '1 day' as deleted
-) idle cross join lateral (
-    select id, state, last_number, idle_since, changed_at from conversations
-    where conversations.scope_id = chosen.scope_id and state = 'active'
-      and idle_day <= (greatest(idle.archived, idle.deleted) at time zone 'UTC')::date
-      and idle_since <= greatest(idle.archived, idle.deleted)
-    union all
-    select id, state, last_number, idle_since, changed_at from conversations
-    where conversations.scope_id = chosen.scope_id and state = 'archived'
-      and idle_day <= (idle.deleted at time zone 'UTC')::date and idle_since <= idle.deleted
-    union all
-    select id, state, last_number, idle_since, changed_at from conversations
-    where conversations.scope_id = chosen.scope_id and state = 'deleted'
-      and changed_at <= now() - case when purge_days > 0 then purge_days end * interval '1 day'
-) found
-where (chosen.scope_id, found.id) > (%(after_scope)s, %(after_id)s)
-order by chosen.scope_id, found.id
-limit %(limit)s
+select scope_id, agent, "user", profile, id, state, last_number, idle_since, changed_at, now() as now
+from due_conversations(
+    %(archive_after_days)s, %(delete_after_days)s, %(purge_after_days)s, %(after_scope)s, %(after_id)s, %(limit)s)
+order by scope_id, id

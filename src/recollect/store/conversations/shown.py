@@ -66,10 +66,3 @@ async def find_ending(database: Database, scope_id: int, tail: str) -> list[UUID
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["ending"], parameters)
     return [row["id"] for row in await found.fetchall()]
-
-
-async def prune(database: Database, tenant_id: int, age: str) -> int:
-    """Delete what a tenant's conversations were shown beyond an age such as `7 days`, and count it."""
-    async with database.transaction(tenant_id) as connection:
-        pruned = await connection.execute(QUERIES["prune"], {"age": age})
-    return pruned.rowcount

@@ -34,10 +34,6 @@ order by given.id
 on conflict (scope_id, conversation_id, memory_id) do update
 set short_id = excluded.short_id, score = excluded.score, computed_at = excluded.computed_at
 
--- name: prune
-delete from shown_memories
-where scope_id between first_scope() and last_scope() and computed_at < clock_timestamp() - %(age)s::interval
-
 -- name: resolve
 select memory_id from shown_memories
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and short_id = %(short_id)s

@@ -217,6 +217,133 @@ CREATE FUNCTION public.drop_related_topics(asked_scope bigint, topic_ids uuid[],
     where related.scope_id = asked_scope and related.topic_id = link.topic_id and related.memory_id = link.memory_id
 $$;
 
+CREATE FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) RETURNS TABLE(scope_id bigint, agent text, "user" text, profile jsonb, id text, state text, last_number bigint, idle_since timestamp with time zone, changed_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+#variable_conflict use_column
+declare
+    idle_days double precision := least(nullif(archive_days, 0), nullif(delete_days, 0));
+begin
+    return query
+    with ruled as materialized (
+        select tenant_id, agents.agent, agents.profile,
+               coalesce((agents.profile ->> 'archive_after_days')::float8, archive_days) as archive_days,
+               coalesce((agents.profile ->> 'delete_after_days')::float8, delete_days) as delete_days,
+               coalesce((agents.profile ->> 'purge_after_days')::float8, purge_days) as purge_days
+        from agents
+        where agents.profile ?| array['archive_after_days', 'delete_after_days', 'purge_after_days']
+    ), overdue as (
+        select scope_id, id from conversations
+        where state = 'active' and idle_hour <= (now() - idle_days * interval '1 day') at time zone 'UTC'
+          and idle_since <= now() - idle_days * interval '1 day'
+        union all
+        select scope_id, id from conversations
+        where state = 'archived'
+          and idle_hour <= (now() - nullif(delete_days, 0) * interval '1 day') at time zone 'UTC'
+          and idle_since <= now() - nullif(delete_days, 0) * interval '1 day'
+        union all
+        select scope_id, id from conversations
+        where state = 'deleted' and changed_at <= now() - nullif(purge_days, 0) * interval '1 day'
+    ), found as (
+        select scopes.agent, scopes."user", ruled.profile, conversations.scope_id, conversations.id
+        from ruled
+        join scopes on scopes.tenant_id = ruled.tenant_id and scopes.agent = ruled.agent
+        join conversations on conversations.scope_id = scopes.id
+        where case conversations.state
+            when 'active' then idle_since <=
+                now() - least(nullif(ruled.archive_days, 0), nullif(ruled.delete_days, 0)) * interval '1 day'
+            when 'archived' then idle_since <= now() - nullif(ruled.delete_days, 0) * interval '1 day'
+            when 'deleted' then changed_at <= now() - nullif(ruled.purge_days, 0) * interval '1 day'
+            else false end
+        union all
+        select scopes.agent, scopes."user", agents.profile, overdue.scope_id, overdue.id
+        from overdue
+        join scopes on scopes.id = overdue.scope_id
+        left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+        where not coalesce(
+            agents.profile ?| array['archive_after_days', 'delete_after_days', 'purge_after_days'], false)
+    )
+    select found.scope_id, found.agent, found."user", found.profile, found.id, conversations.state,
+           conversations.last_number, conversations.idle_since, conversations.changed_at
+    from (
+        select * from found
+        where (found.scope_id, found.id) > (after_scope, after_id)
+        order by found.scope_id, found.id
+        limit most
+    ) found
+    join conversations on conversations.scope_id = found.scope_id and conversations.id = found.id
+    order by found.scope_id, found.id;
+end $$;
+
+CREATE FUNCTION public.due_scopes(wanted text, usual double precision, after bigint, most integer) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    case wanted
+    when 'embed' then return query
+        select distinct scope_id from pending_embeddings where scope_id > after order by scope_id limit most;
+    when 'fold' then return query
+        select distinct scope_id from access_log where scope_id > after order by scope_id limit most;
+    when 'sync_state' then return query
+        select distinct scope_id from conversations where scope_id > after and not synced order by scope_id limit most;
+    when 'rederive' then return query
+        select distinct scope_id from memories
+        where scope_id > after and withheld = 'to_rederive' order by scope_id limit most;
+    when 'expire' then return query
+        select distinct scope_id from memories
+        where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
+    when 'fill' then return query
+        select id from scopes where id > after and memory_count > 0 order by id limit most;
+    when 'fade' then return query
+        -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
+        select scopes.id from scopes
+        left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+        where usual > 0 and scopes.id > after and memory_count > 0
+          and coalesce((profile ->> 'fading_days')::float8, usual) > 0
+        union all
+        select scopes.id from agents
+        join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
+        where usual <= 0 and scopes.id > after and memory_count > 0
+          and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
+        order by 1 limit most;
+    when 'enrich' then return query
+        -- Where a segment waits, or a conversation has become silent.
+        with shortest as materialized (
+            select least(nullif(usual, 0), min((profile ->> 'idle_minutes')::float8)) as minutes from agents
+            where profile ? 'idle_minutes' and (profile ->> 'idle_minutes')::float8 > 0
+        )
+        select segments.scope_id from segments
+        join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
+        where segments.scope_id > after and segments.state = 'closed'
+          and conversations.state in ('active', 'archived') and conversations.synced
+        union
+        select silent.scope_id from conversations silent
+        join scopes on scopes.id = silent.scope_id
+        left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+        cross join lateral (
+            select coalesce((profile ->> 'idle_minutes')::float8, usual) as minutes
+        ) rule
+        where silent.scope_id > after and silent.running
+          and silent.state in ('active', 'archived') and silent.synced
+          and silent.idle_hour <= (now() - (select minutes from shortest) * interval '1 minute') at time zone 'UTC'
+          and rule.minutes > 0 and idle_since <= now() - rule.minutes * interval '1 minute'
+        order by 1 limit most;
+    end case;
+end $$;
+
+CREATE FUNCTION public.ended_facts(most integer) RETURNS TABLE(scope_id bigint, id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    select scope_id, id from beliefs
+    where superseded_at is null and invalid_at <= now() and withheld_for is null
+    order by invalid_at limit most
+$$;
+
 CREATE FUNCTION public.equip_space(space integer) RETURNS void
     LANGUAGE plpgsql
     AS $_$
@@ -1491,6 +1618,39 @@ begin
     execute format('grant select, insert, update, delete on %s to recollect_service', protected);
 end $$;
 
+CREATE FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+declare
+    -- Ids begin with the millisecond of their writing.
+    milliseconds bigint := floor(extract(epoch from before) * 1000) + 1;
+    first_id uuid := (lpad(to_hex(milliseconds), 12, '0') || repeat('0', 20))::uuid;
+    gone bigint;
+begin
+    case kept
+    when 'keys' then
+        delete from idempotency_keys where (scope_id, key) in (
+            select scope_id, key from idempotency_keys where created_at < before order by created_at limit most);
+    when 'shown_memories' then
+        delete from shown_memories where (scope_id, conversation_id, memory_id) in (
+            select scope_id, conversation_id, memory_id from shown_memories
+            where computed_at < before order by computed_at limit most);
+    when 'recalls' then
+        delete from recalls where (scope_id, id) in (
+            select scope_id, id from recalls where id < first_id order by id limit most);
+    when 'costs' then
+        delete from ledger where (scope_id, at, id) in (
+            select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
+            union all
+            select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time <> '00:00'
+            limit most);
+    end case;
+    get diagnostics gone = row_count;
+    return gone;
+end $$;
+
 CREATE FUNCTION public.read_relations(asked_scope bigint, asked_ids uuid[]) RETURNS TABLE(place bigint, id uuid, lineage uuid, version integer, subject_id uuid, predicate text, object_id uuid, valid_at timestamp with time zone, invalid_at timestamp with time zone, created_at timestamp with time zone, superseded_at timestamp with time zone, content text, subject_name text, subject_type text, object_name text, object_type text)
     LANGUAGE plpgsql STABLE
     SET plan_cache_mode TO 'force_generic_plan'
@@ -1777,6 +1937,15 @@ begin
     end if;
     perform follow_active_space();
 end $$;
+
+CREATE FUNCTION public.tenants_to_add_up() RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    select distinct tenant_id from ledger
+    where at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
+      and (at at time zone 'UTC')::time <> '00:00'
+$$;
 
 CREATE FUNCTION public.tidy_entities(asked_scope bigint, asked_ids uuid[]) RETURNS void
     LANGUAGE plpgsql
@@ -2187,7 +2356,7 @@ CREATE TABLE public.conversations (
     idle_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     segmented_number bigint DEFAULT 0 NOT NULL,
     updated_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (updated_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
-    idle_day date GENERATED ALWAYS AS (((idle_since AT TIME ZONE 'UTC'::text))::date) STORED NOT NULL,
+    idle_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (idle_since AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
     running boolean GENERATED ALWAYS AS ((segmented_number < last_number)) STORED NOT NULL,
     CONSTRAINT conversations_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text, 'deleted'::text, 'purging'::text])))
 )
@@ -2922,19 +3091,29 @@ ALTER TABLE ONLY public.withheld_vectors
 
 CREATE INDEX accesses_by_time ON public.accesses USING btree (scope_id, kind, last_accessed_at DESC, id DESC);
 
+CREATE INDEX agents_closing ON public.agents USING btree (tenant_id, agent) WHERE (profile ? 'idle_minutes'::text);
+
+CREATE INDEX agents_fading ON public.agents USING btree (tenant_id, agent) WHERE (profile ? 'fading_days'::text);
+
+CREATE INDEX agents_retaining ON public.agents USING btree (tenant_id, agent) WHERE (profile ?| ARRAY['archive_after_days'::text, 'delete_after_days'::text, 'purge_after_days'::text]);
+
 CREATE INDEX beliefs_believed ON public.beliefs USING btree (scope_id, subject_id, object_id) WHERE ((superseded_at IS NULL) AND (subject_id IS NOT NULL));
 
 CREATE INDEX beliefs_by_object ON public.beliefs USING btree (scope_id, object_id, id DESC) INCLUDE (subject_id, valid_at, invalid_at, created_at, superseded_at, withheld_for) WHERE (object_id IS NOT NULL);
 
 CREATE INDEX beliefs_by_subject ON public.beliefs USING btree (scope_id, subject_id, id DESC) INCLUDE (object_id, valid_at, invalid_at, created_at, superseded_at, withheld_for) WHERE (subject_id IS NOT NULL);
 
-CREATE INDEX beliefs_ending ON public.beliefs USING btree (scope_id, invalid_at) WHERE ((superseded_at IS NULL) AND (invalid_at IS NOT NULL));
+CREATE INDEX beliefs_ending ON public.beliefs USING btree (invalid_at) WHERE ((superseded_at IS NULL) AND (invalid_at IS NOT NULL) AND (withheld_for IS NULL));
 
-CREATE INDEX conversations_by_idleness ON public.conversations USING btree (scope_id, state, idle_day, id);
+CREATE INDEX conversations_becoming_silent ON public.conversations USING btree (idle_hour) WHERE running;
+
+CREATE INDEX conversations_by_idleness ON public.conversations USING btree (state, idle_hour);
 
 CREATE INDEX conversations_by_summary ON public.conversations USING btree (scope_id, summary_id) WHERE (summary_id IS NOT NULL);
 
 CREATE INDEX conversations_by_time ON public.conversations USING btree (scope_id, updated_hour DESC, id);
+
+CREATE INDEX conversations_deleted ON public.conversations USING btree (changed_at) WHERE (state = 'deleted'::text);
 
 CREATE INDEX conversations_running ON public.conversations USING btree (scope_id) WHERE running;
 
@@ -2946,11 +3125,21 @@ CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source
 
 CREATE INDEX feedback_of_memory ON public.feedback USING btree (scope_id, memory_id);
 
+CREATE INDEX idempotency_keys_by_time ON public.idempotency_keys USING btree (created_at);
+
 CREATE UNIQUE INDEX items_by_memory ON public.items USING btree (scope_id, memory_id) WHERE (memory_id IS NOT NULL);
+
+CREATE INDEX job_effects_of_job ON public.job_effects USING btree (job_id);
 
 CREATE INDEX ledger_by_time ON public.ledger USING btree (tenant_id, at) INCLUDE (prompt_tokens, completion_tokens);
 
+CREATE INDEX ledger_lines ON public.ledger USING btree (at) WHERE (((at AT TIME ZONE 'UTC'::text))::time without time zone <> '00:00:00'::time without time zone);
+
+CREATE INDEX ledger_sums ON public.ledger USING btree (at) WHERE (((at AT TIME ZONE 'UTC'::text))::time without time zone = '00:00:00'::time without time zone);
+
 CREATE INDEX memories_by_time ON public.memories USING btree (scope_id, kind, occurred_at DESC, id DESC) INCLUDE (idle) WHERE (withheld IS NULL);
+
+CREATE INDEX memories_expired ON public.memories USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND (withheld IS NULL));
 
 CREATE INDEX memories_expiring ON public.memories USING btree (scope_id, expires_at) WHERE ((expires_at IS NOT NULL) AND (withheld IS NULL));
 
@@ -2976,13 +3165,15 @@ CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (sta
 
 CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
 
+CREATE INDEX recalls_by_time ON public.recalls USING btree (id);
+
 CREATE INDEX related_topics_by_related ON public.related_topics USING btree (scope_id, related_id);
 
 CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
 
 CREATE INDEX shown_memories_by_memory ON public.shown_memories USING btree (scope_id, memory_id);
 
-CREATE INDEX shown_memories_by_time ON public.shown_memories USING btree (scope_id, computed_at);
+CREATE INDEX shown_memories_by_time ON public.shown_memories USING btree (computed_at);
 
 CREATE INDEX topic_links_by_time ON public.topic_links USING btree (scope_id, topic_id, occurred_at DESC, memory_id) INCLUDE (kind, trust, activation, diffusion, independence) WHERE (withheld_for IS NULL);
 
@@ -3257,6 +3448,30 @@ CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (
 
 CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_upkeep ON public.access_log TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.agents TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.beliefs TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.conversations TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.idempotency_keys TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.ledger TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.memories TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.pending_embeddings TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.recalls TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.scopes TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.segments TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.shown_memories TO recollect_upkeep USING (true);
+
 CREATE POLICY only_of_reader ON public.scopes AS RESTRICTIVE FOR SELECT TO recollect_compat USING (COALESCE((tenant_id = ( SELECT public.reading_tenant() AS reading_tenant)), true));
 
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
@@ -3289,8 +3504,18 @@ GRANT USAGE ON SCHEMA public TO recollect_service;
 GRANT USAGE ON SCHEMA public TO recollect_matcher;
 GRANT USAGE ON SCHEMA public TO recollect_compat;
 GRANT USAGE ON SCHEMA public TO recollect_readers;
+GRANT USAGE ON SCHEMA public TO recollect_upkeep;
 
 REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.due_scopes(wanted text, usual double precision, after bigint, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.due_scopes(wanted text, usual double precision, after bigint, most integer) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.ended_facts(most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
@@ -3302,11 +3527,19 @@ GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text)
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.access_log TO recollect_service;
 GRANT SELECT ON TABLE public.access_log TO recollect_compat;
 
+GRANT SELECT(scope_id) ON TABLE public.access_log TO recollect_upkeep;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.accesses TO recollect_service;
 GRANT SELECT ON TABLE public.accesses TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memories TO recollect_service;
 GRANT SELECT ON TABLE public.memories TO recollect_compat;
+
+GRANT SELECT(scope_id) ON TABLE public.memories TO recollect_upkeep;
+
+GRANT SELECT(withheld) ON TABLE public.memories TO recollect_upkeep;
+
+GRANT SELECT(expires_at) ON TABLE public.memories TO recollect_upkeep;
 
 REVOKE ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) TO recollect_service;
@@ -3320,7 +3553,13 @@ REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.tenants_to_add_up() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_to_add_up() TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) TO recollect_service;
@@ -3329,6 +3568,7 @@ REVOKE ALL ON FUNCTION public.topics_below(asked_scope bigint, asked_path text) 
 GRANT ALL ON FUNCTION public.topics_below(asked_scope bigint, asked_path text) TO recollect_service;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.agents TO recollect_service;
+GRANT SELECT ON TABLE public.agents TO recollect_upkeep;
 
 GRANT SELECT,INSERT ON TABLE public.api_keys TO recollect_service;
 
@@ -3337,10 +3577,38 @@ GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.beliefs TO recollect_service;
 GRANT SELECT ON TABLE public.beliefs TO recollect_compat;
 
+GRANT SELECT(scope_id) ON TABLE public.beliefs TO recollect_upkeep;
+
+GRANT SELECT(id) ON TABLE public.beliefs TO recollect_upkeep;
+
+GRANT SELECT(invalid_at) ON TABLE public.beliefs TO recollect_upkeep;
+
+GRANT SELECT(superseded_at) ON TABLE public.beliefs TO recollect_upkeep;
+
+GRANT SELECT(withheld_for) ON TABLE public.beliefs TO recollect_upkeep;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.context_vectors TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.conversations TO recollect_service;
 GRANT SELECT ON TABLE public.conversations TO recollect_compat;
+
+GRANT SELECT(scope_id) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(id) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(state) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(synced) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(last_number) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(changed_at) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(idle_since) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(idle_hour) ON TABLE public.conversations TO recollect_upkeep;
+
+GRANT SELECT(running) ON TABLE public.conversations TO recollect_upkeep;
 
 GRANT SELECT ON TABLE public.embedding_spaces TO recollect_service;
 
@@ -3361,12 +3629,20 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.extractions TO recollect_servi
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO recollect_service;
+GRANT DELETE ON TABLE public.idempotency_keys TO recollect_upkeep;
+
+GRANT SELECT(scope_id) ON TABLE public.idempotency_keys TO recollect_upkeep;
+
+GRANT SELECT(key) ON TABLE public.idempotency_keys TO recollect_upkeep;
+
+GRANT SELECT(created_at) ON TABLE public.idempotency_keys TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.items TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job_effects TO recollect_service;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.job_failures TO recollect_service;
+GRANT SELECT ON TABLE public.job_failures TO recollect_upkeep;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.job_progress TO recollect_service;
 
@@ -3379,7 +3655,16 @@ GRANT SELECT ON TABLE public.memory_keywords TO recollect_compat;
 GRANT SELECT,INSERT ON TABLE public.scopes TO recollect_service;
 GRANT SELECT ON TABLE public.scopes TO recollect_compat;
 
+GRANT SELECT(id) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT(tenant_id) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT(agent) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT("user") ON TABLE public.scopes TO recollect_upkeep;
+
 GRANT UPDATE(memory_count) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(memory_count) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT UPDATE(event_count) ON TABLE public.scopes TO recollect_service;
 
@@ -3404,6 +3689,15 @@ GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.ledger TO recollect_service;
+GRANT DELETE ON TABLE public.ledger TO recollect_upkeep;
+
+GRANT SELECT(scope_id) ON TABLE public.ledger TO recollect_upkeep;
+
+GRANT SELECT(tenant_id) ON TABLE public.ledger TO recollect_upkeep;
+
+GRANT SELECT(id) ON TABLE public.ledger TO recollect_upkeep;
+
+GRANT SELECT(at) ON TABLE public.ledger TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_features TO recollect_service;
 
@@ -3419,11 +3713,18 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
 
+GRANT SELECT(scope_id) ON TABLE public.pending_embeddings TO recollect_upkeep;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
 
 GRANT SELECT ON TABLE public.readers TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.recalls TO recollect_service;
+GRANT DELETE ON TABLE public.recalls TO recollect_upkeep;
+
+GRANT SELECT(scope_id) ON TABLE public.recalls TO recollect_upkeep;
+
+GRANT SELECT(id) ON TABLE public.recalls TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.related_topics TO recollect_service;
 
@@ -3435,7 +3736,22 @@ GRANT UPDATE(last_number) ON TABLE public.scope_counters TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.segments TO recollect_service;
 
+GRANT SELECT(scope_id) ON TABLE public.segments TO recollect_upkeep;
+
+GRANT SELECT(conversation_id) ON TABLE public.segments TO recollect_upkeep;
+
+GRANT SELECT(state) ON TABLE public.segments TO recollect_upkeep;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.shown_memories TO recollect_service;
+GRANT DELETE ON TABLE public.shown_memories TO recollect_upkeep;
+
+GRANT SELECT(scope_id) ON TABLE public.shown_memories TO recollect_upkeep;
+
+GRANT SELECT(conversation_id) ON TABLE public.shown_memories TO recollect_upkeep;
+
+GRANT SELECT(memory_id) ON TABLE public.shown_memories TO recollect_upkeep;
+
+GRANT SELECT(computed_at) ON TABLE public.shown_memories TO recollect_upkeep;
 
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
 

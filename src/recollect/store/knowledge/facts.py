@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.rows import DictRow
 
+from recollect.core.service.numbers import tenant_of
 from recollect.core.text.names import normalise_predicate
 from recollect.models.knowledge import Fact, Span
 from recollect.models.memories import Kind, NewMemory, Triple
@@ -247,25 +248,24 @@ def to_version(row: DictRow) -> Version:
     )
 
 
-async def withhold_ended(database: Database, tenant_id: int) -> int:
-    """Withhold a tenant's facts that are over by now, a chunk at a time; return how many."""
-    total = 0
-    while taken := await withhold_chunk(database, tenant_id):
+async def withhold_ended(database: Database) -> int:
+    """Withhold the facts of all tenants that are over by now, a chunk at a time; return how many."""
+    total, taken = 0, 1
+    while taken:
+        async with database.reading(None) as connection:
+            found = await connection.execute(QUERIES["ended"], {"limit": CHUNK})
+        ended: dict[int, list[UUID]] = {}
+        for row in await found.fetchall():
+            ended.setdefault(row["scope_id"], []).append(row["id"])
+        taken = sum([await withhold_chunk(database, scope_id, ids) for scope_id, ids in ended.items()])
         total += taken
     return total
 
 
-async def withhold_chunk(database: Database, tenant_id: int) -> int:
-    """Withhold some facts that are over, and say how many."""
-    total = 0
-    async with database.transaction(tenant_id) as connection:
-        found = await (await connection.execute(QUERIES["ended"], {"limit": CHUNK})).fetchall()
-        ended: dict[int, list[UUID]] = {}
-        for row in found:
-            ended.setdefault(row["scope_id"], []).append(row["id"])
-        for scope_id, ids in ended.items():
-            await connection.execute(QUERIES["lock"], {"scope_id": scope_id})
-            withheld = await connection.execute(QUERIES["withhold"], {"scope_id": scope_id, "ids": ids})
-            counted = await withheld.fetchone()
-            total += counted["withheld"] if counted else 0
-    return total
+async def withhold_chunk(database: Database, scope_id: int, ids: Sequence[UUID]) -> int:
+    """Withhold facts of one scope, and say how many were in its indexes."""
+    parameters = {"scope_id": scope_id, "ids": list(ids)}
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["lock"], parameters)
+        withheld = await (await connection.execute(QUERIES["withhold"], parameters)).fetchone()
+    return withheld["withheld"] if withheld else 0

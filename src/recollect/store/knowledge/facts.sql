@@ -122,13 +122,7 @@ beliefs.created_at <= %(as_of)s and (superseded_at is null or superseded_at > %(
 (valid_at is null or valid_at <= %(at)s) and (invalid_at is null or invalid_at > %(at)s)
 
 -- name: ended
--- Facts that were believed until their end and are still in the indexes.
-select beliefs.scope_id, beliefs.id from beliefs
-join memories on memories.scope_id = beliefs.scope_id and memories.id = beliefs.id
-where beliefs.scope_id between first_scope() and last_scope()
-  and beliefs.superseded_at is null and beliefs.invalid_at <= now() and memories.withheld is null
-order by beliefs.scope_id, beliefs.invalid_at
-limit %(limit)s
+select scope_id, id from ended_facts(%(limit)s)
 
 -- name: lock
 select id from scopes where id = %(scope_id)s for no key update

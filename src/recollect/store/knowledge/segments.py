@@ -28,8 +28,6 @@ QUERIES = load_queries(__file__)
 MOST_READ = 500
 """How many messages are read together: a stretch without any change of topic ends there."""
 IN_SIGHT = (None, "archived")
-REST_MINUTES = 60.0
-"""How long a scope is left alone in which enrichment was given up, unless something is appended."""
 NO_RUN = UUID(int=0)
 """The run id of extractions outside of runs."""
 
@@ -332,13 +330,3 @@ async def enqueue(database: Database, scope_id: int) -> None:
     """See that a job looks at a scope."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await defer_enrichment(connection, scope_id)
-
-
-async def revive(database: Database, tenant_id: int, idle_minutes: float) -> None:
-    """See that a job looks at every scope where a segment waits or a conversation has become silent."""
-    async with database.transaction(tenant_id) as connection:
-        bounds = {"idle_minutes": idle_minutes, "rest_minutes": REST_MINUTES}
-        found = await connection.execute(QUERIES["scopes_waiting"], bounds)
-        for row in await found.fetchall():
-            await connection.execute(QUERIES["drop_failed"], {"lock": f"enrich:{row['scope_id']}"})
-            await defer_enrichment(connection, row["scope_id"])

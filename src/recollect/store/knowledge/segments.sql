@@ -195,35 +195,3 @@ where segments.scope_id = {this_scope}
   and conversation_id = %(conversation)s and first_number > %(after)s and state <> 'cut'
 order by first_number
 limit %(limit)s
-
--- name: scopes_waiting
--- Where a segment waits for its enrichment, or a conversation has become silent; not where it has just failed.
-with failed as materialized (
-    select (args ->> 'scope_id')::bigint as scope_id from procrastinate_jobs job
-    join job_failures on job_failures.job_id = job.id
-    where (args ->> 'scope_id')::bigint >> 40 = current_tenant() and status in ('todo', 'doing', 'failed')
-      and status = 'failed' and task_name = 'enrich'
-      and failed_at > clock_timestamp() - %(rest_minutes)s * interval '1 minute'
-), waiting as (
-    select distinct segments.scope_id from segments
-    join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
-    where segments.scope_id between first_scope() and last_scope() and segments.state = 'closed'
-      and conversations.state in ('active', 'archived') and conversations.synced
-    union
-    select conversations.scope_id from conversations
-    join scopes on scopes.id = conversations.scope_id
-    left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-    cross join lateral (
-        select coalesce((agents.profile ->> 'idle_minutes')::float8, %(idle_minutes)s) as minutes
-    ) rule
-    where conversations.scope_id between first_scope() and last_scope() and running
-      and conversations.state in ('active', 'archived') and conversations.synced and minutes > 0
-      and idle_since <= clock_timestamp() - minutes * interval '1 minute'
-)
-select scope_id from waiting where scope_id not in (select scope_id from failed) order by scope_id
-
--- name: drop_failed
--- Another job replaces them: what fails for long leaves one trace, and not one for every try.
-delete from procrastinate_jobs
-where (args ->> 'scope_id')::bigint >> 40 = current_tenant() and status in ('todo', 'doing', 'failed')
-  and status = 'failed' and lock = %(lock)s

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from uuid import UUID
 
 from psycopg import AsyncCursor, sql
@@ -56,14 +57,9 @@ async def correct(database: Database, scope_id: int, wrong: Mapping[Recorded, Se
     return [await read_recorded(each) for each in corrected]
 
 
-async def fold(database: Database, scope_id: int) -> None:
-    """Move a scope's log into one row per memory."""
-    async with database.transaction(tenant_of(scope_id)) as connection:
-        await connection.execute(QUERIES["fold"], {"scope_id": scope_id})
-
-
-async def list_unfolded(database: Database, tenant_id: int) -> list[int]:
-    """List the scopes of a tenant whose log is not empty."""
-    async with database.reading(tenant_id) as connection:
-        found = await connection.execute(QUERIES["unfolded"])
-    return [row["scope_id"] for row in await found.fetchall()]
+async def fold(database: Database, scope_ids: Sequence[int]) -> None:
+    """Move the logs of scopes into one row per memory, those of a tenant together."""
+    for tenant_id, group in groupby(scope_ids, tenant_of):
+        async with database.transaction(tenant_id) as connection:
+            for scope_id in group:
+                await connection.execute(QUERIES["fold"], {"scope_id": scope_id})

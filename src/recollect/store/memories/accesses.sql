@@ -41,6 +41,3 @@ returning access_log.id, access_log.ids
 
 -- name: fold
 select fold_accesses(%(scope_id)s)
-
--- name: unfolded
-select distinct scope_id from access_log where scope_id between first_scope() and last_scope()

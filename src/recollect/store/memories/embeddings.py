@@ -16,7 +16,6 @@ from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import BEFORE, utterance_before
 from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.service.jobs import defer
 
 QUERIES = load_queries(__file__)
 
@@ -112,14 +111,6 @@ async def count_pending(database: Database, scope_id: int) -> int:
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["count_pending"], {"scope_id": scope_id})
     return sum([row["waiting"] for row in await found.fetchall()])
-
-
-async def revive_pending(database: Database, tenant_id: int) -> None:
-    """See that every scope with memories that wait for a vector has a job."""
-    async with database.transaction(tenant_id) as connection:
-        found = await connection.execute(QUERIES["scopes_with_pending"])
-        for row in await found.fetchall():
-            await defer(connection, "embed", f"embed:{row['scope_id']}", {"scope_id": row["scope_id"]})
 
 
 async def defer_waiting(connection: Connection, scope: Scope) -> None:

@@ -69,9 +69,6 @@ order by waiting.id
 -- name: count_pending
 select count(*) as waiting from pending_embeddings where scope_id = %(scope_id)s
 
--- name: scopes_with_pending
-select distinct scope_id from pending_embeddings where scope_id between first_scope() and last_scope()
-
 -- name: defer_waiting
 select procrastinate_defer_jobs_v1(array[
     row('embed', 'embed', 0, job.lock, null, jsonb_build_object('scope_id', job.scope_id), null)
@@ -111,4 +108,3 @@ where id = %(space)s
 
 -- name: cursor
 select filled_scope, filled_id from embedding_spaces where id = %(space)s
-

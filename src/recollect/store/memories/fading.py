@@ -142,23 +142,3 @@ async def count_hot(database: Database, scope_id: int) -> int:
         found = await connection.execute(QUERIES["count_hot"], {"scope_id": scope_id})
     row = await found.fetchone()
     return row["memory_count"] if row else 0
-
-
-async def defer_passes(database: Database, tenant_id: int, usual_days: float) -> None:
-    """See that a job goes through every scope of a tenant whose agent lets memories fade."""
-    async with database.transaction(tenant_id) as connection:
-        found = await connection.execute(QUERIES["scopes_fading"], {"days": usual_days})
-        await defer_all(connection, await found.fetchall())
-
-
-async def defer_expiry(database: Database, tenant_id: int) -> None:
-    """See that a job goes through every scope of a tenant in which something has expired."""
-    async with database.transaction(tenant_id) as connection:
-        found = await connection.execute(QUERIES["scopes_with_expired"])
-        await defer_all(connection, await found.fetchall())
-
-
-async def defer_all(connection: Connection, rows: Sequence[DictRow]) -> None:
-    """Enqueue a pass over each scope, unless one waits already."""
-    for row in rows:
-        await jobs.defer(connection, "fade", f"fade:{row['scope_id']}", {"scope_id": row["scope_id"]})

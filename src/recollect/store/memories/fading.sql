@@ -73,14 +73,3 @@ where scopes.id = %(scope_id)s
 
 -- name: count_hot
 select memory_count from scopes where id = %(scope_id)s
-
--- name: scopes_fading
-select scopes.id as scope_id from scopes
-left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-where scopes.tenant_id = current_tenant() and scopes.memory_count > 0
-  and coalesce((agents.profile ->> 'fading_days')::float8, %(days)s) > 0
-order by scopes.id
-
--- name: scopes_with_expired
-select distinct scope_id from memories
-where scope_id between first_scope() and last_scope() and expires_at <= now() and withheld is null

@@ -311,13 +311,6 @@ async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: 
         return sorted(row["id"] for row in await found.fetchall())
 
 
-async def forget_old_keys(database: Database, tenant_id: int, age: str) -> int:
-    """Delete a tenant's idempotency keys beyond an age such as `2 days`."""
-    async with database.transaction(tenant_id) as connection:
-        cursor = await connection.execute(QUERIES["forget_old_keys"], {"age": age})
-        return len(await cursor.fetchall())
-
-
 def to_memory(row: DictRow) -> Memory:
     """Turn a row of `read` into a memory: a field is the column of its name, or one of those below."""
     valid_at, invalid_at, superseded_at = row["belief"] or (None, None, None)

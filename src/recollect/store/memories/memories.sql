@@ -179,8 +179,3 @@ where features.scope_id = (
       or not rests_on_deleted(memories.scope_id, memories.id)
   )
 returning features.id
-
--- name: forget_old_keys
-delete from idempotency_keys
-where scope_id between first_scope() and last_scope() and created_at < clock_timestamp() - %(age)s::interval
-returning key

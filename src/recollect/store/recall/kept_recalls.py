@@ -17,8 +17,6 @@ from recollect.store.database.pool import Database, load_queries
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
-CHUNK = 500
-"""How many recalls one step of pruning deletes."""
 END = UUID(int=2**128 - 1)
 
 
@@ -84,14 +82,3 @@ async def page(database: Database, scope: Scope, cursor: UUID | None, limit: int
         KeptRecall(row["id"], row["asked_at"], row["text"], Status(row["status"]), row["hits"], row["milliseconds"])
         for row in await found.fetchall()
     ]
-
-
-async def prune(database: Database, tenant_id: int, before: UUID) -> int:
-    """Delete a tenant's recalls with smaller ids, and count them."""
-    gone, more = 0, CHUNK
-    while more == CHUNK:
-        async with database.transaction(tenant_id) as connection:
-            pruned = await connection.execute(QUERIES["prune"], {"before": before, "limit": CHUNK})
-        more = len(await pruned.fetchall())
-        gone += more
-    return gone

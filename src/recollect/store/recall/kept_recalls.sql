@@ -30,13 +30,3 @@ from recalls
 where scope_id = {this_scope} and id < %(cursor)s
 order by id desc
 limit %(limit)s
-
--- name: prune
-delete from recalls
-where (scope_id, id) in (
-    select scope_id, id from recalls
-    where scope_id between first_scope() and last_scope() and id < %(before)s
-    order by scope_id, id
-    limit %(limit)s
-)
-returning id

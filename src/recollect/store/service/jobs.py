@@ -36,12 +36,6 @@ async def hold_lease(connection: Connection, lease: Lease) -> None:
         raise LeaseLostError("Another worker has taken this job over; this run wrote nothing.")
 
 
-async def forget_effects(database: Database, tenant_id: int) -> None:
-    """Delete a tenant's records of effects whose jobs are gone: they cannot run again."""
-    async with database.transaction(tenant_id) as connection:
-        await connection.execute(QUERIES["forget"])
-
-
 async def claim_effect(connection: Connection, lease: Lease, scope_id: int, key: str) -> bool:
     """Check the lease, and record an effect that is about to be written; False if it was written before."""
     await hold_lease(connection, lease)
@@ -70,7 +64,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """Which jobs are asked for; what is None does not matter. Succeeded jobs are found by their id only."""
+    """Which jobs are asked for; what is None does not matter."""
 
     id: str | None = None
     task: str | None = None
@@ -154,7 +148,7 @@ async def note_progress(database: Database, lease: Lease, done: int, total: int 
 
 
 async def count_jobs(database: Database) -> list[tuple[str, str, int]]:
-    """Count jobs by task and status."""
+    """Count the jobs that wait, run or have failed, by task and status."""
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["counts"])).fetchall()
         return [(row["task_name"], row["status"], row["jobs"]) for row in rows]

@@ -22,7 +22,7 @@ left join job_progress progress on progress.job_id = job.id and job.status = 'do
 left join lateral (
     select min(at) as at from procrastinate_events where job_id = job.id and type = 'deferred'
 ) deferred on job.status = 'todo'
-where job.status not in ('succeeded', 'cancelled')
+where job.status in ('todo', 'doing', 'failed')
 group by job.task_name, job.status, failure.reason
 order by job.task_name, job.status, newest
 
@@ -44,7 +44,7 @@ cross join lateral (
     from procrastinate_events where job_id = job.id
 ) times
 where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
-  and (job.status in ('todo', 'doing', 'failed') or %(id)s::bigint is not null and job.status = 'succeeded')
+  and job.status in ('todo', 'doing', 'failed')
   and (%(id)s::bigint is null or job.id = %(id)s)
   and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
   and (%(task)s::text is null or job.task_name = %(task)s)
@@ -75,8 +75,8 @@ where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
 on conflict (job_id) do update set done = excluded.done, total = excluded.total, updated_at = excluded.updated_at
 
 -- name: counts
-select task_name, status::text as status, count(*) as jobs, min(scheduled_at) as oldest
-from procrastinate_jobs group by 1, 2 order by 1, 2
+select task_name, status::text as status, count(*) as jobs from procrastinate_jobs
+where status in ('todo', 'doing', 'failed') group by 1, 2 order by 1, 2
 
 -- name: ready
 -- Whether the engine would begin a job now: it is due, and of its lock none runs and none waits before it.
@@ -101,11 +101,6 @@ for share
 insert into job_effects (scope_id, key, job_id) values (%(scope_id)s, %(key)s, %(job_id)s)
 on conflict (scope_id, key) do nothing
 returning key
-
--- name: forget
-delete from job_effects
-where scope_id between first_scope() and last_scope()
-  and not exists (select from procrastinate_jobs where procrastinate_jobs.id = job_effects.job_id)
 
 -- name: finish
 with held as materialized (

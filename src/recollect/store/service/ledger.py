@@ -70,10 +70,3 @@ async def fold(database: Database, tenant_id: int) -> None:
     """Sum up what is older than two days: one line for each scope, day, step, model, prompt and outcome."""
     async with database.transaction(tenant_id) as connection:
         await connection.execute(QUERIES["fold"])
-
-
-async def prune(database: Database, tenant_id: int, before: datetime) -> int:
-    """Remove a tenant's lines from before a moment, and count them."""
-    async with database.transaction(tenant_id) as connection:
-        gone = await connection.execute(QUERIES["prune"], {"before": before})
-    return gone.rowcount

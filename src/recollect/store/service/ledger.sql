@@ -45,6 +45,3 @@ select scope_id, day, step, model, prompt_version, outcome, sum(prompt_tokens), 
        sum(milliseconds), sum(calls)
 from folded
 group by scope_id, day, step, model, prompt_version, outcome
-
--- name: prune
-delete from ledger where tenant_id = current_tenant() and at < %(before)s

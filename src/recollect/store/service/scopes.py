@@ -176,13 +176,6 @@ async def defer_reflection(
     return await connection.execute(QUERIES["defer_reflection"], parameters)
 
 
-async def list_tenants(database: Database) -> list[int]:
-    """List all tenants by number, for work that goes through them one by one."""
-    async with database.reading(None) as connection:
-        rows = await (await connection.execute(QUERIES["tenants"])).fetchall()
-        return [row["id"] for row in rows]
-
-
 def names(scope: Scope) -> dict[str, str]:
     """Return the parameters by which every query names its scope."""
     return {"agent": scope.agent, "user": scope.user}

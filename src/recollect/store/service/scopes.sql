@@ -66,6 +66,3 @@ with waiting as materialized (
     where id = %(scope_id)s and exists (select from deferred)
 )
 select id from waiting union all select id from deferred
-
--- name: tenants
-select id from tenants order by id

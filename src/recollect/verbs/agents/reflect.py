@@ -68,6 +68,8 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     count = bound_count(gathered.events if occasion.count is None else occasion.count)
     newest = await reflections.fetch_newest(parts.database, scope, count)
     if not newest:
+        if occasion.key:
+            await reflections.note_nothing(parts.database, scope, occasion.key)
         return Reflection((), ())
     place = await locate(parts.database, scope)
     await check_embedder(parts, place, newest[0])
@@ -101,13 +103,13 @@ async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = No
 async def follow_reflection(parts: Parts, scope: Scope, job_id: str) -> ReflectionProgress:
     """Say how far a scope's reflection by a job is, and what came of it once it has succeeded."""
     found = await find_jobs(parts.database, scope.tenant_id, JobQuery(job_id, STEP))
-    if not found or (found[0].agent, found[0].user) != (scope.agent, scope.user):
-        raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for a day.")
-    [job] = found
-    if job.state is not JobState.SUCCEEDED:
-        return ReflectionProgress(job.id, job.state, job.attempts, job.reason)
-    written = await reflections.find_written(parts.database, scope, reflections.key_of(job.id))
-    return ReflectionProgress(job.id, job.state, job.attempts, job.reason, written or Reflection((), ()))
+    if found and (found[0].agent, found[0].user) == (scope.agent, scope.user):
+        return ReflectionProgress(job_id, found[0].state, found[0].attempts, found[0].reason)
+    # A job that has succeeded is deleted. What it wrote was written before, under its key.
+    written = await reflections.find_written(parts.database, scope, reflections.key_of(job_id))
+    if written is None:
+        raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for two days.")
+    return ReflectionProgress(job_id, JobState.SUCCEEDED, 0, "", written)
 
 
 def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_limit
@@ -13,7 +13,7 @@ from recollect.store.database.pool import Database
 from recollect.store.service import jobs
 from recollect.store.service.jobs import JobQuery
 
-MISSING = "There is no such job; what has succeeded is kept for a day."
+MISSING = "There is no such job that waits, runs or has failed; one that has succeeded is deleted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,14 @@ class JobControl:
         """Retry a failed job of the caller's tenant; one that has not failed is left as it is."""
         require(caller, Right.ADMIN)
         found = await self._find(caller.tenant_id, job_id)
-        await jobs.retry_failed(self.database, caller.tenant_id, JobQuery(found.id))
-        return await self._find(caller.tenant_id, found.id)
+        retried = await jobs.retry_failed(self.database, caller.tenant_id, JobQuery(job_id))
+        try:
+            return await self._find(caller.tenant_id, job_id)
+        except NotFoundError:
+            if found.state is JobState.FAILED and not retried:
+                raise
+            # It ran meanwhile, and was deleted.
+            return replace(found, state=JobState.SUCCEEDED, reason="", lag_seconds=None)
 
     async def counts(self) -> list[tuple[str, str, int]]:
         """Count the jobs of all tenants by task and status, as an operator."""
@@ -61,7 +67,7 @@ class JobControl:
         """Read a job of any scope, as an operator."""
         tenant_id = await jobs.find_tenant(self.database, job_id)
         if tenant_id is None:
-            raise NotFoundError("There is no such job of a scope; what has succeeded is kept for a day.")
+            raise NotFoundError(MISSING)
         return await self._find(tenant_id, job_id)
 
     async def retry_all(

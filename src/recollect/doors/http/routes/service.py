@@ -29,7 +29,7 @@ Agent = Annotated[
 ]
 health = APIRouter(tags=["health"])
 POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"])
-JOB_GAUGE = Gauge("recollect_jobs", "Jobs by task and status.", ["task", "status"])
+JOB_GAUGE = Gauge("recollect_jobs", "Jobs that wait, run or have failed, by task and status.", ["task", "status"])
 SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
 MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
 
@@ -50,7 +50,7 @@ async def list_jobs(
 
 @jobs.get("/jobs/{job_id}", response_model=Job, responses=describe(404))
 async def read_job(job_id: JobId, recollect: Running, shown: Secret) -> Response:
-    """Read one job of your tenant; what has succeeded is kept for a day."""
+    """Read one job of your tenant that waits, runs or has failed; one that has succeeded is deleted."""
     caller = await recollect.authenticate(shown, DOOR)
     return Response(JOB.dump_json(await recollect.jobs.read(caller, job_id)), media_type=JSON)
 

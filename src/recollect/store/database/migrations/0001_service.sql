@@ -81,7 +81,7 @@ create table tenants (
     -- How many tokens enrichment may spend a day; null means as configured.
     tokens_per_day bigint check (tokens_per_day >= 0)
 );
--- The worker walks the tenants by number; their names are the operator's alone.
+-- The names of tenants are the operator's alone.
 grant select (id, tokens_per_day) on tenants to recollect_service;
 
 -- Set per transaction, never per session. Unset or empty means nobody, and nobody sees nothing.
@@ -203,6 +203,11 @@ alter table agents force row level security;
 create policy of_tenant on agents
     using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
 grant select, insert, update on agents to recollect_service;
+-- Agents with rules of their own for upkeep.
+create index agents_retaining on agents (tenant_id, agent)
+    where profile ?| array['archive_after_days', 'delete_after_days', 'purge_after_days'];
+create index agents_fading on agents (tenant_id, agent) where profile ? 'fading_days';
+create index agents_closing on agents (tenant_id, agent) where profile ? 'idle_minutes';
 
 -- Put the policy of scoped tables on one of them; used by every file that makes such a table.
 create function protect_scoped(protected regclass) returns void
@@ -226,6 +231,7 @@ grant usage on sequence procrastinate_jobs_id_seq, procrastinate_events_id_seq, 
     to recollect_service;
 -- A write asks whether its scope has a job waiting already; the engine indexes locks of running jobs only.
 create index waiting_jobs_by_lock on procrastinate_jobs (lock) where status = 'todo';
+create index failed_jobs_by_lock on procrastinate_jobs (lock) where status = 'failed';
 -- The engine's tables know no tenants: whoever asks for a tenant's jobs says so in the query, and finds them by this.
 create index unfinished_jobs_by_tenant on procrastinate_jobs (((args ->> 'scope_id')::bigint >> 40), id)
     where status in ('todo', 'doing', 'failed');
@@ -238,16 +244,16 @@ create table job_failures (
 );
 grant select, insert, update on job_failures to recollect_service;
 
--- What was done for a job, written in the transaction that does it. A row outlives its job, until it is swept: as long
--- as there is a job that could be run again, there is the note that it was done.
+-- What was done for a job, written in the transaction that does it. It goes with the job, which nobody can run again then.
 create table job_effects (
     scope_id bigint not null,
     key text not null check (length(key) between 1 and 255),
-    job_id bigint not null,
+    job_id bigint not null references procrastinate_jobs on delete cascade,
     done_at timestamptz not null default clock_timestamp(),
     primary key (scope_id, key)
 );
 select protect_scoped('job_effects');
+create index job_effects_of_job on job_effects (job_id);
 
 -- How far a job is that takes more than a moment; `total` is null where nobody knows.
 create table job_progress (
@@ -282,3 +288,6 @@ create table ledger (
 );
 select protect_scoped('ledger');
 create index ledger_by_time on ledger (tenant_id, at) include (prompt_tokens, completion_tokens);
+-- By time alone, for upkeep over all tenants. A line that sums up a day has the first moment of the day.
+create index ledger_lines on ledger (at) where (at at time zone 'UTC')::time <> '00:00';
+create index ledger_sums on ledger (at) where (at at time zone 'UTC')::time = '00:00';

@@ -42,6 +42,8 @@ create index memories_to_rederive on memories (scope_id, id) where withheld = 't
 create index memories_withheld_in_time on memories (scope_id, withheld, id) where withheld in ('past', 'faded');
 -- Only what is still in the indexes can expire from them.
 create index memories_expiring on memories (scope_id, expires_at) where expires_at is not null and withheld is null;
+-- By time alone, for upkeep over all tenants.
+create index memories_expired on memories (expires_at) where expires_at is not null and withheld is null;
 
 -- What ranking and filters read of memories, one narrow row for each, in columns whose order wastes no bytes. It follows
 -- from the memory, its message and its terms, and is written with them.
@@ -116,6 +118,7 @@ create table idempotency_keys (
 alter table idempotency_keys
     alter key set statistics 0, alter fingerprint set statistics 0, alter outcome set statistics 0;
 select protect_scoped('idempotency_keys');
+create index idempotency_keys_by_time on idempotency_keys (created_at);
 
 -- What still waits for its vector in the active embedding space.
 create table pending_embeddings (

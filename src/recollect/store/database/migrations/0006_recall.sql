@@ -108,6 +108,8 @@ alter table recalls
     alter inputs set statistics 0, alter listed set statistics 0, alter hits set statistics 0,
     alter methods set statistics 0, alter tallies set statistics 0, alter message set statistics 0;
 select protect_scoped('recalls');
+-- Ids begin with the time: the oldest of all tenants come first.
+create index recalls_by_time on recalls (id);
 
 -- Erase the kept recalls that list one of these memories, or whose cue says just what one of them said. Whoever keeps a
 -- recall holds this lock with others of the scope, whoever erases recalls holds it alone: so none is kept that lists what

@@ -20,14 +20,17 @@ create table conversations (
     segmented_number bigint not null default 0,
     -- What the indexes hold instead of columns that every append changes: appends within an hour write to no index.
     updated_hour timestamp not null generated always as (date_trunc('hour', updated_at at time zone 'UTC')) stored,
-    idle_day date not null generated always as ((idle_since at time zone 'UTC')::date) stored,
+    idle_hour timestamp not null generated always as (date_trunc('hour', idle_since at time zone 'UTC')) stored,
     running boolean not null generated always as (segmented_number < last_number) stored,
     primary key (scope_id, id)
 ) with (fillfactor = 70);
 alter table conversations alter name set statistics 0, alter metadata set statistics 0;
 select protect_scoped('conversations');
 create index conversations_by_time on conversations (scope_id, updated_hour desc, id);
-create index conversations_by_idleness on conversations (scope_id, state, idle_day, id);
+-- By time alone, for upkeep over all tenants.
+create index conversations_by_idleness on conversations (state, idle_hour);
+create index conversations_deleted on conversations (changed_at) where state = 'deleted';
+create index conversations_becoming_silent on conversations (idle_hour) where running;
 create index conversations_unsynced on conversations (scope_id) where not synced;
 create index conversations_running on conversations (scope_id) where running;
 -- The running summary of a conversation does not fade.
@@ -151,7 +154,7 @@ create table shown_memories (
 );
 select protect_scoped('shown_memories');
 create index shown_memories_by_memory on shown_memories (scope_id, memory_id);
-create index shown_memories_by_time on shown_memories (scope_id, computed_at);
+create index shown_memories_by_time on shown_memories (computed_at);
 create trigger erase_shown_memories after delete on memories
     referencing old table as forgotten for each statement execute function erase_side_rows('shown_memories', 'memory_id');
 create trigger erase_shown_memories after delete on conversations

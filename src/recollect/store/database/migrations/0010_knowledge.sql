@@ -141,7 +141,8 @@ create index beliefs_by_object on beliefs (scope_id, object_id, id desc)
 create index beliefs_believed on beliefs (scope_id, subject_id, object_id)
     where superseded_at is null and subject_id is not null;
 -- Facts that have come to their end while they were believed, and are still in the indexes.
-create index beliefs_ending on beliefs (scope_id, invalid_at) where superseded_at is null and invalid_at is not null;
+create index beliefs_ending on beliefs (invalid_at)
+    where superseded_at is null and invalid_at is not null and withheld_for is null;
 -- What a memory says of entities goes with it.
 create trigger erase_knowledge after delete on memories
     referencing old table as forgotten
