@@ -54,6 +54,12 @@ def test_yardstick():
     assert all(row["cpu"] > 0 for name, row in figures.items() if not name.endswith("same"))
 
 
+def test_terms_index():
+    figures = measure("terms_index", "--memories", "2000", "--writes", "40", "--rounds", "1")
+    assert len(figures) == 6
+    assert all(row["cpu_ms"] > 0 for row in figures.values())
+
+
 def test_recall():
     figures = measure("recall", "--memories", "200", "--rounds", "2")
     channels = {"vector", "text", "stream", "keyword", "graph", "topic", "date", "recent"}

@@ -288,6 +288,12 @@ async def test_jobs_that_have_ended_are_not_read(recollect, owner):
     assert counted == {("todo", 10), ("doing", 10), ("failed", 10)}
 
 
+@pytest.mark.promise("No write flushes the index of terms for others")
+async def test_no_write_leaves_terms_for_another_to_flush(recollect, owner):
+    await (await recollect.mind("ada")).remember([f"Ann waters plant {number}" for number in range(20)])
+    assert owner.execute("select gin_clean_pending_list('memory_terms_by_term')").fetchone() == (0,)
+
+
 async def test_a_job_that_is_done_leaves_nothing(recollect, owner):
     mind = await recollect.mind("ada")
     recollect.parts.embedder.fail()

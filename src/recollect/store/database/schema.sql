@@ -3149,7 +3149,7 @@ CREATE INDEX memories_withheld_in_time ON public.memories USING btree (scope_id,
 
 CREATE INDEX memory_features_pinned ON public.memory_features USING btree (scope_id, id) WHERE pinned;
 
-CREATE INDEX memory_terms_by_term ON public.memory_terms USING gin (terms) WITH (gin_pending_list_limit='256');
+CREATE INDEX memory_terms_by_term ON public.memory_terms USING gin (terms) WITH (fastupdate=off);
 
 CREATE INDEX mentions_by_name ON public.mentions USING btree (scope_id, normalised, entity_id) INCLUDE (source_id);
 

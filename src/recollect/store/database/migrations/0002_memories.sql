@@ -152,7 +152,8 @@ create table memory_terms (
     primary key (scope_id, id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
 alter table memory_terms alter weights set statistics 0;
-create index memory_terms_by_term on memory_terms using gin (terms) with (gin_pending_list_limit = 256);
+-- Without a pending list: some write would have to flush it for all others, and every search would read it.
+create index memory_terms_by_term on memory_terms using gin (terms) with (fastupdate = off);
 select protect_scoped('memory_terms');
 -- Row-level security keeps operators that are not leakproof away from indexes, and && is one. The matcher may
 -- read this one table whole; its function takes the tenant from the transaction and never leaves the scope.
