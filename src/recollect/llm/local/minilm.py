@@ -13,7 +13,7 @@ import hashlib
 import importlib.util
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm.embedder import check_vectors
+from recollect.llm.local.batches import Batches
 from recollect.llm.local.bert import BertShape, build_graph, read_safetensors
 from recollect.llm.local.wordpiece import WordPiece
 from recollect.loading import load
@@ -34,7 +35,11 @@ SHAPE = BertShape(hidden=DIMENSIONS, layers=6, heads=12, epsilon=1e-12)
 ROOM = 256
 """Tokens that the model was trained to read; what follows them in a text is not embedded."""
 ROWS = 8
-"""Texts per run: more are not faster, and a short cue waits behind at most one such run."""
+"""Texts per run: more are not faster, and a short cue waits behind few such runs."""
+SHORT, STEP = 16, 32
+"""Texts up to SHORT tokens run together, longer ones in classes of STEP tokens: little padding is computed."""
+QUICK_CHARACTERS = 1000
+"""Texts up to this total length are tokenised at once: handing them to a thread would take longer."""
 GRAPH_VERSION = 1
 """Raise it with any change to the graph, so that no older file is read from the cache."""
 
@@ -55,16 +60,19 @@ class MiniLM:
     def __init__(self, session: Any, tokens: WordPiece) -> None:  # noqa: ANN401 - onnxruntime has no types
         self._session = session
         self._tokens = tokens
-        # One worker: runs queue in order of arrival and never hold the event loop's own threads.
+        # One worker: there is one run at a time, and none holds the event loop's own threads.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-minilm")
+        self._batches: Batches[list[int], NDArray[np.float32]] = Batches(self._infer_apart, length_class, ROWS)
         self._closed = False
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit vector per text; if the caller gives up, the work stops after the current run."""
-        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        loop = asyncio.get_running_loop()
-        for places, ids in self._batches(await self._run(loop, self._encode, list(texts))):
-            vectors[places] = await self._run(loop, self._infer, ids)
+        """Return one unit vector per text; texts of concurrent callers are run together.
+
+        A caller who gives up stops the work after the current run.
+        """
+        quick = sum(map(len, texts)) <= QUICK_CHARACTERS
+        ids = self._encode(texts) if quick else await self._run(self._encode, texts)
+        vectors = np.array(await self._batches.ask(ids), dtype=np.float32).reshape(len(texts), DIMENSIONS)
         return check_vectors(vectors, len(texts), DIMENSIONS)
 
     async def close(self) -> None:
@@ -72,16 +80,19 @@ class MiniLM:
         self._closed = True
         self._worker.shutdown(wait=False)
 
-    async def _run(self, loop: asyncio.AbstractEventLoop, work: Any, value: Any) -> Any:  # noqa: ANN401
+    async def _infer_apart(self, ids: list[list[int]]) -> list[NDArray[np.float32]]:
+        return list(await self._run(self._infer, ids))
+
+    async def _run(self, work: Any, value: Any) -> Any:  # noqa: ANN401
         if self._closed:
             raise EmbedderError("the local model is closed", lasting=True)
         try:
-            return await loop.run_in_executor(self._worker, work, value)
+            return await asyncio.get_running_loop().run_in_executor(self._worker, work, value)
         except Exception as error:
             kind = type(error).__name__
             raise EmbedderError(f"the local model failed ({kind}); see the log of onnxruntime") from error
 
-    def _encode(self, texts: list[str]) -> list[list[int]]:
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [self._tokens.encode(text) for text in texts]
 
     def _infer(self, ids: list[list[int]]) -> NDArray[np.float32]:
@@ -93,13 +104,10 @@ class MiniLM:
         rows: NDArray[np.float32] = self._session.run(None, {"input_ids": tokens, "attention_mask": mask})[0]
         return rows
 
-    @staticmethod
-    def _batches(ids: list[list[int]]) -> Iterator[tuple[list[int], list[list[int]]]]:
-        """Yield texts of similar length together, so that little padding is computed."""
-        order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
-        for start in range(0, len(order), ROWS):
-            places = order[start : start + ROWS]
-            yield places, [ids[place] for place in places]
+
+def length_class(ids: Sequence[int]) -> int:
+    """Return the class of a text by its length: texts of one class run together."""
+    return SHORT if len(ids) <= SHORT else -(-len(ids) // STEP) * STEP
 
 
 def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
