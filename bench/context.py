@@ -73,7 +73,7 @@ async def measure(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, li
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number, cue in enumerate(cues):
         if number % FOLD_EVERY == 0:
-            await fold(recollect.parts.database, place.scope_id or 0)
+            await fold(recollect.parts.database, [place.scope_id or 0])
         for name, call in calls.items():
             started = time.perf_counter()
             await call(cue)

@@ -75,7 +75,7 @@ async def measure_exact(recollect: Recollect, mind: Mind, rounds: int) -> dict[s
 
     async def fold_log(number: int) -> None:
         if number % FOLD_EVERY == 0:
-            await fold(recollect.parts.database, place.scope_id or 0)
+            await fold(recollect.parts.database, [place.scope_id or 0])
 
     bare, channel, read, recalled, _ = await alternate(
         rounds, ask_bare, ask_channel, partial(recall, touch=False), partial(recall, touch=True), fold_log

@@ -131,6 +131,13 @@ class Settings(BaseSettings):
     ledger_days: float = Field(
         default=400, ge=0, le=36_500, description="Days after which the daily sums of costs are removed; 0 = never."
     )
+    change_days: float = Field(default=7, gt=0, le=36_500, description="Days for which the change log is kept.")
+    unread_change_days: float = Field(
+        default=30,
+        gt=0,
+        le=36_500,
+        description="Days for which the change log is kept at most while a registered reader has not read it.",
+    )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     mcp_hosts: str = Field(
         default="",

@@ -233,7 +233,8 @@ def commands_of(commands, prefix="") -> dict[str, list[str]]:
             found |= {prefix + name: []} if command.invoke_without_command else {}
             found |= commands_of(command.commands, f"{prefix}{name} ")
         else:
-            options = [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
+            told = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+            options = [option for parameter in told for option in parameter.opts if option.startswith("--")]
             found[prefix + name] = [option for option in options if option not in {"--tenant", "--help"}]
     return found
 

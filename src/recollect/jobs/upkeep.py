@@ -71,6 +71,7 @@ async def retain(database: Database, rules: RetentionRules) -> None:
         await move_on(database, overdue)
     await prune_recalls(database, rules)
     await tidy_ledger(database, rules)
+    await prune_changes(database, rules)
 
 
 async def prune_recalls(database: Database, rules: RetentionRules) -> int:
@@ -88,6 +89,13 @@ async def tidy_ledger(database: Database, rules: RetentionRules) -> None:
         await upkeep.prune(database, "costs", datetime.now(UTC) - timedelta(days=rules.ledger_days))
 
 
+async def prune_changes(database: Database, rules: RetentionRules) -> None:
+    """Delete old rows of the change log, those that a reader has not read later."""
+    now = datetime.now(UTC)
+    await upkeep.prune(database, "changes", now - timedelta(days=rules.change_days))
+    await upkeep.prune(database, "unread_changes", now - timedelta(days=rules.unread_change_days))
+
+
 async def retain_now(
     database: Database, rules: RetentionRules, report: Callable[[int], None], *, dry_run: bool, rederive: bool
 ) -> list[Due]:
@@ -100,6 +108,7 @@ async def retain_now(
     if not dry_run:
         await prune_recalls(database, rules)
         await tidy_ledger(database, rules)
+        await prune_changes(database, rules)
     return [overdue.due for overdue in found]
 
 

@@ -173,7 +173,10 @@ class Recollect:
 def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
     """Return the mind of one scope; a known place saves a lookup."""
     known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
-    return Mind(Access(recollect.parts, caller, scope, seconds, known))
+    parts = recollect.parts
+    if caller.key_id is not None:
+        parts = replace(parts, database=parts.database.used_by(caller.key_id))
+    return Mind(Access(parts, caller, scope, seconds, known))
 
 
 def build_other(settings: Settings, model: str) -> ChatModel | None:

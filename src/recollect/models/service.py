@@ -42,6 +42,8 @@ class Caller:
     origin: str
     trust: int
     bounds: Bounds = Bounds()
+    key_id: UUID | None = None
+    """The key that was shown; None for a library, a job or an operator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,6 +307,7 @@ async def test_a_worker_does_not_pass_by_what_was_queued_behind_a_running_job(re
 @pytest.mark.promise("Two who sync the state of one conversation side by side do no harm")
 async def test_syncing_side_by_side_does_no_harm(mind, owner, monkeypatch):
     monkeypatch.setattr(lifecycle, "CHUNK", 3)
+    monkeypatch.setattr(verb, "SYNC_SECONDS", 60.0)
     conversation, ids = await converse_about_cats(mind, turns=20)
     counted = scope_row(owner)
     for state in (conversation.archive, conversation.restore, conversation.delete, conversation.restore):

@@ -96,6 +96,7 @@ def service(addresses, mind, request):
 @pytest.fixture(params=["without statistics", "analysed", "one scope of many"])
 def statistics(request, owner, conversation):
     if request.param == "one scope of many":
+        owner.execute("set session_replication_role = replica")
         for table in ("memories", "messages"):
             owner.execute(COPY_ELSEWHERE.format(table=table))
     if request.param != "without statistics":

@@ -107,9 +107,9 @@ async def test_an_access_never_moves_a_time_backwards(recollect, mind, owner):
     await mind.recall(stream(now=LATER))
     await mind.recall(stream(now=LATER - timedelta(days=1)))
     assert await last_access(mind, memory_id) == LATER
-    await accesses.fold(recollect.parts.database, scope_of(owner))
+    await accesses.fold(recollect.parts.database, [scope_of(owner)])
     await mind.recall(stream(now=LATER - timedelta(days=2)))
-    await accesses.fold(recollect.parts.database, scope_of(owner))
+    await accesses.fold(recollect.parts.database, [scope_of(owner)])
     assert await last_access(mind, memory_id) == LATER
     counted = owner.execute("select access_count from accesses").fetchone()
     assert counted == (3,)
@@ -305,7 +305,7 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
     await mind.load([NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(400)])
     for _ in range(3):
         await mind.recall(stream(limit=100))
-        await accesses.fold(recollect.parts.database, scope_of(owner))
+        await accesses.fold(recollect.parts.database, [scope_of(owner)])
     for table, row in (
         ("access_log", "n, gen_random_uuid(), now(), '{}', '{}'"),
         ("accesses", "n, gen_random_uuid(), 'event', now(), 1"),

@@ -27,6 +27,7 @@ from recollect.jobs import worker
 from recollect.jobs.worker import build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import NewMemory
+from recollect.store.memories import spaces
 from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.store.service import scopes
 from recollect.verbs.memories.load import Load
@@ -90,21 +91,27 @@ async def test_a_write_under_way_at_the_switch_gets_its_vector(recollect, owner,
     mind, other = await recollect.mind("ada"), FakeEmbedder(256)
     await mind.remember("first")
     space = await ensure_space(recollect.addresses.owner, other.model, other.dimensions)
-    reached, gate, close = asyncio.Event(), asyncio.Event(), scopes.close_writing
+    reached, gate = asyncio.Event(), asyncio.Event()
+    close, switch, writing = scopes.close_writing, spaces.switch_space, []
 
     async def wait_and_close(*arguments):
         reached.set()
         await gate.wait()
         await close(*arguments)
 
+    async def write_and_switch(*arguments):
+        # The space was filled before, so this write is not in it, and it ends after the switch.
+        writing.append(asyncio.create_task(mind.remember("under way")))
+        await reached.wait()
+        await switch(*arguments)
+
     monkeypatch.setattr(scopes, "close_writing", wait_and_close)
-    writing = asyncio.create_task(mind.remember("under way"))
-    await reached.wait()
+    monkeypatch.setattr(spaces, "switch_space", write_and_switch)
     changed = with_model(recollect, other)
     changing = asyncio.create_task(changed.operator.change_model(lambda _: None))
     await until(lambda: scalar(owner, f"select state = 'active' from embedding_spaces where id = {space.id}"))
     gate.set()
-    await asyncio.gather(writing, changing)
+    await asyncio.gather(*writing, changing)
     await changed.work(until_empty=True)
     assert scalar(owner, f"select count(*) from vectors_{space.id}") == 2
 

@@ -11,13 +11,13 @@ import pytest
 from accesses import with_access
 from recollect.core.conversations.block import HEADING
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
-from recollect.jobs.worker import SHOWN_KEPT
+from recollect.jobs.upkeep import SHOWN_KEPT
 from recollect.models.blocks import Level
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.store.conversations import shown as shown_store
+from recollect.store.service import upkeep
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 CUE = "Which train to Ghent is late?"
@@ -223,5 +223,5 @@ async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
     await mind.blocks.recall(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
     await mind.blocks.recall(CUE, conversation="new")
-    assert await shown_store.prune(recollect.parts.database, mind.access.scope.tenant_id, SHOWN_KEPT) == 3
+    assert await upkeep.prune(recollect.parts.database, "shown_memories", datetime.now(UTC) - SHOWN_KEPT) == 3
     assert {name for (name,) in owner.execute("select conversation_id from shown_memories")} == {"new"}

@@ -139,7 +139,7 @@ async def test_sql_and_the_twin_agree_on_generated_minds(recollect, embedder, ow
         touched = await mind.recall(replace(cue, touch=True, now=later, limit=data.draw(st.integers(1, 5))))
         assert set(touched.accessed) == {hit.memory.id for hit in touched.hits}
         if memories and data.draw(st.booleans()):
-            await accesses.fold(recollect.parts.database, scope_of(owner, mind))
+            await accesses.fold(recollect.parts.database, [scope_of(owner, mind)])
 
 
 async def test_a_long_stream_is_ranked_like_the_twin_ranks_it(mind, owner):

@@ -72,6 +72,7 @@ async def tenants(recollect, embedder, owner):
         await mind.remember("waits for its vector")
         embedder.recover()
         await new_key(recollect, tenant)
+    owner.execute("insert into change_readers (scope_id, name) select id, 'mirror' from scopes")
     owner.execute("insert into job_effects select id, 'done', (select min(id) from procrastinate_jobs) from scopes")
     learn(owner)
     for statement in KNOWLEDGE:
@@ -129,8 +130,7 @@ def count(connection, table, where="true"):
 async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, service, owner):
     tables = scoped_tables(owner)
     assert {"memories", "memory_terms", "evidence", "idempotency_keys", "pending_embeddings", VECTORS} <= {*tables}
-    assert {"conversations", "messages", "withheld_memories", "withheld_vectors", "purge_receipts"} <= {*tables}
-    assert {"topics", "topic_links", "related_topics", "context_vectors", "items"} <= {*tables}
+    assert {"conversations", "messages", "withheld_memories", "purge_receipts", "topics", "items"} <= {*tables}
     for table in tables:
         act_for(service, None)
         assert (table, count(service, table)) == (table, 0)
@@ -188,7 +188,8 @@ async def test_every_index_of_a_scoped_table_begins_with_the_scope(recollect, ow
         "beliefs_ending": "invalid_at",
         "conversations_by_idleness": "state",
         "conversations_deleted": "changed_at",
-        "conversations_becoming_silent": "idle_since",
+        "changes_by_time": "at",
+        "conversations_becoming_silent": "idle_hour",
         "idempotency_keys_by_time": "created_at",
         "job_effects_of_job": "job_id",
         "ledger_lines": "at",
@@ -487,8 +488,7 @@ async def fill(mind, owner, rows):
 def explain(connection, tenant, query, parameters, before=()):
     """Plan a query as the service would run it: as its role, for a tenant, with its settings, values seen."""
     act_for(connection, tenant)
-    bound = {"tenant": str(tenant), "milliseconds": "10000"}
-    connection.execute(pool.QUERIES["bind"], bound)
+    connection.execute(pool.QUERIES["bind"], {"tenant": str(tenant), "key_id": "", "milliseconds": "10000"})
     for query_before in before:
         connection.execute(query_before)
     found = connection.execute(sql.SQL("explain (costs off) ") + query, parameters, prepare=False)
@@ -496,12 +496,8 @@ def explain(connection, tenant, query, parameters, before=()):
 
 
 def nearest(scope, name="nearest", dimensions=64):
-    query = sql.SQL(vector.QUERIES[name]).format(
-        vectors=sql.Identifier(VECTORS),
-        dimensions=sql.Literal(dimensions),
-        type=sql.SQL("halfvec"),
-        filter=sql.SQL(""),
-    )
+    places = {"vectors": sql.Identifier(VECTORS), "dimensions": sql.Literal(dimensions)}
+    query = sql.SQL(vector.QUERIES[name]).format(**places, type=sql.SQL("halfvec"), filter=sql.SQL(""))
     return query, {"vector": str([1.0] + [0.0] * 63), "scope_id": scope, "limit": 100}
 
 

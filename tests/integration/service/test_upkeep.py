@@ -8,6 +8,7 @@ import pytest
 from procrastinate.sql import queries as engine_queries
 from psycopg import errors
 
+from known_numbers import VECTORS
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import NotFoundError
 from recollect.jobs.derive import close_silent
@@ -28,7 +29,7 @@ FEW_BUFFERS = 200
 """What looking into a handful of indexes costs, and the catalogue with them; reading any of the tables costs more."""
 TENANTS = """insert into tenants (name) select 'crowd ' || number from generate_series(%s::int, %s::int) number"""
 SCOPES = """insert into scopes (id, tenant_id, agent, "user", memory_count)
-    select id::bigint << 40 | nextval('scope_numbers'), id, 'agent', 'user ' || number, 1
+    select id::bigint << 40 | number, id, 'agent', 'user ' || number, 1
     from tenants, generate_series(1, 10) number where tenants.name like 'crowd %%'
     on conflict (tenant_id, agent, "user") do nothing"""
 ROWS = (
@@ -320,10 +321,10 @@ async def test_a_job_that_ran_before_its_retry_was_answered_has_succeeded(recoll
 
     monkeypatch.setattr(jobs, "retry_failed", retry_and_run)
     caller = await recollect.operator.act_for("default")
-    job = await recollect.jobs.retry(caller, job_id)
-    assert (job.id, job.state, job.reason) == (job_id, JobState.SUCCEEDED, "")
+    job = await recollect.jobs.retry(caller, str(job_id))
+    assert (job.id, job.state, job.reason) == (str(job_id), JobState.SUCCEEDED, "")
     with pytest.raises(NotFoundError):
-        await recollect.jobs.retry(caller, job_id)
+        await recollect.jobs.retry(caller, str(job_id))
 
 
 async def test_a_model_change_reaches_every_tenant(addresses, embedder, owner):
@@ -333,10 +334,10 @@ async def test_a_model_change_reaches_every_tenant(addresses, embedder, owner):
         for tenant in ("one", "two"):
             for user in ("li", "bo"):
                 await (await recollect.mind("ada", user, tenant=tenant)).remember("Ann waters the plants")
-        owner.execute("delete from vectors_1")
+        owner.execute(f"delete from {VECTORS}")
         filled = []
         await recollect.operator.change_model(filled.append)
-        assert owner.execute("select count(*) from vectors_1").fetchone() == (4,)
+        assert owner.execute(f"select count(*) from {VECTORS}").fetchone() == (4,)
 
 
 @pytest.mark.promise("What looks after all tenants at once can read no content")
@@ -344,7 +345,7 @@ async def test_the_role_of_upkeep_reads_times_and_numbers_and_no_content(crowd, 
     owner.execute("set role recollect_upkeep")
     assert owner.execute("select count(id) from scopes").fetchone()[0] > 0
     unreadable = (
-        *("content from memories", "metadata from memories", "embedding from vectors_1", "terms from memory_terms"),
+        *("content from memories", "metadata from memories", f"embedding from {VECTORS}", "terms from memory_terms"),
         *("name from conversations", "metadata from conversations", "memory_ids from idempotency_keys"),
         *("text from recalls", "cue from recalls", "short_id from shown_memories", "predicate from beliefs"),
         *("label from segments", "model from ledger", "* from messages", "* from entities", "* from api_keys"),

@@ -36,6 +36,10 @@ class RetentionRules:
     """After how many days a kept recall is deleted."""
     ledger_days: float = 400.0
     """After how many days the sums of the ledger are deleted."""
+    change_days: float = 7.0
+    """After how many days rows of the change log are deleted."""
+    unread_change_days: float = 30.0
+    """After how many days they are deleted even if a reader has not read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,13 @@ def move(state: ConversationState, wanted: ConversationState) -> bool:
 def usual_rules(settings: Settings) -> RetentionRules:
     """Return the rules for every agent whose profile sets no others."""
     days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
-    return RetentionRules(*days, recall_days=settings.recall_days, ledger_days=settings.ledger_days)
+    return RetentionRules(
+        *days,
+        recall_days=settings.recall_days,
+        ledger_days=settings.ledger_days,
+        change_days=settings.change_days,
+        unread_change_days=settings.unread_change_days,
+    )
 
 
 def share_kept(settings: Settings) -> float:

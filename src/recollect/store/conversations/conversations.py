@@ -33,7 +33,7 @@ from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import bind
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.service.scopes import names
+from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
 EVERY_STATE = tuple(ConversationState)
@@ -166,6 +166,7 @@ async def describe(
     wrapped = None if metadata is None else Jsonb(dict(metadata))
     parameters = {**names(scope), "conversation": conversation, "name": name, "metadata": wrapped}
     async with database.transaction(scope.tenant_id) as connection:
+        await lock_scope(connection, scope)
         changed = await connection.execute(QUERIES["describe"], parameters)
         return await changed.fetchone() is not None
 

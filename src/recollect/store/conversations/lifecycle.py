@@ -16,9 +16,8 @@ from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState, Due, PurgeReceipt
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.memories import memories
 from recollect.store.service import jobs
-from recollect.store.service.scopes import names
+from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
@@ -51,7 +50,7 @@ async def change(database: Database, scope: Scope, conversation: str, wanted: St
     named = {**names(scope), "conversation": conversation}
     async with database.transaction(scope.tenant_id) as connection:
         # The scope is locked first, as in every write: no append or derived memory can come in between.
-        await connection.execute(memories.QUERIES["lock_scope"], names(scope))
+        await lock_scope(connection, scope)
         found = await (await connection.execute(QUERIES["find"], named)).fetchone()
         if found is None:
             return None

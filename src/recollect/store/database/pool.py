@@ -7,7 +7,8 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, LiteralString, TypeAlias, TypeVar, cast
+from typing import Any, LiteralString, Self, TypeAlias, TypeVar, cast
+from uuid import UUID
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
@@ -101,10 +102,15 @@ class Database:
     """A pool of connections of the service's role."""
 
     def __init__(
-        self, pool: AsyncConnectionPool[GivenUpConnection], deadline_seconds: float, preparing: Preparing
+        self,
+        pool: AsyncConnectionPool[GivenUpConnection],
+        deadline_seconds: float,
+        preparing: Preparing,
+        key_id: UUID | None = None,
     ) -> None:
         self._pool = pool
         self._preparing = preparing
+        self._key_id = str(key_id or "")
         self.deadline_seconds = deadline_seconds
         self.milliseconds = str(int(deadline_seconds * 1000))
 
@@ -133,6 +139,10 @@ class Database:
         )
         await pool.open(wait=True, timeout=deadline_seconds)
         return cls(pool, deadline_seconds, preparing)
+
+    def used_by(self, key_id: UUID) -> Self:
+        """Return the same connections for a caller whose key the change log names."""
+        return type(self)(self._pool, self.deadline_seconds, self._preparing, key_id)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -195,7 +205,7 @@ class Database:
     async def _bind(self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None) -> None:
         tenant = "" if tenant_id is None else str(tenant_id)
         limit = milliseconds or self.milliseconds
-        await connection.execute(QUERIES["bind"], {"tenant": tenant, "milliseconds": limit})
+        await connection.execute(QUERIES["bind"], {"tenant": tenant, "key_id": self._key_id, "milliseconds": limit})
 
 
 async def commit_at_once(connection: AsyncConnection[Any]) -> None:

@@ -6,6 +6,7 @@ set transaction isolation level repeatable read
 
 -- name: bind
 select set_config('recollect.tenant', %(tenant)s, true),
+       set_config('recollect.key_id', %(key_id)s, true),
        set_config('statement_timeout', %(milliseconds)s, true),
        set_config('idle_in_transaction_session_timeout', %(milliseconds)s, true),
        set_config('hnsw.ef_search', '200', true),

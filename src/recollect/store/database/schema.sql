@@ -49,15 +49,15 @@ begin
     delete from topics where scope_id = asked_scope and id = absorbed;
 end $$;
 
-CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
+CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, key_id uuid, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
     LANGUAGE plpgsql
     AS $$
 begin
     -- A statement cannot shorten its own time limit, but it can wait less long for locks.
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
-    select k.tenant_id, k.name, k.rights, k.trust, k.agent, k."user",
+    select k.tenant_id, k.id, k.name, k.rights, k.trust, k.agent, k."user",
            coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", '')
-        into tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user"
+        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user"
         from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
     if not found then
         return;
@@ -152,6 +152,10 @@ begin
     perform protect_scoped(vectors::regclass);
     perform equip_space(space);
 end $$;
+
+CREATE FUNCTION public.current_key() RETURNS uuid
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (NULLIF(current_setting('recollect.key_id'::text, true), ''::text))::uuid;
 
 CREATE FUNCTION public.current_tenant() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -586,6 +590,7 @@ declare
     space integer;
     followers uuid[];
     affected uuid[];
+    lost uuid[];
 begin
     for each in select scope_id, array_agg(id) as ids from forgotten where kind = 'message' group by scope_id loop
         followers := array(
@@ -603,10 +608,12 @@ begin
             ) conversation
             where conversation.state <> 'purging');
         continue when cardinality(followers) = 0;
+        lost := '{}';
         for space in select id from embedding_spaces loop
             affected := array(select id from context_vectors
                              where scope_id = each.scope_id and id = any (followers) and space_id = space);
             continue when cardinality(affected) = 0;
+            lost := lost || affected;
             execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
                 using each.scope_id, affected;
             delete from withheld_vectors
@@ -617,6 +624,9 @@ begin
               and exists (select from embedding_spaces active where active.id = space and active.state = 'active')
             on conflict do nothing;
         end loop;
+        if cardinality(lost) > 0 then
+            perform log_change(each.scope_id, 'embedded', array(select distinct unnest(lost)));
+        end if;
         delete from context_vectors where scope_id = each.scope_id and id = any (followers);
     end loop;
     return null;
@@ -1386,6 +1396,50 @@ begin
     return found;
 end $$;
 
+CREATE FUNCTION public.log_change(changed_scope bigint, changed text, changed_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    next_number bigint;
+begin
+    update scopes set change_number = change_number + 1 where id = changed_scope returning change_number into next_number;
+    insert into changes (scope_id, number, key_id, operation, ids)
+    values (changed_scope, next_number, current_key(), changed, changed_ids);
+end $$;
+
+CREATE FUNCTION public.log_conversation() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform log_change(old.scope_id, 'conversation', '{}');
+    return null;
+end $$;
+
+CREATE FUNCTION public.log_rows() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    columns text := concat_ws(', ', 'scope_id', tg_argv[1] || ' as id', nullif(array_to_string(tg_argv[2:], ', '), ''));
+    former text := case when tg_nargs > 2 then ' except all select ' || columns || ' from former' else '' end;
+    each record;
+begin
+    for each in execute format(
+        'select scope_id, coalesce(array_agg(distinct id order by id) filter (where id is not null), ''{}'') as ids '
+        'from (select %s from latter%s) changed group by scope_id', columns, former)
+    loop
+        perform log_change(each.scope_id, tg_argv[0], each.ids);
+    end loop;
+    return null;
+end $$;
+
+CREATE FUNCTION public.log_stored() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform log_change(scope_id, 'stored', array_agg(id order by id)) from stored group by scope_id;
+    return null;
+end $$;
+
 CREATE FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) RETURNS TABLE(number integer, id uuid, alike real)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1640,6 +1694,17 @@ begin
     when 'recalls' then
         delete from recalls where (scope_id, id) in (
             select scope_id, id from recalls where id < first_id order by id limit most);
+    when 'changes' then
+        -- Those that a reader has not read are kept longer.
+        delete from changes where (scope_id, number) in (
+            select scope_id, number from changes
+            where at < before and not exists (
+                select from change_readers reader
+                where reader.scope_id = changes.scope_id and reader.position < changes.number)
+            limit most);
+    when 'unread_changes' then
+        delete from changes where (scope_id, number) in (
+            select scope_id, number from changes where at < before limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
@@ -1686,6 +1751,12 @@ CREATE FUNCTION public.reading_tenant() RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$ select tenant_id from readers where name = session_user $$;
+
+CREATE FUNCTION public.renew_incarnation() RETURNS uuid
+    LANGUAGE sql
+    AS $$
+    update incarnations set id = gen_random_uuid(), begun_at = clock_timestamp() returning id
+$$;
 
 CREATE FUNCTION public.replant_topics(asked_scope bigint, old_path text, new_path text) RETURNS void
     LANGUAGE plpgsql
@@ -2332,6 +2403,29 @@ ALTER TABLE ONLY public.beliefs ALTER COLUMN predicate SET STATISTICS 0;
 
 ALTER TABLE ONLY public.beliefs FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.change_readers (
+    scope_id bigint NOT NULL,
+    name text NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    read_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ONLY public.change_readers FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.changes (
+    scope_id bigint NOT NULL,
+    number bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    key_id uuid,
+    version smallint DEFAULT 1 NOT NULL,
+    operation text NOT NULL,
+    ids uuid[] NOT NULL,
+    CONSTRAINT changes_operation_check CHECK ((operation = ANY (ARRAY['stored'::text, 'changed'::text, 'forgotten'::text, 'state'::text, 'embedded'::text, 'pinned'::text, 'fact'::text, 'entity'::text, 'topic'::text, 'item'::text, 'conversation'::text])))
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+
+ALTER TABLE ONLY public.changes FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.context_vectors (
     scope_id bigint NOT NULL,
     id uuid NOT NULL,
@@ -2456,6 +2550,11 @@ ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN outcome SET STATISTICS 0;
 
 ALTER TABLE ONLY public.idempotency_keys FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.incarnations (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.items (
     scope_id bigint NOT NULL,
     path text NOT NULL COLLATE pg_catalog."C",
@@ -2536,6 +2635,7 @@ CREATE TABLE public.scopes (
     has_keywords boolean DEFAULT false NOT NULL,
     has_names boolean DEFAULT false NOT NULL,
     has_topics boolean DEFAULT false NOT NULL,
+    change_number bigint DEFAULT 0 NOT NULL,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
 )
 WITH (fillfactor='70');
@@ -2747,7 +2847,8 @@ CREATE TABLE public.purge_receipts (
     asked_by text NOT NULL,
     removed jsonb DEFAULT '{}'::jsonb NOT NULL,
     begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    finished_at timestamp with time zone
+    finished_at timestamp with time zone,
+    mirrors jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
@@ -2960,6 +3061,12 @@ ALTER TABLE ONLY public.beliefs
 ALTER TABLE ONLY public.beliefs
     ADD CONSTRAINT beliefs_scope_id_lineage_version_key UNIQUE (scope_id, lineage, version);
 
+ALTER TABLE ONLY public.change_readers
+    ADD CONSTRAINT change_readers_pkey PRIMARY KEY (scope_id, name);
+
+ALTER TABLE ONLY public.changes
+    ADD CONSTRAINT changes_pkey PRIMARY KEY (scope_id, number);
+
 ALTER TABLE ONLY public.context_vectors
     ADD CONSTRAINT context_vectors_pkey PRIMARY KEY (scope_id, id, space_id);
 
@@ -2989,6 +3096,9 @@ ALTER TABLE ONLY public.feedback
 
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (scope_id, key);
+
+ALTER TABLE ONLY public.incarnations
+    ADD CONSTRAINT incarnations_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.items
     ADD CONSTRAINT items_pkey PRIMARY KEY (scope_id, path, key);
@@ -3105,6 +3215,8 @@ CREATE INDEX beliefs_by_subject ON public.beliefs USING btree (scope_id, subject
 
 CREATE INDEX beliefs_ending ON public.beliefs USING btree (invalid_at) WHERE ((superseded_at IS NULL) AND (invalid_at IS NOT NULL) AND (withheld_for IS NULL));
 
+CREATE INDEX changes_by_time ON public.changes USING brin (at) WITH (autosummarize='on');
+
 CREATE INDEX conversations_becoming_silent ON public.conversations USING btree (idle_hour) WHERE running;
 
 CREATE INDEX conversations_by_idleness ON public.conversations USING btree (state, idle_hour);
@@ -3162,6 +3274,8 @@ CREATE INDEX messages_by_parent ON public.messages USING btree (scope_id, parent
 CREATE INDEX messages_without_branches ON public.messages USING btree (scope_id, conversation_id, number) WHERE (stated_parent = '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
+
+CREATE UNIQUE INDEX one_incarnation ON public.incarnations USING btree ((true));
 
 CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
 
@@ -3229,6 +3343,58 @@ CREATE TRIGGER forget_related AFTER DELETE ON public.related_topics REFERENCING 
 
 CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.heal_lineages();
 
+CREATE TRIGGER log_changed AFTER UPDATE OF state, name, metadata ON public.conversations FOR EACH ROW WHEN (((new.state <> old.state) OR (new.name <> old.name) OR (new.metadata <> old.metadata))) EXECUTE FUNCTION public.log_conversation();
+
+CREATE TRIGGER log_changed AFTER UPDATE ON public.memories REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('changed', 'id', 'content', 'speaker', 'importance', 'subject', 'predicate', 'object', 'idle', 'depth', 'keywords', 'trust', 'occurred_at', 'embedding_text', 'metadata', 'expires_at');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.conversations FOR EACH ROW EXECUTE FUNCTION public.log_conversation();
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.entities REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'id');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.items REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('item', 'memory_id');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.mentions REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'entity_id');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.related_topics REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'topic_id');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.topic_links REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'topic_id');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.topics REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'id');
+
+CREATE TRIGGER log_forgotten AFTER DELETE ON public.memories REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('forgotten', 'id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.beliefs REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('fact', 'id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.entities REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.items REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('item', 'memory_id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.mentions REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'entity_id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.related_topics REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'topic_id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.topic_links REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'topic_id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.topics REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'id');
+
+CREATE TRIGGER log_state AFTER UPDATE ON public.memories REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('state', 'id', 'withheld');
+
+CREATE TRIGGER log_stored AFTER INSERT ON public.memories REFERENCING NEW TABLE AS stored FOR EACH STATEMENT EXECUTE FUNCTION public.log_stored();
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.beliefs REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('fact', 'id', 'valid_at', 'invalid_at', 'superseded_at', 'subject_id', 'object_id');
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.entities REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'id');
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.items REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('item', 'memory_id');
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.mentions REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'entity_id');
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.messages REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('changed', 'id');
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.topic_links REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'topic_id', 'memory_id', 'activation', 'diffusion', 'independence', 'occurred_at');
+
+CREATE TRIGGER log_updated AFTER UPDATE ON public.topics REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'id', 'path', 'name');
+
 CREATE TRIGGER note_filed AFTER INSERT ON public.memory_keywords REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
 
 CREATE TRIGGER note_filed AFTER INSERT ON public.mentions REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
@@ -3277,6 +3443,10 @@ ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.beliefs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.change_readers ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.changes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.context_vectors ENABLE ROW LEVEL SECURITY;
 
@@ -3388,6 +3558,10 @@ CREATE POLICY of_tenant ON public.api_keys USING ((tenant_id = ( SELECT public.c
 
 CREATE POLICY of_tenant ON public.beliefs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.change_readers TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.changes TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.context_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -3453,6 +3627,10 @@ CREATE POLICY of_upkeep ON public.access_log TO recollect_upkeep USING (true);
 CREATE POLICY of_upkeep ON public.agents TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.beliefs TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.change_readers TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.changes TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.conversations TO recollect_upkeep USING (true);
 
@@ -3556,6 +3734,8 @@ REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) TO recollect_service;
 
+REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.tenants_to_add_up() FROM PUBLIC;
@@ -3586,6 +3766,21 @@ GRANT SELECT(invalid_at) ON TABLE public.beliefs TO recollect_upkeep;
 GRANT SELECT(superseded_at) ON TABLE public.beliefs TO recollect_upkeep;
 
 GRANT SELECT(withheld_for) ON TABLE public.beliefs TO recollect_upkeep;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.change_readers TO recollect_service;
+
+GRANT SELECT(scope_id) ON TABLE public.change_readers TO recollect_upkeep;
+
+GRANT SELECT("position") ON TABLE public.change_readers TO recollect_upkeep;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.changes TO recollect_service;
+GRANT DELETE ON TABLE public.changes TO recollect_upkeep;
+
+GRANT SELECT(scope_id) ON TABLE public.changes TO recollect_upkeep;
+
+GRANT SELECT(number) ON TABLE public.changes TO recollect_upkeep;
+
+GRANT SELECT(at) ON TABLE public.changes TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.context_vectors TO recollect_service;
 
@@ -3637,6 +3832,8 @@ GRANT SELECT(key) ON TABLE public.idempotency_keys TO recollect_upkeep;
 
 GRANT SELECT(created_at) ON TABLE public.idempotency_keys TO recollect_upkeep;
 
+GRANT SELECT ON TABLE public.incarnations TO recollect_service;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.items TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job_effects TO recollect_service;
@@ -3685,6 +3882,8 @@ GRANT UPDATE(has_keywords) ON TABLE public.scopes TO recollect_service;
 GRANT UPDATE(has_names) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
 
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 

@@ -19,7 +19,7 @@ from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope
 from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, describe, load_queries
-from recollect.store.service.scopes import names
+from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
 NEEDED = {
@@ -173,4 +173,5 @@ async def mark_answered(database: Database, scope: Scope, conversation: str, ids
     """Mark questions as done whose answer has come."""
     parameters = {**names(scope), "conversation": conversation, "ids": list(ids)}
     async with database.transaction(scope.tenant_id) as connection:
+        await lock_scope(connection, scope)
         await connection.execute(QUERIES["answered"], parameters)

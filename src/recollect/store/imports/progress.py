@@ -13,7 +13,7 @@ from recollect.models.conversations import LEGACY, ConversationState
 from recollect.models.memories import JSON
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
-from recollect.store.service.scopes import names
+from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
 
@@ -69,6 +69,7 @@ async def keep(database: Database, scope: Scope, conversation: str, label: Label
     parameters = {"conversation": conversation, "name": label.name, "metadata": Jsonb(dict(label.metadata))}
     parameters |= {"created_at": label.created_at, "ours": label.ours}
     async with database.transaction(scope.tenant_id) as connection:
+        await lock_scope(connection, scope)
         await connection.execute(QUERIES["keep"], {**names(scope), **parameters})
 
 

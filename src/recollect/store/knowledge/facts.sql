@@ -65,10 +65,14 @@ from unnest(%(ids)s::uuid[], %(lineages)s::uuid[], %(versions)s::integer[], %(su
     as given (id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at)
 
 -- name: add_evidence
-insert into evidence (scope_id, memory_id, source_id)
-select %(scope_id)s, memory_id, source_id
-from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
-on conflict do nothing
+with added as (
+    insert into evidence (scope_id, memory_id, source_id)
+    select %(scope_id)s, memory_id, source_id
+    from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
+    on conflict do nothing
+    returning memory_id
+)
+select log_change(%(scope_id)s, 'changed', array_agg(distinct memory_id)) from added having count(*) > 0
 
 -- name: inherit
 select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as waiting

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector, Vector
-from psycopg import sql
+from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.core.service.numbers import tenant_of
@@ -53,11 +53,11 @@ def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | V
 
 async def store_vectors(
     connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
-) -> None:
-    """Write vectors for memories that exist in this transaction."""
+) -> AsyncCursor[DictRow]:
+    """Write vectors for memories that exist in this transaction; the answer names those that are new or changed."""
     query = sql.SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
     embeddings = [to_vector(space, row) for row in rows]
-    await connection.execute(query, {"scope_id": scope_id, "ids": list(ids), "embeddings": embeddings})
+    return await connection.execute(query, {"scope_id": scope_id, "ids": list(ids), "embeddings": embeddings})
 
 
 async def read_vectors(
@@ -135,15 +135,21 @@ async def store_held(
     scope_id = batch[0].scope_id
     ids, checksums = [memory.id for memory in batch], [memory.checksum for memory in batch]
     before = [memory.before_id for memory in batch if memory.before_id is not None]
+    # The scope is locked first, as in every write.
+    await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
     await connection.execute(QUERIES["hold"], {"scope_id": scope_id, "ids": ids + before})
     found = await connection.execute(QUERIES["unchanged"], {"scope_id": scope_id, "ids": ids, "checksums": checksums})
     unchanged = {row["id"] for row in await found.fetchall()}
     chosen = [index for index, memory in enumerate(batch) if memory.id in unchanged]
-    if chosen:
-        await store_vectors(connection, space, scope_id, [batch[index].id for index in chosen], rows[chosen])
+    stored = [batch[index].id for index in chosen]
+    if stored:
+        written = await (await store_vectors(connection, space, scope_id, stored, rows[chosen])).fetchall()
+        if written:
+            logged = {"scope_id": scope_id, "ids": sorted(row["id"] for row in written)}
+            await connection.execute(QUERIES["log_embedded"], logged)
     if with_context := [batch[index].id for index in chosen if batch[index].before]:
         await note_with_context(connection, space, scope_id, with_context)
-    return [batch[index].id for index in chosen]
+    return stored
 
 
 async def list_unfilled(

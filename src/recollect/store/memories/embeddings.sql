@@ -14,6 +14,8 @@ cross join lateral (
 where held.withheld is null
 -- A message may have one that was made without the utterance before.
 on conflict (scope_id, id) do update set embedding = excluded.embedding
+where {vectors}.embedding <> excluded.embedding
+returning id
 
 -- name: note_with_context
 insert into context_vectors (scope_id, id, space_id)
@@ -42,6 +44,9 @@ from (
 join unnest(%(ids)s::uuid[], %(checksums)s::text[]) as given (id, checksum) on given.id = held.id
 left join lateral said_before(held.scope_id, held.id, 0) as before on held.kind = 'message'
 where md5(held.content || held.embedding_text) || coalesce(before.parent_id::text, '') = given.checksum
+
+-- name: log_embedded
+select log_change(%(scope_id)s, 'embedded', %(ids)s::uuid[])
 
 -- name: await_writers
 select id from scopes where id = %(scope_id)s for no key update

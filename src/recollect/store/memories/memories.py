@@ -21,7 +21,7 @@ from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import Recorded
 from recollect.store.memories.columns import Row, gather
-from recollect.store.service.scopes import BEGINNING, names
+from recollect.store.service.scopes import BEGINNING, lock_scope, names
 
 QUERIES = load_queries(__file__, **columns.FRAGMENTS)
 PRESENT = Filter()
@@ -288,7 +288,7 @@ async def fetch_accessed(
 async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
     """Delete memories and all that was derived from them; the scope is locked first, so nothing comes in between."""
     async with database.transaction(scope.tenant_id) as connection:
-        await connection.execute(QUERIES["lock_scope"], names(scope))
+        await lock_scope(connection, scope)
         return await forget_held(connection, scope, ids)
 
 
@@ -307,6 +307,7 @@ async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID])
 async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
     """Pin or unpin memories; return those that exist."""
     async with database.transaction(scope.tenant_id) as connection:
+        await lock_scope(connection, scope)
         found = await connection.execute(QUERIES["pin"], {**names(scope), "ids": list(ids), "pinned": pinned})
         return sorted(row["id"] for row in await found.fetchall())
 

@@ -134,11 +134,6 @@ limit %(limit)s
 select memory_state(id, %(id)s) as state from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
--- name: lock_scope
-select id from scopes
-where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-for no key update
-
 -- name: fold_scope
 select fold_accesses(id) from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -163,19 +158,23 @@ select gone.id, gone.kind from gone cross join counted
 
 -- name: pin
 -- What is visible, as for evidence.
-update memory_features features set pinned = %(pinned)s
-from memories
-where features.scope_id = (
-          select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+with found as materialized (
+    select features.scope_id, features.id, features.pinned
+    from memory_features features join memories using (scope_id, id)
+    where features.scope_id = {this_scope} and features.id = any (%(ids)s)
+      and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
+      and (
+          not (select exists (
+              select from conversations
+              where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
+          ))
+          or not rests_on_deleted(memories.scope_id, memories.id)
       )
-  and features.id = any (%(ids)s)
-  and memories.scope_id = features.scope_id and memories.id = features.id
-  and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(memories.scope_id, memories.id)
-  )
-returning features.id
+), changed as (
+    update memory_features features set pinned = %(pinned)s from found
+    where features.scope_id = found.scope_id and features.id = found.id and found.pinned <> %(pinned)s
+    returning features.scope_id, features.id
+), logged as materialized (
+    select log_change(scope_id, 'pinned', array_agg(id order by id)) from changed group by scope_id
+)
+select found.id from found left join logged on true

@@ -89,7 +89,7 @@ async def authorize(database: Database, secret: str, door: str, agent: str, user
         raise ForbiddenError(OUT_OF_BOUNDS)
     rights = frozenset(Right(right) for right in row["rights"])
     bounds = Bounds(row["bound_agent"], row["bound_user"])
-    caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds)
+    caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds, row["key_id"])
     return Authorized(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
 
 
@@ -147,6 +147,11 @@ async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
         row["unreflected_importance"],
         row["unreflected_events"],
     )
+
+
+async def lock_scope(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
+    """Keep other writes out of a scope until the transaction ends; the answer is empty if there is no such scope."""
+    return await connection.execute(QUERIES["lock"], names(scope))
 
 
 async def open_scope(database: Database, scope: Scope) -> int:

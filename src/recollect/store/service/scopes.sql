@@ -1,5 +1,5 @@
 -- name: authorize
-select tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user", (place).*
+select tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", (place).*
 from authorize(%(hash)s, %(agent)s, %(user)s, %(lock_timeout)s)
 
 -- name: locate
@@ -33,6 +33,12 @@ with continued as (
     returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_events
 )
 select * from continued union all select * from begun
+
+-- name: lock
+-- Whoever writes holds the scope: nothing slips in between.
+select id from scopes
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+for no key update
 
 -- name: close_writing
 update scopes

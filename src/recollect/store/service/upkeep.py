@@ -47,7 +47,7 @@ async def defer_due(
 
 
 async def prune(database: Database, kept: str, before: datetime) -> int:
-    """Delete what is older than a moment (`keys`, `shown_memories`, `recalls`, `costs`), and count it."""
+    """Delete what is older than a moment (`keys`, `recalls`, `changes`, ...), and count it."""
     total, gone = 0, CHUNK
     while gone == CHUNK:
         async with database.transaction(None) as connection:

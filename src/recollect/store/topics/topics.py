@@ -14,11 +14,9 @@ from recollect.core.service.numbers import tenant_of
 from recollect.core.topics.paths import ARROW, Names, TopicNode, encode, parse_topic, prefixes, show_topic
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
-from recollect.models.service import Scope
 from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
 from recollect.store.database.filter import Columns, bind, list_allowed, restrict_among
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 EVERYTHING = Filter()
@@ -93,12 +91,6 @@ async def relate(connection: Connection, scope_id: int, filed: Sequence[Filed]) 
             "related": [related for _, _, related in pairs],
         }
         await connection.execute(QUERIES["relate"], parameters)
-
-
-async def hold_scope(connection: Connection, scope: Scope) -> int | None:
-    """Lock a scope until the transaction ends; None if there is no such scope."""
-    row = await (await connection.execute(QUERIES["lock_scope"], names(scope))).fetchone()
-    return row["id"] if row else None
 
 
 async def find_present(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> set[UUID]:

@@ -1,9 +1,3 @@
--- name: lock_scope
--- A writer holds the scope: the tree does not change meanwhile.
-select id from scopes
-where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-for no key update
-
 -- name: ensure
 -- From the root down; an existing topic keeps the name that it was first given.
 insert into topics (scope_id, path, name)

@@ -24,7 +24,7 @@ from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.store.database.pool import Connection
-from recollect.store.service.scopes import locate
+from recollect.store.service.scopes import locate, lock_scope
 from recollect.store.topics import topics
 from recollect.verbs.parts import Parts
 
@@ -161,10 +161,10 @@ async def check_room(connection: Connection, scope_id: int, path: Names, new_pat
 async def changing(parts: Parts, scope: Scope) -> AsyncIterator[tuple[Connection, int]]:
     """Open a transaction that locks the scope."""
     async with parts.database.transaction(scope.tenant_id) as connection:
-        scope_id = await topics.hold_scope(connection, scope)
-        if scope_id is None:
+        locked = await (await lock_scope(connection, scope)).fetchone()
+        if locked is None:
             raise NotFoundError(UNKNOWN)
-        yield connection, scope_id
+        yield connection, locked["id"]
 
 
 async def read_one(parts: Parts, scope_id: int, path: Names) -> Topic:

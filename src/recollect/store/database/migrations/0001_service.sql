@@ -100,6 +100,11 @@ create function last_scope() returns bigint
     language sql stable parallel safe
     return current_tenant() << 40 | 1099511627775;
 
+-- The key that changes something; null where a library or a job does.
+create function current_key() returns uuid
+    language sql stable parallel safe
+    return nullif(current_setting('recollect.key_id', true), '')::uuid;
+
 create function presented_key() returns bytea
     language sql stable parallel safe
     return decode(nullif(current_setting('recollect.key', true), ''), 'hex');
@@ -160,6 +165,8 @@ create table scopes (
     has_keywords boolean not null default false,
     has_names boolean not null default false,
     has_topics boolean not null default false,
+    -- The number of the newest row of its change log.
+    change_number bigint not null default 0,
     unique (tenant_id, agent, "user"),
     check (id >> 40 = tenant_id)
 ) with (fillfactor = 70);
@@ -172,7 +179,7 @@ create policy of_tenant on scopes
 grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
-    unreflected_importance, unreflected_events, last_written_at, has_keywords, has_names, has_topics
+    unreflected_importance, unreflected_events, last_written_at, has_keywords, has_names, has_topics, change_number
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.

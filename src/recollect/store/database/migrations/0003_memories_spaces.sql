@@ -168,15 +168,15 @@ end $$;
 -- is looked up: whether there is such a scope makes no difference, not even in time.
 create function authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text)
     returns table (
-        tenant_id integer, name text, rights text[], trust smallint,
+        tenant_id integer, key_id uuid, name text, rights text[], trust smallint,
         bound_agent text, bound_user text, agent text, "user" text, place place)
     language plpgsql as $$
 begin
     -- A statement cannot shorten its own time limit, but it can wait less long for locks.
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
-    select k.tenant_id, k.name, k.rights, k.trust, k.agent, k."user",
+    select k.tenant_id, k.id, k.name, k.rights, k.trust, k.agent, k."user",
            coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", '')
-        into tenant_id, name, rights, trust, bound_agent, bound_user, agent, "user"
+        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user"
         from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
     if not found then
         return;

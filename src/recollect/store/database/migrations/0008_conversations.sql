@@ -117,6 +117,8 @@ create table purge_receipts (
     removed jsonb not null default '{}',
     begun_at timestamptz not null default clock_timestamp(),
     finished_at timestamptz,
+    -- How far each mirror has followed, by its name.
+    mirrors jsonb not null default '{}',
     primary key (scope_id, id)
 );
 select protect_scoped('purge_receipts');
@@ -186,6 +188,7 @@ declare
     space integer;
     followers uuid[];
     affected uuid[];
+    lost uuid[];
 begin
     for each in select scope_id, array_agg(id) as ids from forgotten where kind = 'message' group by scope_id loop
         followers := array(
@@ -203,10 +206,12 @@ begin
             ) conversation
             where conversation.state <> 'purging');
         continue when cardinality(followers) = 0;
+        lost := '{}';
         for space in select id from embedding_spaces loop
             affected := array(select id from context_vectors
                              where scope_id = each.scope_id and id = any (followers) and space_id = space);
             continue when cardinality(affected) = 0;
+            lost := lost || affected;
             execute format('delete from %I where scope_id = $1 and id = any ($2)', 'vectors_' || space)
                 using each.scope_id, affected;
             delete from withheld_vectors
@@ -217,6 +222,9 @@ begin
               and exists (select from embedding_spaces active where active.id = space and active.state = 'active')
             on conflict do nothing;
         end loop;
+        if cardinality(lost) > 0 then
+            perform log_change(each.scope_id, 'embedded', array(select distinct unnest(lost)));
+        end if;
         delete from context_vectors where scope_id = each.scope_id and id = any (followers);
     end loop;
     return null;

@@ -11,7 +11,8 @@ end $$;
 do $$
 begin
     if not pg_has_role(current_user, 'recollect_upkeep', 'set') then
-        execute format('grant recollect_upkeep to %I', current_user);
+        -- Without inheriting it: the owner may hand functions over, and sees no more rows than before.
+        execute format('grant recollect_upkeep to %I with inherit false, set true', current_user);
     end if;
 exception when insufficient_privilege then
     raise exception 'Another owner has made the role recollect_upkeep on this server: as a superuser, run "grant '
@@ -25,7 +26,7 @@ declare
 begin
     foreach read in array array[
         'pending_embeddings', 'access_log', 'memories', 'conversations', 'segments', 'scopes', 'agents', 'beliefs',
-        'idempotency_keys', 'shown_memories', 'recalls', 'ledger'] loop
+        'idempotency_keys', 'shown_memories', 'recalls', 'ledger', 'changes', 'change_readers'] loop
         execute format('create policy of_upkeep on %I to recollect_upkeep using (true)', read);
     end loop;
 end $$;
@@ -40,6 +41,8 @@ grant select (scope_id, id, superseded_at, invalid_at, withheld_for) on beliefs 
 grant select (scope_id, key, created_at), delete on idempotency_keys to recollect_upkeep;
 grant select (scope_id, conversation_id, memory_id, computed_at), delete on shown_memories to recollect_upkeep;
 grant select (scope_id, id), delete on recalls to recollect_upkeep;
+grant select (scope_id, number, at), delete on changes to recollect_upkeep;
+grant select (scope_id, position) on change_readers to recollect_upkeep;
 grant select (scope_id, tenant_id, id, at), delete on ledger to recollect_upkeep;
 
 -- Scopes that want a job of a kind, in the order of their numbers; `usual` is what holds where an agent says nothing.
@@ -210,6 +213,17 @@ begin
     when 'recalls' then
         delete from recalls where (scope_id, id) in (
             select scope_id, id from recalls where id < first_id order by id limit most);
+    when 'changes' then
+        -- Those that a reader has not read are kept longer.
+        delete from changes where (scope_id, number) in (
+            select scope_id, number from changes
+            where at < before and not exists (
+                select from change_readers reader
+                where reader.scope_id = changes.scope_id and reader.position < changes.number)
+            limit most);
+    when 'unread_changes' then
+        delete from changes where (scope_id, number) in (
+            select scope_id, number from changes where at < before limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
