@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -17,6 +18,7 @@ Ids = NDArray[np.bytes_]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
+Name = TypeVar("Name", bound=Hashable)
 ID = np.dtype("S16")
 """A memory's id as its sixteen bytes, which sort as ids do."""
 KINDS = tuple(Kind)
@@ -165,9 +167,9 @@ ARRAYS: Mapping[str, np.dtype[np.generic]] = {
 """The columns of a table that are arrays."""
 
 
-def number(names: Iterable[str]) -> tuple[Numbers, tuple[str, ...]]:
+def number(names: Iterable[Name]) -> tuple[Numbers, tuple[Name, ...]]:
     """Give each name a number, the same for the same; and the names by their numbers."""
-    numbers: dict[str, int] = {}
+    numbers: dict[Name, int] = {}
     column = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
     return column, tuple(numbers)
 

@@ -90,9 +90,8 @@ def to_table(row: DictRow, width: int) -> FeatureTable:
     said = kinds == MESSAGE
     conversations = row.get("conversations") or ()
     days = (moments // DAY).tolist()
-    sessions, session_names = number(
-        name_day(day) if conversation is None else f"conversation {conversation}"
-        for conversation, day in zip(conversations, days, strict=True)
+    sessions, held = number(
+        day if conversation is None else conversation for conversation, day in zip(conversations, days, strict=True)
     )
     speakers, speaker_names = number(row.get("speakers") or ())
     tells = read(row, "tells", ">i2")
@@ -103,7 +102,7 @@ def to_table(row: DictRow, width: int) -> FeatureTable:
         speakers=speakers,
         speaker_names=speaker_names,
         sessions=sessions,
-        session_names=session_names,
+        session_names=tuple(name_day(each) if isinstance(each, int) else f"conversation {each}" for each in held),
         places=np.where(said, read(row, "numbers", ">i8"), moments / SIDE_BY_SIDE),
         cosines=np.full(count, np.nan),
         terms=np.zeros((count, width), dtype=np.bool_),
