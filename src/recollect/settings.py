@@ -40,6 +40,12 @@ class Settings(BaseSettings):
         default=True,
         description="Whether the server keeps plans of statements; behind a pooler that cannot hold them it does not.",
     )
+    requests_at_once: int = Field(
+        default=0,
+        ge=0,
+        le=10_000,
+        description="Requests that a process serves at a time; others wait. 0 = six tenths of `pool_size`.",
+    )
     start_wait_seconds: float = Field(
         default=60.0,
         ge=0,
@@ -144,6 +150,11 @@ class Settings(BaseSettings):
         description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is.",
     )
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
+
+    @property
+    def most_requests(self) -> int:
+        """Say how many requests a process serves at a time."""
+        return self.requests_at_once or max(2, self.pool_size * 6 // 10)
 
 
 def check_settings() -> list[str]:

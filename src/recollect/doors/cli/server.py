@@ -7,7 +7,7 @@ import errno
 import gc
 import logging
 import socket
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -23,7 +23,9 @@ from recollect.doors.cli.terminal import (
     out,
     stop_on_signals,
 )
+from recollect.doors.cli.workers import serve_together, supervised
 from recollect.doors.http.app import create_app
+from recollect.doors.http.capacity import KEEP_SECONDS
 from recollect.doors.http.protocol import BoundedProtocol
 from recollect.doors.logs import log_to_stderr, report
 from recollect.errors import RecollectError, SetupError
@@ -34,6 +36,8 @@ from recollect.wiring import open_recollect, set_up
 
 commands = typer.Typer()
 LOG = logging.getLogger("recollect.service")
+USUAL, SHARED = (socket.SO_REUSEADDR,), (socket.SO_REUSEADDR, socket.SO_REUSEPORT)
+"""Socket options of one process, and of each of several: the system spreads connections over them."""
 GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
 embedder: {embedder}
 {key}
@@ -99,8 +103,7 @@ async def end_worker(worker: asyncio.Task[None]) -> None:
 
 async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None, console: Console) -> None:
     """Say how to use it, once it answers."""
-    while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
-        await asyncio.sleep(0.02)
+    await call_when_started(server, lambda: None)
     port = server.servers[0].sockets[0].getsockname()[1]
     embedder = recollect.parts.embedder
     key = (
@@ -116,12 +119,31 @@ async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None
     console.print(GREETING.format(url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
 
 
-async def serve(settings: Settings) -> None:
-    """Serve the API until stopped."""
+async def serve(settings: Settings, workers: int, supervisor: int | None) -> None:
+    """Serve the API until stopped, by this process or by several."""
     log_to_stderr()
-    with bound_sockets(settings) as sockets:
+    if workers > 1:
+        with bound_sockets(settings):
+            pass  # Refuse an address that is taken: sockets that share one would not notice.
+        with bound_sockets(settings, SHARED) as sockets:
+            await serve_together(workers, sockets[0].getsockname()[1])
+        return
+    with bound_sockets(settings, USUAL if supervisor is None else SHARED) as sockets:
         async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
-            await listen(build_server(settings, recollect), sockets, settings)
+            server = build_server(settings, recollect)
+            with supervised(supervisor, lambda: setattr(server, "should_exit", True)) as report_ready:
+                reporting = asyncio.create_task(call_when_started(server, report_ready))
+                try:
+                    await listen(server, sockets, settings)
+                finally:
+                    reporting.cancel()
+
+
+async def call_when_started(server: uvicorn.Server, call: Callable[[], None]) -> None:
+    """Call once the server answers."""
+    while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
+        await asyncio.sleep(0.02)
+    call()
 
 
 async def work(settings: Settings, concurrency: int) -> None:
@@ -144,27 +166,31 @@ def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
         access_log=False,
         log_config=None,
         server_header=False,
+        timeout_keep_alive=KEEP_SECONDS,
     )
     return Server(config)
 
 
 @contextmanager
-def bound_sockets(settings: Settings) -> Iterator[list[socket.socket]]:
+def bound_sockets(settings: Settings, options: Sequence[int] = USUAL) -> Iterator[list[socket.socket]]:
     """Bind the address before anything else is started; nobody can connect before the server listens."""
     with ExitStack() as stack:
         try:
             found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            sockets = [stack.enter_context(bind(family, address)) for family, *_, address in dict.fromkeys(found)]
+            sockets = [
+                stack.enter_context(bind(family, address, options)) for family, *_, address in dict.fromkeys(found)
+            ]
         except OSError as problem:
             raise refuse_address(settings, problem) from None
         yield sockets
 
 
-def bind(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
+def bind(family: socket.AddressFamily, address: tuple[Any, ...], options: Sequence[int]) -> socket.socket:
     """Bind a socket as asyncio would."""
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for option in options:
+            bound.setsockopt(socket.SOL_SOCKET, option, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         bound.bind(address)
@@ -202,9 +228,12 @@ def start_up(tenant: Tenant = "default") -> None:
 
 
 @commands.command("serve")
-def start_serving() -> None:
+def start_serving(
+    workers: Annotated[int, typer.Option(min=1, help="Processes that serve together.")] = 1,
+    supervisor: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of who started us.")] = None,
+) -> None:
     """Serve the HTTP API; run `recollect worker` beside it."""
-    run(serve(Settings()))
+    run(serve(Settings(), workers, supervisor))
 
 
 @commands.command("worker")

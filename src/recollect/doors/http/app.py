@@ -13,7 +13,9 @@ from recollect.doors.dify import document
 from recollect.doors.dify import knowledge as dify_knowledge
 from recollect.doors.dify.middleware import DifyDoor
 from recollect.doors.http import problems
+from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
+from recollect.doors.http.capacity import Capacity
 from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.middleware import Observed
 from recollect.doors.http.routes import agents, conversations, items, knowledge, memories, recall, service, topics
@@ -49,7 +51,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         dependencies=[Depends(problems.check_query)],
         redirect_slashes=False,
     )
-    app.state.known_keys = KnownKeys()
+    app.state.known_keys, app.state.capacity = KnownKeys(), Capacity()
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
         *(items.router, topics.router, recall.router, recall.recalls, agents.router),
@@ -59,6 +61,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     app.router.routes.extend(mcp.ROUTES)
     problems.install(app)
     app.add_middleware(DifyDoor)
+    app.add_middleware(Admission)
     app.add_middleware(KeyCheck)
     app.add_middleware(Observed)  # added last, so that it sees every request first
     return app

@@ -48,8 +48,10 @@ async def running(request: Request) -> Recollect:
 
 
 async def chat_time(request: Request) -> None:
-    """Let a request take as long as the chat model may, in addition to its own deadline."""
+    """Let a request take as long as the chat model may in addition, and take no place of others."""
     allow: Callable[[float], None] = request.scope["allow_seconds"]
+    free: Callable[[], None] = request.scope["free_slot"]
+    free()
     allow((await running(request)).settings.chat_seconds)
 
 

@@ -6,11 +6,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.doors.dify.problems import RETRIEVAL, refuse
 from recollect.doors.http.auth import DOOR, SHOW_KEY
-from recollect.doors.http.middleware import has_body
+from recollect.doors.http.middleware import GUARDED, has_body
 from recollect.doors.http.problems import answer_error, respond
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
-
-GUARDED = ("/v1/", "/mcp", "/dify/")
 
 
 class KeyCheck:

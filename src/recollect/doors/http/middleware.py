@@ -10,25 +10,21 @@ import time
 from collections.abc import Mapping
 from uuid import uuid4
 
-from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.doors.http.metrics import REQUESTS, SECONDS, note_pool
 from recollect.doors.http.problems import respond
 from recollect.doors.logs import report
+from recollect.mind.service import Recollect
 
 LARGEST_BODY = 3 * 1024 * 1024
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 LOG = logging.getLogger("recollect.http")
-REQUESTS = Counter("recollect_http_requests_total", "Requests answered.", ["method", "route", "status"])
-SECONDS = Histogram(
-    "recollect_http_request_seconds",
-    "Time from the first byte in to the last byte out.",
-    ["method", "route"],
-    buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
-)
 UPLOAD_SECONDS = 60.0
 """How long a body may take in total, even if it keeps coming."""
+GUARDED = ("/v1/", "/mcp", "/dify/")
+"""Paths that need a key and wait for their turn; health and metrics do neither."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -82,7 +78,8 @@ class Call:
         offered = self._headers.get(b"x-request-id", b"")
         self.id = offered if REQUEST_ID.fullmatch(offered) else uuid4().hex.encode()
         self._started, self._size, self._status = time.perf_counter(), 0, 0
-        self.deadline_seconds: float = scope["app"].state.recollect.settings.deadline_seconds
+        self._recollect: Recollect = scope["app"].state.recollect
+        self.deadline_seconds: float = self._recollect.settings.deadline_seconds
         self.timer = asyncio.timeout(None)
         self._uploading, self._waiting = has_body(self._headers), False
         self._upload_ends = asyncio.get_running_loop().time() + UPLOAD_SECONDS
@@ -145,6 +142,7 @@ class Call:
 
     def finish(self) -> None:
         """Count, measure and log; ids and codes only."""
+        note_pool(self._recollect.pool_counters)
         seconds = time.perf_counter() - self._started
         route = getattr(self._scope.get("route"), "path", "unknown")
         method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"

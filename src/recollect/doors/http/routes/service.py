@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field, TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, UserName, show
+from recollect.doors.http.metrics import note_pool, write_metrics
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
 from recollect.errors import SetupError
 from recollect.models.service import ApiKey, Bounds, Caller, Job, Jobs, JobState, Ledger, Right
@@ -28,8 +29,6 @@ Agent = Annotated[
     UserName, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])
 ]
 health = APIRouter(tags=["health"])
-POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"])
-JOB_GAUGE = Gauge("recollect_jobs", "Jobs that wait, run or have failed, by task and status.", ["task", "status"])
 SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
 MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
 
@@ -160,9 +159,5 @@ async def ready(recollect: Running) -> Health | Response:
 @health.get("/metrics", response_class=Response, responses=MEASURED)
 async def metrics(recollect: Running) -> Response:
     """Return the counters that Prometheus collects."""
-    for counter, value in recollect.pool_counters().items():
-        POOL.labels(counter).set(value)
-    JOB_GAUGE.clear()
-    for task, status, jobs in await recollect.jobs.counts():
-        JOB_GAUGE.labels(task, status).set(jobs)
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    note_pool(recollect.pool_counters, at_once=True)
+    return Response(write_metrics(await recollect.jobs.counts()), media_type=CONTENT_TYPE_LATEST)

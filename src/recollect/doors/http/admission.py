@@ -1,0 +1,99 @@
+"""Let in as many requests as a process can serve; the others wait, or are refused with a time to retry."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from recollect.doors.http.capacity import Capacity
+from recollect.doors.http.metrics import REFUSED
+from recollect.doors.http.middleware import GUARDED, has_body
+from recollect.doors.http.problems import respond
+from recollect.settings import Settings
+
+PATIENT = ("/mcp", "/dify/")
+"""Whose clients do not retry: they wait up to half of the deadline instead."""
+
+
+class Admission:
+    """Wrap the application. The body is read before, so that a slow client takes no place of others."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] != "http" or not scope["path"].startswith(GUARDED):
+            await self._app(scope, receive, send)
+            return
+        body = await read_body(receive) if has_body(dict(scope["headers"])) else []
+        slot = Slot(scope)
+        seconds = await slot.take()
+        if seconds is not None:
+            REFUSED.inc()
+            answer = respond(503, "busy", f"The service is busy; try again in {seconds} seconds.")
+            answer.headers["Retry-After"] = str(seconds)
+            await answer(scope, receive, send)
+            return
+
+        async def replay() -> Message:
+            return body.pop(0) if body else await receive()
+
+        async def pass_on(message: Message) -> None:
+            # What is left to do is to send it, which mostly waits for the reader.
+            slot.free()
+            await send(message)
+
+        try:
+            await self._app(scope, replay, pass_on)
+        finally:
+            slot.free()
+
+
+async def read_body(receive: Receive) -> list[Message]:
+    """Read a body to its end."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    return messages
+
+
+class Slot:
+    """The place of one request among those that are served at a time."""
+
+    def __init__(self, scope: Scope) -> None:
+        settings: Settings = scope["app"].state.recollect.settings
+        self._capacity: Capacity = scope["app"].state.capacity
+        self._client, self._most = scope.get("client"), settings.most_requests
+        self._patience = settings.deadline_seconds / 2 if scope["path"].startswith(PATIENT) else 0.0
+        self._loop, self._taken = asyncio.get_running_loop(), False
+        # Called by routes that wait for a model.
+        scope["free_slot"] = self.free
+
+    async def take(self) -> int | None:
+        """Wait for a place; if none becomes free in time, return the seconds after which to retry."""
+        begun = asyncio.Event()
+        waiting = self._capacity.enter(self._client, self._most, self._loop.time(), begun.set, self._patience)
+        try:
+            if waiting is not None:
+                async with asyncio.timeout_at(waiting.until):
+                    await begun.wait()
+        except TimeoutError:
+            if waiting is not None and not begun.is_set():
+                return self._capacity.refuse(waiting, self._most, self._loop.time())
+        except asyncio.CancelledError:
+            # The deadline is over, or the process ends. The turn may have come in the same moment.
+            if begun.is_set():
+                self._capacity.leave(self._loop.time())
+            elif waiting is not None:
+                self._capacity.drop(waiting)
+            raise
+        self._taken = True
+        return None
+
+    def free(self) -> None:
+        """Let the next request begin."""
+        if self._taken:
+            self._taken = False
+            self._capacity.leave(self._loop.time())

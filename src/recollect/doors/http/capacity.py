@@ -1,0 +1,137 @@
+"""Serve so many requests at a time; others wait for their turn, and are told when to retry if it does not come."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+BURST_SECONDS = 1.0
+"""How long a request waits for its turn if the queue is short-lived: many clients may begin at the same time."""
+WAIT_SECONDS = 0.025
+"""How long it waits under lasting load, when a longer queue would only make every answer late."""
+CALM_SECONDS = 10.0
+"""How long after the last refusal the load is over."""
+MOST_WAITING = 256
+USUAL_REFUSALS = 2
+"""A client that was refused more often in a row waits as in a burst."""
+LONGEST_SECONDS = 8
+"""The largest `Retry-After`."""
+GRACE_SECONDS = 2.0
+"""How long after its time the retry of a refused client is expected."""
+KEEP_SECONDS = int(LONGEST_SECONDS + GRACE_SECONDS) + 1
+"""A refused client is known by its connection, which must last until its retry."""
+WINDOW_SECONDS = 2.0
+"""The window over which the rate of answers is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRetry:
+    """A refused request: how often in a row it was refused, and when its retry is due."""
+
+    refusals: int
+    due: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiting:
+    """A request that waits: how often it was refused before, until when it waits, and what to call at its turn."""
+
+    client: Hashable
+    refusals: int
+    until: float
+    begin: Callable[[], None]
+
+
+class Capacity:
+    """How many requests are served, which ones wait, and whose retries are expected.
+
+    Retries go first: a client that was just answered asks again at once, and would take every place before those who
+    wait as they were told. Retries are spread, so that no more of them come together than can be served.
+    """
+
+    def __init__(self) -> None:
+        self.active = 0
+        self._waiting: list[Waiting] = []
+        self._empty_at = self._refused_at = -math.inf
+        self._expected: dict[Hashable, ExpectedRetry] = {}
+        self._due: list[float] = []
+        self._answered, self._counted_at = 0.0, 0.0
+
+    def enter(
+        self, client: Hashable, most: int, now: float, begin: Callable[[], None], patience: float = 0.0
+    ) -> Waiting | None:
+        """Serve a request, which returns None, or let it wait; at least as long as its patience says."""
+        self._drop_expired(now)
+        refusals = self._take_retry(client)
+        if not self._waiting:
+            self._empty_at = now
+            if self.active < most:
+                self.active += 1
+                return None
+        if len(self._waiting) >= MOST_WAITING:
+            return Waiting(client, refusals, now, begin)
+        waiting = Waiting(client, refusals, now + max(patience, self._patience(refusals, now)), begin)
+        insort(self._waiting, waiting, key=lambda each: -each.refusals)
+        return waiting
+
+    def leave(self, now: float) -> None:
+        """Record that a request was answered; the next one begins."""
+        self._answered = self._rate(now) * WINDOW_SECONDS + 1
+        self._counted_at = now
+        if self._waiting:
+            self._waiting.pop(0).begin()
+        else:
+            self.active -= 1
+
+    def drop(self, waiting: Waiting) -> None:
+        """Take a request out of the queue."""
+        if waiting in self._waiting:
+            self._waiting.remove(waiting)
+
+    def refuse(self, waiting: Waiting, most: int, now: float) -> int:
+        """Take a request out of the queue; return the seconds after which its client may retry."""
+        self.drop(waiting)
+        self._refused_at = now
+        seconds = self._choose_second(most, now)
+        self._expected[waiting.client] = ExpectedRetry(waiting.refusals + 1, now + seconds)
+        insort(self._due, now + seconds)
+        return seconds
+
+    def _patience(self, refusals: int, now: float) -> float:
+        """Say how long a request may wait at this moment."""
+        burst = now < self._empty_at + BURST_SECONDS and now > self._refused_at + CALM_SECONDS
+        return BURST_SECONDS if burst or refusals > USUAL_REFUSALS else WAIT_SECONDS * (1 + refusals)
+
+    def _choose_second(self, most: int, now: float) -> int:
+        """Return the first second at which few other retries are due, within the time that serving them takes."""
+        span = most / max(self._rate(now), 2.0 * most) / 2
+        best, fewest = 1, len(self._due) + 1
+        for second in range(1, LONGEST_SECONDS + 1):
+            at = now + second
+            due = bisect_right(self._due, at + span) - bisect_left(self._due, at - span)
+            if due < most // 2:
+                return second
+            if due < fewest:
+                best, fewest = second, due
+        return best
+
+    def _take_retry(self, client: Hashable) -> int:
+        """Say how often in a row the request was refused that a client sends again; 0 if it sends a new one."""
+        expected = self._expected.pop(client, None)
+        if expected is None:
+            return 0
+        del self._due[bisect_left(self._due, expected.due)]
+        return expected.refusals
+
+    def _rate(self, now: float) -> float:
+        """Return how many requests were answered in a second recently."""
+        return self._answered * math.exp((self._counted_at - now) / WINDOW_SECONDS) / WINDOW_SECONDS
+
+    def _drop_expired(self, now: float) -> None:
+        """Forget retries that did not come in time."""
+        if not self._due or self._due[0] + GRACE_SECONDS >= now:
+            return
+        self._due = [due for due in self._due if due + GRACE_SECONDS >= now]
+        self._expected = {client: retry for client, retry in self._expected.items() if retry.due + GRACE_SECONDS >= now}

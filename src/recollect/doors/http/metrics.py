@@ -1,0 +1,66 @@
+"""What is counted for Prometheus, also where several processes serve one address."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder where processes that serve together keep their counters; read when the library is imported."""
+POOL_SECONDS = 1.0
+REQUESTS = Counter("recollect_http_requests_total", "Requests answered.", ["method", "route", "status"])
+REFUSED = Counter("recollect_http_refused_total", "Requests refused because the process was busy.")
+SECONDS = Histogram(
+    "recollect_http_request_seconds",
+    "Time from the first byte in to the last byte out.",
+    ["method", "route"],
+    buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
+)
+POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"], multiprocess_mode="livesum")
+
+
+class PoolClock:
+    """When the counters of the pool were last noted; each process notes its own."""
+
+    noted_at = float("-inf")
+
+
+class JobCounts(Collector):
+    """How many jobs wait, run or have failed: read for each request."""
+
+    def __init__(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield one number for each task and status."""
+        family = GaugeMetricFamily(
+            "recollect_jobs", "Jobs that wait, run or have failed, by task and status.", labels=["task", "status"]
+        )
+        for task, status, jobs in self._counts:
+            family.add_metric([task, status], jobs)
+        yield family
+
+
+def note_pool(read: Callable[[], dict[str, int]], *, at_once: bool = False) -> None:
+    """Note the counters of this process's pool, at most once a second unless told otherwise."""
+    now = time.monotonic()
+    if at_once or now >= PoolClock.noted_at + POOL_SECONDS:
+        PoolClock.noted_at = now
+        for counter, value in read().items():
+            POOL.labels(counter).set(value)
+
+
+def write_metrics(job_counts: Iterable[tuple[str, str, int]]) -> bytes:
+    """Write all that was counted, by every process that serves this address."""
+    counted, read = REGISTRY, CollectorRegistry()
+    if FOLDER_VARIABLE in os.environ:
+        counted = CollectorRegistry()
+        MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+    read.register(JobCounts(job_counts))
+    return generate_latest(counted) + generate_latest(read)
