@@ -54,6 +54,13 @@ def test_yardstick():
     assert all(row["cpu"] > 0 for name, row in figures.items() if not name.endswith("same"))
 
 
+def test_load():
+    short = ("--scopes", "4", "--memories", "50", "--seconds", "1", "--rounds", "1", "--clients", "1", "8")
+    figures = measure("load", *short)
+    assert {"now given 1", "now given 8"} <= set(figures)
+    assert all(row["per_s"] > 0 and row["server_ms"] > 0 for row in figures.values())
+
+
 def test_terms_index():
     figures = measure("terms_index", "--memories", "2000", "--writes", "40", "--rounds", "1")
     assert len(figures) == 6
