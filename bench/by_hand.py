@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import filler
-from ground import DIMENSIONS, OUT, SPACE, VECTORS, open_folder, running
+from ground import DIMENSIONS, OUT, open_folder, running
 from recollect.core.text.broken_json import OPENING, THOUGHT_ENDS, read_fragments
 from recollect.core.text.terms import weigh
 from recollect.models.memories import NewMemory, Triple
@@ -40,6 +40,7 @@ from recollect.store.memories import bulk
 from recollect.store.memories.columns import Row
 from recollect.store.memories.memories import SLOTS, hash_terms
 from recollect.verbs.memories.remember import prepare
+from space import SPACE, VECTORS
 
 Figures = dict[str, dict[str, float]]
 EPOCH, BEGINNING = datetime(2000, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 
-from ground import VECTORS
+from space import VECTORS
 
 WEIGHTS, DECAY = (0.5, 3.0, 2.0), 0.99
 """What recency, relevance and importance weigh, as they do inside."""

@@ -13,13 +13,13 @@ import psycopg
 from psycopg.types.json import Jsonb
 from rich.progress import Progress
 
-from ground import VECTORS
 from recollect import Mind, NewMemory, Recollect
 from recollect.channels.channel import Channel, Proposal
 from recollect.core.recall.cues import Reading
 from recollect.core.service.numbers import tenant_of
 from recollect.models.recall import Script, Weighing
 from recollect.store.service.scopes import Place, locate
+from space import VECTORS
 
 SYLLABLES = ("bar", "cor", "din", "fel", "gam", "hul", "jos", "kap", "lem", "mor", "nut", "pir", "ros", "sul", "tav")
 VOCABULARY, FIRST_RANK = 3_000, 50

@@ -14,7 +14,6 @@ from types import MappingProxyType
 import numpy as np
 
 from recollect import Recollect, Settings
-from recollect.core.memories.ids import space_id
 from recollect.mind.service import Addresses
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
@@ -40,10 +39,6 @@ class NoEmbedder:
 
     async def close(self) -> None:
         """Do nothing."""
-
-
-SPACE = space_id(NoEmbedder.model, DIMENSIONS)
-VECTORS = f"vectors_{SPACE}"
 
 
 @asynccontextmanager

@@ -20,10 +20,10 @@ import psycopg
 from rich.progress import Progress
 
 import filler
-from ground import VECTORS
 from recollect import Mind, Recollect
 from recollect.core.service.numbers import bucket_of, number_scope
 from recollect.store.memories import bulk
+from space import VECTORS
 
 SUBJECTS, LATENT = 2_000, 64
 IMPORTANCE = np.array([69, 64, 265, 105, 59, 141, 227, 53, 6, 1], dtype=float)

@@ -42,7 +42,9 @@ START_SECONDS = 120.0
 FEW = 8
 MOST_TIMES_ALONE, MOST_REFUSAL_MS, LEAST_OF_FEW, MOST_IN_A_ROW = 5.0, 100.0, 0.9, 5
 """The bar: p99 of answers by the median of one client, p99 of refusals, answers a second by those of FEW clients."""
-console = Console()
+BURST_SECONDS = 2.0
+"""Answers are counted after this time: all clients begin at the same moment, and a burst is let wait."""
+console = Console(width=150)
 
 
 @dataclass(slots=True)
@@ -172,19 +174,21 @@ async def is_ready(port: int) -> bool:
     return False
 
 
-async def ask_on(client: Client, bodies: Sequence[bytes], ends: float, seen: Seen) -> None:
-    """Ask again and again until the time is over; wait as `Retry-After` says."""
+async def ask_on(client: Client, bodies: Sequence[bytes], begins: float, ends: float, seen: Seen) -> None:
+    """Ask again and again until the time is over; wait as `Retry-After` says. What is asked before counts nothing."""
     number, in_a_row = random.randrange(len(bodies)), 0
     while (started := time.perf_counter()) < ends:
         status, headers = await client.send("POST", "/v1/recall", bodies[number % len(bodies)])
         spent = time.perf_counter() - started
         if status == 200:
-            seen.answers.append(spent)
+            if started >= begins:
+                seen.answers.append(spent)
             number, in_a_row = number + 1, 0
             continue
         assert status == 503 and "retry-after" in headers, f"the server answered {status}"
         in_a_row += 1
-        seen.refusals.append(spent)
+        if started >= begins:
+            seen.refusals.append(spent)
         seen.in_a_row = max(seen.in_a_row, in_a_row)
         await asyncio.sleep(min(float(headers["retry-after"]), max(ends - time.perf_counter(), 0)))
     await client.close()
@@ -196,10 +200,16 @@ async def put_load(side: Side, port: int, bodies: Sequence[Sequence[bytes]], cli
     opened = [Client(port, side.key) for _ in range(clients)]
     for client in opened:
         await client.send("GET", "/health/live")
-    before, started = side.processor(), time.perf_counter()
-    ends = started + seconds
-    await asyncio.gather(*(ask_on(client, bodies[n % len(bodies)], ends, seen) for n, client in enumerate(opened)))
-    seen.seconds = time.perf_counter() - started
+    begins = time.perf_counter() + min(BURST_SECONDS, seconds)
+    ends = begins + seconds
+    asking = [
+        asyncio.create_task(ask_on(client, bodies[n % len(bodies)], begins, ends, seen))
+        for n, client in enumerate(opened)
+    ]
+    await asyncio.sleep(begins - time.perf_counter())
+    before = side.processor()
+    await asyncio.gather(*asking)
+    seen.seconds = time.perf_counter() - begins
     seen.program, seen.server = (after - first for after, first in zip(side.processor(), before, strict=True))
     return seen
 

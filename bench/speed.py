@@ -30,10 +30,11 @@ from rich.progress import Progress
 from rich.table import Table
 
 import filler
-from ground import DIMENSIONS, LARGE_MACHINE, OUT, VECTORS, alternate, open_folder, running
+from ground import DIMENSIONS, LARGE_MACHINE, OUT, alternate, open_folder, running
 from recollect import Cue, Mind, NewMemory, Recollect
 from recollect.channels.vector import VectorChannel
 from recollect.store.embedded.cluster import Cluster
+from space import VECTORS
 
 LIMIT = 100
 CHUNK = 2_000

@@ -34,7 +34,7 @@ from rich.table import Table
 
 import elsewhere
 import filler
-from ground import DIMENSIONS, LARGE_MACHINE, OUT, VECTORS, WARMING, alternate, open_folder, processor_seconds, running
+from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_folder, processor_seconds, running
 from lives import World, live
 from recollect import Cue, Mind, Recollect
 from recollect.channels.stream import StreamChannel
@@ -42,6 +42,7 @@ from recollect.store.database.pool import Connection
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories.accesses import fold
 from recollect.store.service.scopes import Place
+from space import VECTORS
 
 LIMIT = 30
 BARE = f"select id from {VECTORS} where scope_id = %(scope)s order by embedding <=> %(cue)s::halfvec limit %(limit)s"

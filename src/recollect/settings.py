@@ -44,7 +44,7 @@ class Settings(BaseSettings):
         default=0,
         ge=0,
         le=10_000,
-        description="Requests that a process serves at a time; others wait. 0 = six tenths of `pool_size`.",
+        description="Requests that a process serves at a time; others wait. 0 = four tenths of `pool_size`.",
     )
     start_wait_seconds: float = Field(
         default=60.0,
@@ -154,7 +154,7 @@ class Settings(BaseSettings):
     @property
     def most_requests(self) -> int:
         """Say how many requests a process serves at a time."""
-        return self.requests_at_once or max(2, self.pool_size * 6 // 10)
+        return self.requests_at_once or max(2, self.pool_size * 4 // 10)
 
 
 def check_settings() -> list[str]:

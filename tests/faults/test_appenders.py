@@ -42,7 +42,7 @@ class Ledger:
 @asynccontextmanager
 async def doors(addresses):
     """Two services with a pool each; one is asked over HTTP, the other in this process."""
-    settings = Settings(embedder="fake", pool_size=8, deadline_seconds=60)
+    settings = Settings(embedder="fake", pool_size=8, requests_at_once=2 * WRITERS, deadline_seconds=60)
     async with (
         connected(settings, addresses, FakeEmbedder()) as near,
         connected(settings, addresses, FakeEmbedder()) as far,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -74,6 +75,7 @@ class Slot:
     async def take(self) -> int | None:
         """Wait for a place; if none becomes free in time, return the seconds after which to retry."""
         begun = asyncio.Event()
+        self._capacity.look(time.thread_time(), self._loop.time())
         waiting = self._capacity.enter(self._client, self._most, self._loop.time(), begun.set, self._patience)
         try:
             if waiting is not None:

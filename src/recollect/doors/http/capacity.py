@@ -8,9 +8,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 BURST_SECONDS = 1.0
-"""How long a request waits for its turn if the queue is short-lived: many clients may begin at the same time."""
-WAIT_SECONDS = 0.025
+"""How long a request waits for its turn if the queue is short-lived, as many clients may begin at the same time, or if
+the process has time to spare, as it waits for the database itself."""
+WAIT_SECONDS = 0.01
 """How long it waits under lasting load, when a longer queue would only make every answer late."""
+BUSY_SHARE = 0.6
+"""A process that works for a larger share of the time has none to spare: the machine serves the database as well."""
+SHARE_SECONDS = 0.25
+"""The time over which that share is measured."""
 CALM_SECONDS = 10.0
 """How long after the last refusal the load is over."""
 MOST_WAITING = 256
@@ -55,6 +60,7 @@ class Capacity:
         self.active = 0
         self._waiting: list[Waiting] = []
         self._empty_at = self._refused_at = -math.inf
+        self._worked, self._looked_at, self.share = 0.0, -math.inf, 0.0
         self._expected: dict[Hashable, ExpectedRetry] = {}
         self._due: list[float] = []
         self._answered, self._counted_at = 0.0, 0.0
@@ -75,6 +81,12 @@ class Capacity:
         waiting = Waiting(client, refusals, now + max(patience, self._patience(refusals, now)), begin)
         insort(self._waiting, waiting, key=lambda each: -each.refusals)
         return waiting
+
+    def look(self, worked: float, now: float) -> None:
+        """Take note of how many seconds the process has worked until now."""
+        if now - self._looked_at >= SHARE_SECONDS:
+            self.share = (worked - self._worked) / (now - self._looked_at)
+            self._worked, self._looked_at = worked, now
 
     def leave(self, now: float) -> None:
         """Record that a request was answered; the next one begins."""
@@ -102,7 +114,9 @@ class Capacity:
     def _patience(self, refusals: int, now: float) -> float:
         """Say how long a request may wait at this moment."""
         burst = now < self._empty_at + BURST_SECONDS and now > self._refused_at + CALM_SECONDS
-        return BURST_SECONDS if burst or refusals > USUAL_REFUSALS else WAIT_SECONDS * (1 + refusals)
+        if burst or refusals > USUAL_REFUSALS or self.share < BUSY_SHARE:
+            return BURST_SECONDS
+        return WAIT_SECONDS * (1 + refusals)
 
     def _choose_second(self, most: int, now: float) -> int:
         """Return the first second at which few other retries are due, within the time that serving them takes."""

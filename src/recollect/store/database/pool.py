@@ -14,7 +14,7 @@ import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
 from pgvector.psycopg.vector import register_vector_info
-from psycopg import AsyncConnection, errors, waiting
+from psycopg import AsyncConnection, AsyncPipeline, errors, waiting
 from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import Composable
@@ -22,6 +22,7 @@ from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
+from recollect.store.database.pipeline import HeldPipeline
 from recollect.store.database.prepared import LOST, NamedStatements, Preparing, is_changed
 
 HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
@@ -84,6 +85,14 @@ class GivenUpConnection(AsyncConnection[DictRow]):
         row = await answer.fetchone()
         if row is not None and row["ours"] and row["process"] != self.info.backend_pid:
             preparing.give_up("pooler")
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncIterator[AsyncPipeline]:
+        """Switch into a mode in which statements are sent together."""
+        if self._pipeline is None:
+            self._pipeline = HeldPipeline(self)
+        async with super().pipeline() as pipeline:
+            yield pipeline
 
     async def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:  # noqa: ASYNC109 - the driver's signature
         """Wait for an answer; the driver would ask a silent server to cancel, and wait ten seconds more."""
