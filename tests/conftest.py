@@ -40,7 +40,7 @@ QUICK = {
     "max_wal_size": "256MB",
 }  # fmt: skip
 # A busy machine may take its time; what a short time does is tested with a short time.
-LONG_TIMEOUTS = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
+PATIENT = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30, "requests_at_once": 64}
 IDLE: list[FastAPI] = []
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -119,14 +119,14 @@ def embedder():
 def outside(cluster):
     """What a program outside needs to know to reach a server in a process of its own: variables of its environment."""
     # A loaded machine may take its time, and nothing here is about an answer without a vector or a channel.
-    with serving(cluster, **{name: str(value) for name, value in LONG_TIMEOUTS.items()}) as environment:
+    with serving(cluster, **{name: str(value) for name, value in PATIENT.items()}) as environment:
         yield environment
 
 
 @pytest.fixture
 async def recollect(addresses, embedder):
     """A running Recollect on a database of its own, with the deterministic embedder."""
-    async with connected(Settings(embedder="fake", **LONG_TIMEOUTS), addresses, embedder) as running:
+    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
 
 

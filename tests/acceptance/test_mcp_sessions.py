@@ -21,13 +21,13 @@ PROCESSES = Sizes("processes", ci=8, long=32)
 STARTING = 4
 """How many processes start at a time; once started, all are open until the last one is done."""
 ROUNDS = Sizes("rounds each", ci=1, long=3)
-LONG_TIMEOUTS = {"deadline_seconds": 120, "channel_seconds": 60}
+PATIENT = {"deadline_seconds": 120, "channel_seconds": 60}
 """What is measured here is order, not speed: a machine under load answers late, and that is no error."""
 
 
 @pytest.fixture
 async def recollect(addresses, embedder):
-    async with connected(Settings(embedder="fake", **LONG_TIMEOUTS), addresses, embedder) as running:
+    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
 
 
@@ -100,7 +100,7 @@ async def test_sessions_over_processes(recollect, addresses):
     count = PROCESSES.now
     await asyncio.gather(*(converse(recollect, number) for number in range(count)))
     keys = [await bound_key(recollect, "ada", f"user-{number}") for number in range(count)]
-    timeouts = {f"RECOLLECT_{name.upper()}": str(value) for name, value in LONG_TIMEOUTS.items()}
+    timeouts = {f"RECOLLECT_{name.upper()}": str(value) for name, value in PATIENT.items()}
     results, starting = Counter({"errors": 0, "mixed up": 0}), asyncio.Semaphore(STARTING)
     opened = asyncio.Barrier(count)
 

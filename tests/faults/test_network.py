@@ -68,7 +68,7 @@ async def proxy(addresses):
 
 
 def through(proxy, addresses, deadline):
-    settings = Settings(embedder="fake", deadline_seconds=deadline, pool_size=5)
+    settings = Settings(embedder="fake", deadline_seconds=deadline, pool_size=5, requests_at_once=CALLERS)
     return connected(settings, replace(addresses, service=proxy.dsn), FakeEmbedder())
 
 

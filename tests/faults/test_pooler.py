@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import LONG_TIMEOUTS
+from conftest import PATIENT
 from pooler import pooled
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
@@ -23,7 +23,7 @@ SERVERS, CLIENTS, CALLERS, ROUNDS = 2, 8, 12, 5
 
 def behind(address, addresses):
     """A service with more connections to the pooler than the pooler has to the server."""
-    settings = Settings(embedder="fake", pool_size=CLIENTS, **LONG_TIMEOUTS)
+    settings = Settings(embedder="fake", pool_size=CLIENTS, **PATIENT)
     return connected(settings, replace(addresses, service=address), FakeEmbedder())
 
 

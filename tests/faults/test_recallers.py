@@ -66,7 +66,7 @@ async def folding(recollect):
 @pytest.mark.promise("Recallers of one scope never fail each other, and no access is lost", RECALLS, MEMORIES)
 async def test_recallers_do_not_stand_in_each_others_way(addresses, owner, figure):
     random = np.random.default_rng(11)
-    settings = Settings(embedder="fake", pool_size=16, deadline_seconds=60)
+    settings = Settings(embedder="fake", pool_size=16, requests_at_once=64, deadline_seconds=60)
     async with connected(settings, addresses, FakeEmbedder()) as recollect:
         mind = await recollect.mind("ada")
         vectors = random.standard_normal((MEMORIES.now, 64))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conftest import LONG_TIMEOUTS
+from conftest import PATIENT
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
@@ -112,7 +112,7 @@ async def test_a_statement_whose_columns_were_changed_is_prepared_anew(database,
 
 
 async def test_an_operator_can_do_without(addresses):
-    settings = Settings(embedder="fake", prepare_statements=False, pool_size=1, **LONG_TIMEOUTS)
+    settings = Settings(embedder="fake", prepare_statements=False, pool_size=1, **PATIENT)
     async with connected(settings, addresses, FakeEmbedder()) as running:
         mind = await running.mind("ada")
         await mind.remember("an apple")

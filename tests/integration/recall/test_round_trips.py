@@ -9,7 +9,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from conftest import LONG_TIMEOUTS, http_client, new_key
+from conftest import PATIENT, http_client, new_key
 from proxy import Proxy
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.service import Right
@@ -36,7 +36,7 @@ def trace(tmp_path):
 @pytest.fixture
 async def http(proxy, addresses, trace):
     """A client of a service that reaches PostgreSQL through one traced connection."""
-    settings = Settings(embedder="fake", pool_size=1, **LONG_TIMEOUTS)
+    settings = Settings(embedder="fake", pool_size=1, **PATIENT)
     async with connected(settings, replace(addresses, service=proxy.dsn), FakeEmbedder()) as running:
         _, secret = await new_key(running, rights=tuple(Right))
         with trace.open("w") as written:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from starlette.responses import Response
 
-from conftest import LONG_TIMEOUTS, new_key
+from conftest import PATIENT, new_key
 from integration.agents.test_feedback import fill, mark_by_importance
 from integration.agents.test_reflect import QUESTIONS, think, thoughts_of, work_off
 from recollect import sync
@@ -69,7 +69,7 @@ async def chat():
 @pytest.fixture
 async def thinking(addresses, embedder, chat):
     """A running Recollect with a chat model."""
-    async with connected(Settings(embedder="fake", **LONG_TIMEOUTS), addresses, embedder, chat) as running:
+    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder, chat) as running:
         yield running
 
 
