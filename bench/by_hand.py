@@ -39,7 +39,7 @@ from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import bulk
 from recollect.store.memories.columns import Row
 from recollect.store.memories.memories import SLOTS, hash_terms
-from recollect.verbs.memories.remember import prepare
+from recollect.verbs.memories.rows import prepare
 from space import SPACE, VECTORS
 
 Figures = dict[str, dict[str, float]]

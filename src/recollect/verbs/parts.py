@@ -16,7 +16,9 @@ from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import Tokenizer
+from recollect.models.memories import Receipt
 from recollect.store.database.pool import Database
+from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -68,6 +70,8 @@ class Parts:
     """The steps of enrichment, each by its name and in order."""
     keep_share: float = 0.0
     """The share of recalls that are kept where their cue does not say: from 0 for none to 1 for all."""
+    writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
+    """The writes that wait for others of their scope in this process."""
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means to go on without vectors."""

@@ -31,7 +31,7 @@ from recollect.store.memories import spaces
 from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.store.service import scopes
 from recollect.verbs.memories.load import Load
-from recollect.verbs.memories.remember import prepare_all
+from recollect.verbs.memories.rows import prepare_all
 from waiting import WAIT_SECONDS, blocked, heartbeat, hurry, until
 
 CANARY = "canary-in-a-name"

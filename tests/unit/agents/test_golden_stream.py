@@ -20,7 +20,7 @@ from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Candidate, Mode, Tally, Weighing
 from recollect.models.service import Caller, Scope
 from recollect.store.service.scopes import Opening
-from recollect.verbs.memories.remember import Write, assign, prepare_all
+from recollect.verbs.memories.rows import Write, assign, prepare_all
 
 STREAMED = ("ga_july1_step_3_12/maria_lopez", "ga_zh_25_1/ayesha_khan", "ga_zh_25_1/francisco_lopez")
 NEAR = {"rel": 0, "abs": 1e-9}

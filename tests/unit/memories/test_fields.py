@@ -25,7 +25,7 @@ from recollect.store.knowledge.facts import to_version
 from recollect.store.memories.columns import COLUMNS, FEATURES
 from recollect.store.memories.memories import Source, to_memory
 from recollect.store.service.scopes import Opening
-from recollect.verbs.memories.remember import Write, assign, prepare_all
+from recollect.verbs.memories.rows import Write, assign, prepare_all
 
 MOMENT, LATER = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
 FIRST, SECOND = UUID(int=1), UUID(int=2)

@@ -199,6 +199,14 @@ def link(messages: Sequence[NewMessage], ids: Sequence[UUID], opened: OpenConver
     return linked
 
 
+def follow(opened: OpenConversation, linked: Sequence[Linked]) -> OpenConversation:
+    """Return a conversation as the next append finds it."""
+    legacy = [each for each in linked if each.stated_parent == LEGACY]
+    unbranched = Anchor(legacy[-1].id, legacy[-1].turn) if legacy else opened.unbranched
+    newest = Anchor(linked[-1].id, linked[-1].turn)
+    return OpenConversation(ConversationState.ACTIVE, linked[-1].number, newest, unbranched, {})
+
+
 def check_open(state: ConversationState) -> None:
     """Refuse to append to a conversation that is being deleted."""
     if state in CLOSED:

@@ -171,9 +171,11 @@ async def describe(
         return await changed.fetchone() is not None
 
 
-async def ask_appended(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Ask for number, parent and token counts of messages."""
-    return await connection.execute(QUERIES["appended"], {**names(scope), "ids": list(ids)})
+async def fetch_appended(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[DictRow]:
+    """Fetch number, parent and token counts of messages."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["appended"], {**names(scope), "ids": list(ids)})
+    return await found.fetchall()
 
 
 async def walk(database: Database, scope: Scope, conversation: str, window: Window, tokenizer: str) -> list[Read]:

@@ -14,7 +14,7 @@ import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
 from pgvector.psycopg.vector import register_vector_info
-from psycopg import AsyncConnection, AsyncPipeline, errors, waiting
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors, waiting
 from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import Composable
@@ -27,6 +27,7 @@ from recollect.store.database.prepared import LOST, NamedStatements, Preparing, 
 
 HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 Connection: TypeAlias = AsyncConnection[DictRow]
+Cursor: TypeAlias = AsyncCursor[DictRow]
 Answer = TypeVar("Answer")
 LOAD_MILLISECONDS = "600000"
 """A bulk load has no deadline; this is how long one of its steps may take."""

@@ -88,6 +88,11 @@ async def complete_claim(
     await connection.execute(QUERIES["complete_claim"], parameters)
 
 
+async def release_claim(connection: Connection, scope_id: int, key: str) -> None:
+    """Take back the claim of a key whose write was refused."""
+    await connection.execute(QUERIES["release_claim"], {"scope_id": scope_id, "key": key})
+
+
 async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
     """Write memories, their terms and their evidence, in portions between which the event loop is free."""
     for portion in divide(rows, lambda row: len(row.weights), MOST_ROWS, MOST_TERMS):

@@ -22,6 +22,9 @@ returning fingerprint, memory_ids, embedded, replayed_at is null as fresh
 update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s
 where scope_id = %(scope_id)s and key = %(key)s
 
+-- name: release_claim
+delete from idempotency_keys where scope_id = %(scope_id)s and key = %(key)s
+
 -- name: store_memories
 with featured as (
     insert into memory_features (scope_id, origin, {features})

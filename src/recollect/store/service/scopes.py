@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -62,6 +62,8 @@ class Opening:
     written_at: datetime
     unreflected_importance: float
     unreflected_events: int
+    written_before: int = 0
+    """How many memories were written at the same moment, by writes before it in the same transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,16 @@ async def close_writing(connection: Connection, scope_id: int, counts: Counts, w
     """Count what was written to a scope, in the transaction of the write."""
     parameters = {"scope_id": scope_id, "written_at": written_at, **asdict(counts)}
     await connection.execute(QUERIES["close_writing"], parameters)
+
+
+def grow(opening: Opening, counts: Counts) -> Opening:
+    """Return a scope as the next write of the same transaction finds it."""
+    return replace(
+        opening,
+        memory_count=opening.memory_count + counts.memories,
+        term_count=opening.term_count + counts.terms,
+        written_before=opening.written_before + counts.memories,
+    )
 
 
 async def set_unreflected(connection: Connection, scope_id: int, importance: float, events: int) -> None:

@@ -16,6 +16,7 @@ from recollect.core.conversations.appends import (
     compare_context,
     find_before,
     fingerprint_messages,
+    follow,
     link,
     texts_before,
     to_memory,
@@ -29,13 +30,14 @@ from recollect.store.conversations import conversations, lifecycle
 from recollect.store.database.pool import Connection
 from recollect.store.memories.columns import MessagePlace, Row
 from recollect.store.service import jobs
-from recollect.verbs.memories.remember import (
+from recollect.verbs.memories.remember import share
+from recollect.verbs.memories.rows import (
     AlsoAsk,
     AlsoStore,
     StoredBeside,
+    Together,
     Write,
     embed_missing,
-    perform,
     prepare_in_time,
 )
 from recollect.verbs.parts import Parts
@@ -65,14 +67,11 @@ async def append(
         fingerprint_messages(conversation, new) if key else b"",
         also_store(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
     )
-    async with parts.database.transaction(scope.tenant_id) as connection:
-        receipts = await perform(parts, connection, write)
-        ids = [receipt.id for receipt in receipts]
-        # Only a repeated key links nothing; the question travels with the commit.
-        said = None if linked else await conversations.ask_appended(connection, scope, ids)
+    ids = [receipt.id for receipt in await share(parts, write)]
     name = parts.tokenizers[0].name if parts.tokenizers else ""
-    if said is not None:
-        return replay(await said.fetchall(), ids, name)
+    if not linked:
+        # Only a repeated key links nothing.
+        return replay(await conversations.fetch_appended(parts.database, scope, ids), ids, name)
     return [
         Appended(each.id, each.number, each.parent, tokens.get(name, 0))
         for each, tokens in zip(linked, counted, strict=True)
@@ -108,9 +107,13 @@ def also_store(
     async def ask(connection: Connection) -> AlsoStore:
         asked = await conversations.ask_opened(connection, scope, conversation, named)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> StoredBeside:
-            opened = await conversations.read_opened(asked)
-            linked.extend(link(new, [row.id for row in rows], opened))
+        async def store(connection: Connection, scope_id: int, rows: Sequence[Row], together: Together) -> StoredBeside:
+            found = await conversations.read_opened(asked)
+            before_us = together.conversations.get(conversation)
+            opened = replace(before_us, named=found.named) if before_us else found
+            # Another attempt may have been made before this one.
+            linked[:] = link(new, [row.id for row in rows], opened)
+            together.conversations[conversation] = follow(opened, linked)
             moments: list[datetime] = [row.occurred_at for row in rows]
             await conversations.store(connection, scope_id, conversation, linked, counted, moments)
             if opened.state is not ConversationState.ACTIVE:

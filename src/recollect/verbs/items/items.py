@@ -31,13 +31,14 @@ from recollect.store.database.pool import Connection
 from recollect.store.items import items
 from recollect.store.memories.columns import Row
 from recollect.store.service.scopes import Place, locate
-from recollect.verbs.memories.remember import (
+from recollect.verbs.memories.perform import perform
+from recollect.verbs.memories.rows import (
     AlsoAsk,
     AlsoStore,
     StoredBeside,
+    Together,
     Write,
     embed_missing,
-    perform,
     prepare_in_time,
 )
 from recollect.verbs.parts import Parts
@@ -175,7 +176,9 @@ def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk
             noted = await items.ask_outcome(connection, going.scope, going.key)
             going.read_noted = partial(items.read_outcome, noted)
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row]) -> StoredBeside:
+        async def store(
+            connection: Connection, scope_id: int, rows: Sequence[Row], _together: Together
+        ) -> StoredBeside:
             # Before anything is written: what cannot be answered is refused as a whole.
             await read_all(going)
             written_at, standing = await items.read_standing(asked)

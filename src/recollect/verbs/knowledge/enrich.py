@@ -31,7 +31,8 @@ from recollect.store.service.jobs import Lease
 from recollect.store.topics import topics
 from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
 from recollect.verbs.knowledge.steps.extraction import ExtractOnce
-from recollect.verbs.memories.remember import Write, embed_missing, perform, prepare_all
+from recollect.verbs.memories.perform import perform
+from recollect.verbs.memories.rows import Write, embed_missing, prepare_all
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import note_step
 

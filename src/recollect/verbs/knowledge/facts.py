@@ -27,7 +27,7 @@ from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.store.knowledge.facts import FactQuery, VersionQuery
 from recollect.store.memories import memories
 from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, Taken, open_fact_write, state_facts, write
-from recollect.verbs.memories.remember import embed_missing
+from recollect.verbs.memories.rows import embed_missing
 from recollect.verbs.parts import Parts
 
 MOST_VERSIONS = 1_000

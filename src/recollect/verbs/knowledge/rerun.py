@@ -42,7 +42,7 @@ from recollect.verbs.knowledge.steps.extraction import MOST_SHOWN, PROMPT, Extra
 from recollect.verbs.knowledge.steps.link import find_moment
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.switch import Built, Switched, switch
-from recollect.verbs.memories.remember import embed_missing, prepare
+from recollect.verbs.memories.rows import embed_missing, prepare
 from recollect.verbs.parts import Parts, require_chat_model
 
 LOG = logging.getLogger("recollect.rerun")

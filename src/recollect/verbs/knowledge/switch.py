@@ -24,8 +24,8 @@ from recollect.verbs.knowledge.steps.draft import StepContext, Write
 from recollect.verbs.knowledge.steps.link import state_waiting
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, open_fact_write, write
-from recollect.verbs.memories import remember
-from recollect.verbs.memories.remember import Prepared, assign, count, place_vectors, store_vectors
+from recollect.verbs.memories.rows import Prepared, assign, count, place_vectors, store_vectors
+from recollect.verbs.memories.rows import Write as MemoryWrite
 
 AT_ONCE = 500
 TAKEN_OVER = "Another process has let this run take over, or another run: look at the plan again before you go on."
@@ -121,7 +121,7 @@ async def store_summaries(
         prepared = [summary for _, summary in batch]
         named = await memories.ask_sources(connection, fact_write.scope, [each.memory for each in prepared])
         sources = await memories.read_sources(named)
-        job = remember.Write(fact_write.caller, fact_write.scope, prepared, stack(batch), "", b"")
+        job = MemoryWrite(fact_write.caller, fact_write.scope, prepared, stack(batch), "", b"")
         rows = assign(job, fact_write.opening, sources)
         await memories.store(connection, work.scope_id, fact_write.caller.origin, fact_write.moment, rows)
         await topics.file_new(connection, work.scope_id, ((row.id, row.memory) for row in rows))

@@ -22,7 +22,7 @@ from recollect.store.knowledge.facts import FADED, Version, VersionQuery
 from recollect.store.memories import memories
 from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
-from recollect.verbs.memories.remember import Write, assign, count, find_source, place_vectors, prepare, store_vectors
+from recollect.verbs.memories.rows import Write, assign, count, find_source, place_vectors, prepare, store_vectors
 from recollect.verbs.parts import Parts
 
 Sources = dict[UUID | int, memories.Source]

@@ -24,7 +24,7 @@ from recollect.store.service import scopes
 from recollect.store.service.jobs import defer
 from recollect.store.service.scopes import Opening
 from recollect.store.topics import topics
-from recollect.verbs.memories.remember import Write, assign, count, place_vectors, prepare_all, replay
+from recollect.verbs.memories.rows import Write, assign, count, place_vectors, prepare_all, replay
 from recollect.verbs.parts import Parts
 
 CHUNK, CHUNK_CHARACTERS = 2_000, 400_000

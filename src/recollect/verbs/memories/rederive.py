@@ -19,7 +19,7 @@ from recollect.store.memories.columns import Row
 from recollect.store.memories.evidence import ToRederive
 from recollect.store.service import scopes
 from recollect.store.service.scopes import BEGINNING
-from recollect.verbs.memories.remember import Prepared, Write, embed_missing, place_vectors, prepare, store_vectors
+from recollect.verbs.memories.rows import Prepared, Write, embed_missing, place_vectors, prepare, store_vectors
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import metered
 

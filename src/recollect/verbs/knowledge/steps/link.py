@@ -21,7 +21,7 @@ from recollect.verbs.knowledge.facts import new_ids
 from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.write_facts import FactWrite, Taken, open_fact_write, state_facts
-from recollect.verbs.memories.remember import embed_missing
+from recollect.verbs.memories.rows import embed_missing
 
 Key = tuple[str, EntityType]
 MOST_WAITING = 100

@@ -1,0 +1,168 @@
+"""Write to a scope in one transaction: open it, decide the rows of every write, store them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.agents.reflection import gather
+from recollect.core.conversations.appends import EmbeddedWithContext
+from recollect.errors import RecollectError
+from recollect.models.agents import Profile
+from recollect.models.memories import Kind, Receipt
+from recollect.models.service import EmbeddingSpace
+from recollect.store.database.pool import Connection, Cursor
+from recollect.store.memories import memories
+from recollect.store.memories.columns import Row
+from recollect.store.service import scopes
+from recollect.store.topics import topics
+from recollect.verbs.memories.rows import (
+    NO_CONTEXT,
+    AlsoStore,
+    Prepared,
+    Together,
+    Write,
+    assign,
+    count,
+    place_vectors,
+    replay,
+    state_of,
+    store_vectors,
+)
+from recollect.verbs.parts import Parts, spare_loop
+
+Outcome: TypeAlias = list[Receipt] | RecollectError
+"""What comes of one write: its receipts, or why it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWrite:
+    """What one write asks in the first round trip."""
+
+    write: Write
+    sources: Cursor | None
+    claim: Cursor | None
+    also_store: AlsoStore | None
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedWrite:
+    """One write whose rows and vectors are decided."""
+
+    write: Write
+    rows: Sequence[Row]
+    vectors: list[NDArray[np.float32] | None]
+    context: EmbeddedWithContext
+
+    def receipts(self) -> list[Receipt]:
+        """Return what its caller is told."""
+        pairs = zip(self.rows, self.vectors, strict=True)
+        return [Receipt(row.id, state_of(vector is not None)) for row, vector in pairs]
+
+
+async def perform(parts: Parts, connection: Connection, write: Write) -> list[Receipt]:
+    """Write in two round trips: open the scope and claim the key, then store everything."""
+    [outcome] = await perform_each(parts, connection, [write])
+    if isinstance(outcome, RecollectError):
+        raise outcome
+    return outcome
+
+
+async def perform_each(parts: Parts, connection: Connection, writes: Sequence[Write]) -> list[Outcome]:
+    """Perform writes of one scope, each after the one before; one that is refused leaves nothing behind."""
+    opened = await scopes.ask_opening(connection, writes[0].scope)
+    placed = await scopes.ask_place(connection, writes[0].scope.agent, writes[0].scope.user)
+    asked = [await ask(connection, write) for write in writes]
+    opening, place = await scopes.read_opening(opened), await scopes.read_place(placed)
+    outcomes: list[Outcome] = []
+    decided: list[DecidedWrite] = []
+    together, grown = Together(), opening
+    for each in asked:
+        claim = await memories.read_claim(each.claim) if each.claim else None
+        try:
+            if claim is not None and not claim.fresh:
+                outcomes.append(replay(claim, each.write.fingerprint))
+                continue
+            made = await decide(parts, connection, each, grown, place.space, together)
+        except RecollectError as problem:
+            outcomes.append(problem)
+            if claim is not None and claim.fresh:
+                await memories.release_claim(connection, opening.scope_id, each.write.key)
+            continue
+        decided.append(made)
+        outcomes.append(made.receipts())
+        grown = scopes.grow(grown, count(each.write.prepared))
+    if decided:
+        await store(parts, connection, opening, place, decided)
+    return outcomes
+
+
+async def ask(connection: Connection, write: Write) -> AskedWrite:
+    """Send what a write asks before it is decided."""
+    return AskedWrite(
+        write,
+        await memories.ask_sources(connection, write.scope, [item.memory for item in write.prepared]),
+        await memories.ask_claim(connection, write.scope, write.key, write.fingerprint) if write.key else None,
+        await write.also_ask(connection) if write.also_ask else None,
+    )
+
+
+async def decide(
+    parts: Parts,
+    connection: Connection,
+    asked: AskedWrite,
+    opening: scopes.Opening,
+    space: EmbeddingSpace | None,
+    together: Together,
+) -> DecidedWrite:
+    """Decide the rows of a write, and store what stands beside them; it is refused before anything is stored."""
+    write = asked.write
+    sources = await memories.read_sources(asked.sources)
+    rows = await spare_loop(write.heavy, assign, write, opening, sources)
+    vectors = place_vectors(parts, write, space)
+    if asked.also_store is None:
+        return DecidedWrite(write, rows, vectors, NO_CONTEXT)
+    beside = await asked.also_store(connection, opening.scope_id, rows, together)
+    return DecidedWrite(write, beside.rows, vectors, beside.heard)
+
+
+async def store(
+    parts: Parts, connection: Connection, opening: scopes.Opening, place: scopes.Place, decided: Sequence[DecidedWrite]
+) -> None:
+    """Store the rows of all writes together."""
+    rows = [row for each in decided for row in each.rows]
+    prepared = [item for each in decided for item in each.write.prepared]
+    origin = decided[0].write.caller.origin
+    await memories.store(connection, opening.scope_id, origin, opening.written_at, rows)
+    await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
+    await scopes.close_writing(connection, opening.scope_id, count(prepared), opening.written_at)
+    if parts.chat is not None:
+        await set_off_reflection(connection, opening, place.profile, prepared)
+    vectors = [vector for each in decided for vector in each.vectors]
+    context = join_contexts([each.context for each in decided])
+    await store_vectors(connection, opening.scope_id, place.space, rows, vectors, context)
+    for each in decided:
+        if each.write.key:
+            ids, embedded = [row.id for row in each.rows], [vector is not None for vector in each.vectors]
+            await memories.complete_claim(connection, opening.scope_id, each.write.key, ids, embedded)
+
+
+def join_contexts(contexts: Sequence[EmbeddedWithContext]) -> EmbeddedWithContext:
+    """Join what several writes tell of the vectors of messages."""
+    return EmbeddedWithContext(
+        frozenset().union(*(each.done for each in contexts)), frozenset().union(*(each.again for each in contexts))
+    )
+
+
+async def set_off_reflection(
+    connection: Connection, opening: scopes.Opening, profile: Profile, prepared: Sequence[Prepared]
+) -> None:
+    """Queue a reflection once enough importance has gathered."""
+    added = [item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT]
+    gathered = gather(opening.unreflected_importance, opening.unreflected_events, added, profile.reflection_threshold)
+    if added and gathered.due:
+        await scopes.defer_reflection(connection, opening.scope_id, opening.unreflected_events + len(added))
