@@ -5,6 +5,7 @@ It runs with the code of whatever checkout is first on PYTHONPATH, so it uses on
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -85,6 +86,15 @@ class Arm:
             for place in range(size)
         ]
         await (await self.mind(scope)).conversation(f"c{number % 20}").append(said)
+
+    async def append_at_once(self, scopes: int, writers: int, turns: int, first: int) -> None:
+        """Let writers append turns at the same time, each to conversations of its own."""
+
+        async def write(writer: int) -> None:
+            for turn in range(turns):
+                await self.append(f"busy-{writer % scopes}", (first + writer + turn * writers) * 2, 2)
+
+        await asyncio.gather(*[write(writer) for writer in range(writers)])
 
     async def remember(self, scope: str, number: int) -> None:
         """Remember one event."""

@@ -141,7 +141,8 @@ async def test_an_append_takes_three_round_trips_and_a_history_two(http, trace, 
 
     assert await count_round_trips(trace, append(turn * count, key)) <= MOST
     if key:
-        assert await count_round_trips(trace, append(turn * count, key)) <= MOST
+        # What was appended the first time is read after the transaction, which is rare.
+        assert await count_round_trips(trace, append(turn * count, key)) <= MOST + 1
     else:
         [first, *_] = (await append(turn)).json()["messages"]
         named = [{"role": "user", "content": "Or this?", "parent": first["id"]}] * count

@@ -33,6 +33,7 @@ from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import bind
 from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories.columns import write_json
 from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
@@ -93,8 +94,9 @@ async def store(
     """Write messages in portions, so that the event loop is free in between, and their conversation or its new time."""
     for start in range(0, len(linked), AT_ONCE):
         portion = slice(start, start + AT_ONCE)
-        columns = to_columns(linked[portion], tokens[portion], moments[portion])
-        parameters = {"scope_id": scope_id, "conversation": conversation, **columns}
+        given = zip(linked[portion], tokens[portion], moments[portion], strict=True)
+        rows = write_json([to_row(*each) for each in given])
+        parameters = {"scope_id": scope_id, "conversation": conversation, "rows": rows}
         await connection.execute(QUERIES["store_messages"], parameters)
         await asyncio.sleep(0)
     parameters = {
@@ -107,24 +109,23 @@ async def store(
     await connection.execute(QUERIES["close"], parameters)
 
 
-def to_columns(
-    linked: Sequence[Linked], tokens: Sequence[Mapping[str, int]], moments: Sequence[datetime]
-) -> dict[str, object]:
-    """Return the parameters of messages, one array for each column."""
+def to_row(linked: Linked, tokens: Mapping[str, int], moment: datetime) -> dict[str, object]:
+    """Return the fields of a message."""
+    message = linked.message
     return {
-        "ids": [each.id for each in linked],
-        "numbers": [each.number for each in linked],
-        "parents": [each.parent for each in linked],
-        "turns": [each.turn for each in linked],
-        "roles": [each.message.role.value for each in linked],
-        "statuses": [each.message.status.value for each in linked],
-        "moments": list(moments),
-        "tokens": [Jsonb(dict(counts)) for counts in tokens],
-        "images": [count_images(each.message) for each in linked],
-        "parts": [Jsonb([trim(part) for part in each.message.parts]) for each in linked],
-        "attachments": [Jsonb([trim(file) for file in each.message.attachments]) for each in linked],
-        "external_ids": [each.message.external_id for each in linked],
-        "stated_parents": [each.stated_parent for each in linked],
+        "id": linked.id,
+        "number": linked.number,
+        "parent_id": linked.parent,
+        "turn_id": linked.turn,
+        "role": message.role.value,
+        "status": message.status.value,
+        "occurred_at": moment,
+        "tokens": dict(tokens),
+        "images": count_images(message),
+        "parts": [trim(part) for part in message.parts],
+        "attachments": [trim(file) for file in message.attachments],
+        "external_id": message.external_id,
+        "stated_parent": linked.stated_parent,
     }
 
 

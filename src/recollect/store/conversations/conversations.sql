@@ -41,12 +41,10 @@ insert into messages
      attachments, external_id, stated_parent)
 select %(scope_id)s, id, %(conversation)s, number, parent_id, turn_id, role, status, occurred_at, tokens, images,
        nullif(parts, '[]'), nullif(attachments, '[]'), external_id, stated_parent
-from unnest(
-    %(ids)s::uuid[], %(numbers)s::bigint[], %(parents)s::uuid[], %(turns)s::uuid[], %(roles)s::text[],
-    %(statuses)s::text[], %(moments)s::timestamptz[], %(tokens)s::jsonb[], %(images)s::smallint[], %(parts)s::jsonb[],
-    %(attachments)s::jsonb[], %(external_ids)s::text[], %(stated_parents)s::uuid[]
-) as given (id, number, parent_id, turn_id, role, status, occurred_at, tokens, images, parts, attachments,
-            external_id, stated_parent)
+from json_to_recordset(%(rows)s::json) as given (
+    id uuid, number bigint, parent_id uuid, turn_id uuid, role text, status text, occurred_at timestamptz, tokens jsonb,
+    images smallint, parts jsonb, attachments jsonb, external_id text, stated_parent uuid
+)
 
 -- name: close
 insert into conversations (scope_id, id, last_number, created_at, updated_at, changed_at)

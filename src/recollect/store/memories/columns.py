@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,11 +56,11 @@ class MemoryColumn:
     type: LiteralString
     value: Callable[[Row], Any]
     sent_as: str = ""
-    """The name of its parameter, where a column of another table has its name and holds something else."""
+    """The name of its field, where a column of another table has its name and holds something else."""
 
     @property
-    def parameter(self) -> str:
-        """Name the parameter that its values travel in."""
+    def field(self) -> str:
+        """Name the field that its value travels in."""
         return self.sent_as or self.name
 
 
@@ -108,47 +109,29 @@ SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "
 NAMES, FEATURE_NAMES = (
     sql.SQL(", ").join(sql.Identifier(column.name) for column in some) for some in (COLUMNS, FEATURES)
 )
-VALUES = sql.SQL(", ").join(
-    sql.SQL("{}::{}").format(sql.Identifier(column.name), sql.SQL(column.type)) for column in COLUMNS
+FIELDS = sql.SQL(", ").join(
+    sql.SQL("{} {}").format(sql.Identifier(column.field), sql.SQL(column.type))
+    for column in dict.fromkeys((*COLUMNS, *FEATURES))
 )
-"""The columns as `unnest` gives them, each as its own type."""
-
-
-def is_text(column: MemoryColumn) -> bool:
-    """Tell whether a column's values are sent as texts: arrays are, as an array of arrays would need one length."""
-    return column.type in {"text", "text[]"}
-
-
-def _name_array(column: MemoryColumn) -> sql.Composed:
-    sent: LiteralString = "text" if is_text(column) else column.type
-    # Texts are written and read faster in binary.
-    parameter = sql.Placeholder(column.parameter, "b" if is_text(column) else "s")
-    return sql.SQL("{}::{}[]").format(parameter, sql.SQL(sent))
-
-
-ARRAYS, FEATURE_ARRAYS = (sql.SQL(", ").join(map(_name_array, some)) for some in (COLUMNS, FEATURES))
-"""One parameter for each column: the values of all rows."""
 FRAGMENTS: Mapping[str, sql.Composable] = {
     "columns": NAMES,
-    "values": VALUES,
-    "arrays": ARRAYS,
     "features": FEATURE_NAMES,
-    "feature_arrays": FEATURE_ARRAYS,
+    "feature_fields": sql.SQL(", ").join(sql.Identifier(column.field) for column in FEATURES),
+    "fields": FIELDS,
 }
 """What queries have in braces."""
 
 
-def gather(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return the parameters that the arrays name."""
-    return {
-        column.parameter: [
-            write_array(column.value(row)) if column.type == "text[]" else column.value(row) for row in rows
-        ]
-        for column in dict.fromkeys((*COLUMNS, *FEATURES))
-    }
+def gather(row: Row) -> dict[str, Any]:
+    """Return the fields of a row, as they travel in JSON."""
+    return {column.field: column.value(row) for column in dict.fromkeys((*COLUMNS, *FEATURES))}
 
 
-def write_array(texts: Sequence[str]) -> str:
-    """Write texts as PostgreSQL reads an array of them."""
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
-    return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
+def write_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write rows as the database reads them; one text costs far less than an array for each column."""
+    return json.dumps(rows, default=plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def plain(value: object) -> object:
+    """Give what JSON has no form for as JSON, or as the text that the database reads."""
+    return value.obj if isinstance(value, Jsonb) else str(value)

@@ -81,7 +81,7 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
     }
     await connection.execute(QUERIES["write"], parameters)
     await connection.execute(QUERIES["write_features"], parameters)
-    await memories.store_terms(connection, scope_id, [row])
+    await memories.store_terms(connection, scope_id, row)
     await memories.store_links(connection, scope_id, [row])
     await connection.execute(QUERIES["count"], parameters)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor, sql
@@ -20,7 +21,7 @@ from recollect.store.database.filter import PLACE, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import Recorded
-from recollect.store.memories.columns import Row, gather
+from recollect.store.memories.columns import Row, gather, write_json
 from recollect.store.service.scopes import BEGINNING, lock_scope, names
 
 QUERIES = load_queries(__file__, **columns.FRAGMENTS)
@@ -105,26 +106,22 @@ async def store_portion(
     connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
 ) -> None:
     """Write memories and their terms."""
-    shared = {"scope_id": scope_id, "origin": origin, "created_at": created_at}
-    await connection.execute(QUERIES["store_memories"], shared | gather(rows))
-    await store_terms(connection, scope_id, rows)
+    given = await spare_loop(rows, lambda: write_json([gather(row) | encode_terms(scope_id, row) for row in rows]))
+    parameters = {"scope_id": scope_id, "origin": origin, "created_at": created_at, "rows": given}
+    await connection.execute(QUERIES["store_memories"], parameters)
 
 
-async def store_terms(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
-    """Write the terms that memories are found by."""
-    terms = await asyncio.to_thread(encode_terms, scope_id, rows) if is_heavy(rows) else encode_terms(scope_id, rows)
-    draws = [row.draw for row in rows]
-    await connection.execute(QUERIES["store_terms"], describe(scope_id, rows) | terms | {"draws": draws})
+async def store_terms(connection: Connection, scope_id: int, row: Row) -> None:
+    """Write the terms that a memory is found by, in place of others."""
+    named = {"id": row.id, "kind": row.memory.kind.value, "trust": row.trust}
+    given = await spare_loop([row], lambda: write_json([named | encode_terms(scope_id, row)]))
+    await connection.execute(QUERIES["store_terms"], {"scope_id": scope_id, "rows": given})
 
 
-def describe(scope_id: int, rows: Sequence[Row]) -> dict[str, object]:
-    """Return the parameters that every table of memories has."""
-    return {
-        "scope_id": scope_id,
-        "ids": [row.id for row in rows],
-        "kinds": [row.memory.kind.value for row in rows],
-        "trusts": [row.trust for row in rows],
-    }
+async def spare_loop(rows: Sequence[Row], work: Callable[[], str]) -> str:
+    """Write rows with many terms in a thread, so that the event loop stays free."""
+    heavy = sum(len(row.weights) for row in rows) > HEAVY_TERMS
+    return await asyncio.to_thread(work) if heavy else work()
 
 
 async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
@@ -157,21 +154,11 @@ async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]
         await connection.execute(QUERIES["link_summaries"], parameters)
 
 
-def is_heavy(rows: Sequence[Row]) -> bool:
-    """Tell whether rows have so many terms that they should be handled in a thread."""
-    return sum(len(row.weights) for row in rows) > HEAVY_TERMS
-
-
-def encode_terms(scope_id: int, rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Write term hashes and weights as PostgreSQL reads arrays and sparse vectors."""
-    hashed = [hash_terms(scope_id, row.weights) for row in rows]
-    return {
-        "terms": ["{" + ",".join(map(str, hashes)) + "}" for hashes, _ in hashed],
-        "weights": [
-            "{" + ",".join(f"{number}:{weight:.6g}" for number, weight in by_slot.items()) + f"}}/{SLOTS}"
-            for _, by_slot in hashed
-        ],
-    }
+def encode_terms(scope_id: int, row: Row) -> dict[str, Any]:
+    """Return the fields of a row's terms, the weights as the database reads a sparse vector."""
+    hashes, by_slot = hash_terms(scope_id, row.weights)
+    weights = ",".join(f"{number}:{weight:.6g}" for number, weight in by_slot.items())
+    return {"terms": hashes, "weights": f"{{{weights}}}/{SLOTS}", "draw": row.draw}
 
 
 def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dict[int, float]]:

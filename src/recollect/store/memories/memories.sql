@@ -26,21 +26,24 @@ where scope_id = %(scope_id)s and key = %(key)s
 delete from idempotency_keys where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: store_memories
-with featured as (
+with given as (
+    select * from json_to_recordset(%(rows)s::json)
+        as given ({fields}, terms bigint[], weights sparsevec, draw integer)
+), featured as (
     insert into memory_features (scope_id, origin, {features})
-    select %(scope_id)s, %(origin)s, {features} from unnest({feature_arrays}) as given ({features})
+    select %(scope_id)s, %(origin)s, {feature_fields} from given
+), termed as (
+    insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
+    select %(scope_id)s, id, kind, trust, terms, weights, draw from given
 )
 insert into memories (scope_id, origin, created_at, {columns})
-select %(scope_id)s, %(origin)s, %(created_at)s, {values}
-from unnest({arrays}) as given ({columns})
+select %(scope_id)s, %(origin)s, %(created_at)s, {columns} from given
 
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)
-select %(scope_id)s, id, kind, trust, terms::bigint[], weights::sparsevec, draw
-from unnest(
-    %(ids)s::uuid[], %(kinds)s::text[], %(trusts)s::smallint[], %(terms)b::text[], %(weights)b::text[],
-    %(draws)s::integer[]
-) as given (id, kind, trust, terms, weights, draw)
+select %(scope_id)s, id, kind, trust, terms, weights, draw
+from json_to_recordset(%(rows)s::json)
+    as given (id uuid, kind text, trust smallint, terms bigint[], weights sparsevec, draw integer)
 
 -- name: store_keywords
 with filed as (
