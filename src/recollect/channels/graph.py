@@ -39,8 +39,7 @@ class GraphChannel:
         only = reading.filter
         if only.kinds and Kind.FACT not in only.kinds:
             return skipped("it finds facts only")
-        named = spot_names(reading.text)
-        if not named or not place.has_names:
+        if not place.has_names or not (named := spot_names(reading.text)):
             return skipped(UNNAMED)
         parameters = {
             "scope_id": place.scope_id,

@@ -47,6 +47,12 @@ def test_a_name_has_one_form(written, name):
     assert normalise_name(written) == name
 
 
+@given(st.text(st.characters(codec="ascii"), max_size=40))
+def test_a_plain_name_is_normalised_as_any_other(text):
+    # With a sign that is not shown, a name takes the long way.
+    assert normalise_name(text) == normalise_name("\u200b" + text)
+
+
 @given(TEXTS)
 def test_the_form_of_a_form_is_itself(text):
     assert normalise_name(normalise_name(text)) == normalise_name(text)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.dates.periods import rate_moments
-from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Ids, Numbers, RankingInput, Scores, to_uuid
+from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Ids, Numbers, RankingInput, Scores, to_uuids
 from recollect.core.recall.preferences import DIVERSITY, CandidateTable, prefer
 from recollect.models.recall import Asks, ChannelScore, Cue, Ranked
 from recollect.models.service import Scope
@@ -82,11 +82,20 @@ class Column:
     scores: Scores
     scaled: Scores
 
-    def part(self, place: int, weight: float) -> ChannelScore:
-        """Give the channel's part in one candidate."""
-        row = int(self.rows[place])
-        factors = self.proposed.factors_of(row) if row >= 0 else None
-        return ChannelScore(float(self.scores[place]), float(weight * self.scaled[place]), factors)
+    def parts(self, places: NDArray[np.intp], weight: float) -> list[ChannelScore | None]:
+        """Give the channel's part in each of some candidates; None where it has no say."""
+        told = zip(
+            self.scores[places].tolist(),
+            (weight * self.scaled[places]).tolist(),
+            self.rows[places].tolist(),
+            strict=True,
+        )
+        return [
+            None
+            if math.isnan(score)
+            else ChannelScore(score, share, self.proposed.factors_of(row) if row >= 0 else None)
+            for score, share, row in told
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +197,25 @@ def _rank(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores])
     limit = max(inputs.limit, 0)
     spread = max(inputs.weights.get(DIVERSITY, 0.0), 0.0) / total if Asks.OVERVIEW in inputs.facets.asks else 0.0
     if not spread or rated.sessions is None:
-        return [_explain(inputs, rated, int(place), total, preferences) for place in order[:limit]]
-    best = [int(place) for place in order[: 2 * limit + 20]]
-    ranked = [_explain(inputs, rated, place, total, preferences) for place in best]
+        return _explain(inputs, rated, order[:limit], total, preferences)
+    best = order[: 2 * limit + 20]
+    ranked = _explain(inputs, rated, best, total, preferences)
     return _diversify(ranked, rated.sessions[best].tolist(), limit, spread)
 
 
-def _explain(inputs: RankingInput, rated: Rated, place: int, total: float, preferences: Mapping[str, Scores]) -> Ranked:
-    """Say what every channel and preference adds to one candidate."""
-    parts = {
-        name: column.part(place, inputs.weights[name] / total)
-        for name, column in rated.columns.items()
-        if not math.isnan(column.scores[place])
-    }
-    extras = {name: float(values[place] / total) for name, values in preferences.items() if values[place]}
-    score = math.fsum((*(part.share for part in parts.values()), *extras.values()))
-    return Ranked(to_uuid(rated.ids[place]), min(score, 1.0), parts, extras)
+def _explain(
+    inputs: RankingInput, rated: Rated, places: NDArray[np.intp], total: float, preferences: Mapping[str, Scores]
+) -> list[Ranked]:
+    """Say what every channel and preference adds to each of some candidates."""
+    parts = {name: column.parts(places, inputs.weights[name] / total) for name, column in rated.columns.items()}
+    extras = {name: (values[places] / total).tolist() for name, values in preferences.items()}
+    ranked: list[Ranked] = []
+    for row, memory_id in enumerate(to_uuids(rated.ids[places])):
+        channels = {name: part for name, column in parts.items() if (part := column[row]) is not None}
+        preferred = {name: values[row] for name, values in extras.items() if values[row]}
+        score = math.fsum((*(part.share for part in channels.values()), *preferred.values()))
+        ranked.append(Ranked(memory_id, min(score, 1.0), channels, preferred))
+    return ranked
 
 
 def _diversify(ranked: Sequence[Ranked], sessions: Sequence[int], limit: int, spread: float) -> list[Ranked]:

@@ -7,7 +7,7 @@ import unicodedata
 
 LONGEST_KEY = 500
 """More would not fit an index page in every script."""
-SPOKEN_AROUND = "\"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
+SPOKEN_AROUND = " \"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
 """Characters around a name that are no part of it; "#", "+", "&" and the like are, as in C# and C++."""
 CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 """What no line of text may hold."""
@@ -53,6 +53,8 @@ def similarity(one: str, other: str) -> float:
 
 
 def _fold(text: str) -> str:
+    if text.isascii() and text.isprintable():
+        return " ".join(text.lower().split())
     shown = text if text.isprintable() else "".join(map(_show, text))
     composed = unicodedata.normalize("NFKC", shown).casefold()
     return " ".join(unicodedata.normalize("NFKC", composed).split())
@@ -66,8 +68,8 @@ def _show(letter: str) -> str:
 
 def _trim(text: str) -> str:
     """Strip what surrounds a name: punctuation, the stop of a sentence, a possessive 's."""
-    bare = text.strip(SPOKEN_AROUND + " ").rstrip(". ")
-    return POSSESSIVE.sub("", bare)
+    bare = text.strip(SPOKEN_AROUND).rstrip(". ")
+    return POSSESSIVE.sub("", bare) if bare.endswith("s") else bare
 
 
 def _is_of_word(letter: str) -> bool:

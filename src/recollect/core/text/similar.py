@@ -39,7 +39,7 @@ def collapse(
 
 def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
     """Tell whether two sets of terms are nearly the same."""
-    if min(len(one), len(other)) < NEARLY * max(len(one), len(other)):
+    if len(one) < NEARLY * len(other) or len(other) < NEARLY * len(one):
         return False
     return len(one & other) >= NEARLY * len(one | other)
 
