@@ -82,6 +82,8 @@ with place as (
     select touched.id, max(access_log.accessed_at) as accessed_at
     from access_log, unnest(access_log.ids) as touched (id)
     where access_log.scope_id = (select scope_id from place)
+      -- Of memories that are named, only their own: the log may tell of hundreds.
+      and (%(ids)s::uuid[] is null or touched.id = any (%(ids)s::uuid[]))
     group by touched.id
 )
 select {columns}, origin, created_at,
