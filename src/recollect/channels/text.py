@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
@@ -11,8 +11,8 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Filter
-from recollect.store.database.filter import Columns, bind, list_featured, restrict
-from recollect.store.database.pool import Connection, load_queries
+from recollect.store.database.filter import MOST_WRITTEN, Columns, bind, list_featured, restrict
+from recollect.store.database.pool import Connection, load_queries, write_out
 from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
 
@@ -40,12 +40,16 @@ class TextChannel:
             "limit": limit,
             **bind(reading.filter),
         }
-        # What was true then is chosen of all that matched: a term is as frequent as it was.
-        then = restrict(Filter(at=reading.filter.at), COLUMNS)
-        query = sql.SQL(QUERIES["match_then" if reading.filter.past else "match"]).format(
-            then=then, allowed=list_featured(reading.filter)
-        )
-        return partial(read, await connection.execute(in_columns(query, RARITIES), parameters, binary=True))
+        return partial(read, await connection.execute(compose(reading.filter), parameters, binary=True))
+
+
+@lru_cache(maxsize=MOST_WRITTEN)
+def compose(only: Filter) -> sql.SQL:
+    """Write the search."""
+    # What was true then is chosen of all that matched: a term is as frequent as it was.
+    then = restrict(Filter(at=only.at), COLUMNS)
+    query = sql.SQL(QUERIES["match_then" if only.past else "match"]).format(then=then, allowed=list_featured(only))
+    return write_out(in_columns(query, RARITIES))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

@@ -6,15 +6,17 @@ tenants' rows. A scope that was given an index of its own is searched through th
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import Reading
-from recollect.store.database.filter import Columns, bind, restrict
-from recollect.store.database.pool import Connection, load_queries
+from recollect.models.recall import Filter
+from recollect.models.service import EmbeddingSpace
+from recollect.store.database.filter import MOST_WRITTEN, Columns, bind, restrict
+from recollect.store.database.pool import Connection, load_queries, write_out
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
 from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
@@ -34,7 +36,6 @@ class VectorChannel:
             return skipped("there is no embedding space")
         if reading.vector is None:
             return skipped(reading.without_vector or "the cue has no vector")
-        places: dict[str, sql.Composable] = {"vectors": vectors_table(place.space.id), "type": vector_type(place.space)}
         parameters = {
             "vector": to_vector(place.space, reading.vector),
             "scope_id": place.scope_id,
@@ -43,16 +44,35 @@ class VectorChannel:
         }
         # An approximate index would stop before it found the few that a filter allows.
         if place.approximate_space != place.space.id or reading.filter.named:
-            places["filter"] = restrict(reading.filter, COLUMNS)
-            query = sql.SQL(QUERIES["nearest"]).format(**places, dimensions=sql.Literal(place.space.dimensions))
-            return partial(read, await connection.execute(in_columns(query), parameters, binary=True), "exact")
-        query = sql.SQL(QUERIES["nearest_indexed"]).format(**places, dimensions=sql.Literal(place.space.dimensions + 2))
+            query = compose(place.space, reading.filter)
+            return partial(read, await connection.execute(query, parameters, binary=True), "exact")
         # The planner takes the policy's range for a narrow one and would scan the whole scope instead.
         await connection.execute(QUERIES["avoid_sorting"])
         # Unprepared: only a plan that sees the scope finds the index of that one scope.
-        answer = await connection.execute(in_columns(query), parameters, prepare=False, binary=True)
+        answer = await connection.execute(compose_indexed(place.space), parameters, prepare=False, binary=True)
         await connection.execute(QUERIES["allow_sorting"])
         return partial(read, answer, "approximate")
+
+
+@lru_cache(maxsize=MOST_WRITTEN)
+def compose(space: EmbeddingSpace, only: Filter) -> sql.SQL:
+    """Write the search through a whole scope."""
+    query = sql.SQL(QUERIES["nearest"]).format(
+        vectors=vectors_table(space.id),
+        type=vector_type(space),
+        dimensions=sql.Literal(space.dimensions),
+        filter=restrict(only, COLUMNS),
+    )
+    return write_out(in_columns(query))
+
+
+@lru_cache(maxsize=MOST_WRITTEN)
+def compose_indexed(space: EmbeddingSpace) -> sql.SQL:
+    """Write the search through a scope's own index."""
+    query = sql.SQL(QUERIES["nearest_indexed"]).format(
+        vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions + 2)
+    )
+    return write_out(in_columns(query))
 
 
 async def read(answer: AsyncCursor[DictRow], method: str) -> Proposal:

@@ -13,7 +13,7 @@ import plans
 from known_numbers import SPACE, VECTORS
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
-from recollect.store.database.filter import bind, list_featured, restrict_rows
+from recollect.store.database.filter import bind, list_featured
 from recollect.store.memories import accesses, embeddings, memories
 from recollect.store.recall import features
 from recollect.store.recall.columns import IdArray
@@ -73,10 +73,9 @@ async def test_features_of_candidates_are_read_by_their_keys(service, owner, sco
     vector = embeddings.to_vector(scope.space, unit_vector(scope))
     ids = IdArray(np.array([each.bytes for each in draw(owner, scope, CANDIDATES)], dtype="S16"))
     asked = {"scope_id": scope.scope_id, "ids": ids, "distant": ids, "terms": [1, 2], "vector": vector}
-    condition = restrict_rows(Filter(), columns=features.FEATURE_ROWS)
     query = {
-        "memory_features": sql.SQL(features.QUERIES["features"]).format(filter=condition),
-        "memory_terms": sql.SQL(features.QUERIES["terms"]).format(indexed=features.INDEXED[0]),
+        "memory_features": features.compose(Filter()),
+        "memory_terms": features.TERMS[0],
         VECTORS: features.measure_in(scope.space),
     }[table]
     plan = plans.explain(service, query, asked | bind(Filter()))

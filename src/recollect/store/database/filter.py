@@ -13,6 +13,8 @@ from recollect.models.recall import Filter
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
+MOST_WRITTEN = 256
+"""So many texts of a statement are remembered, each for another filter."""
 AND = sql.SQL("\n  and ")
 SCOPE_ID = sql.SQL("%(scope_id)s")
 ALL = sql.SQL("null::uuid[]")

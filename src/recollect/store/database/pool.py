@@ -17,7 +17,7 @@ from pgvector.psycopg.vector import register_vector_info
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors, waiting
 from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
-from psycopg.sql import Composable
+from psycopg.sql import SQL, Composable
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -70,6 +70,11 @@ def split_queries(text: str) -> dict[str, LiteralString]:
     """Split a file into its queries by name."""
     parts = HEADING.split(text)[1:]
     return {name: cast("LiteralString", body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def write_out(query: Composable) -> SQL:
+    """Write a composed query as one text, so that whoever keeps it does not put it together again each time."""
+    return SQL(cast("LiteralString", query.as_string()))
 
 
 FRAGMENTS = split_queries(Path(__file__).with_name("fragments.sql").read_text(encoding="utf-8"))

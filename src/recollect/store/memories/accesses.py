@@ -12,10 +12,11 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.core.service.numbers import tenant_of
-from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.database.pool import Connection, Database, load_queries, write_out
 
 QUERIES = load_queries(__file__)
-RECORD, CORRECT = (sql.SQL(QUERIES[name]).format(counted=sql.SQL(QUERIES["counted"])) for name in ("record", "correct"))
+COUNTED = sql.SQL(QUERIES["counted"])
+RECORD, CORRECT = (write_out(sql.SQL(QUERIES[name]).format(counted=COUNTED)) for name in ("record", "correct"))
 FOLD_AT = 32
 """With so many recalls on the log, the next one takes about a millisecond more: then a job folds them."""
 LONGEST_LOG = 256

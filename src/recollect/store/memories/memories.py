@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +18,8 @@ from recollect.core.text.terms import slot, within_scope
 from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
-from recollect.store.database.filter import PLACE, bind, restrict_rows
-from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.database.filter import MOST_WRITTEN, PLACE, bind, restrict_rows
+from recollect.store.database.pool import Connection, Database, load_queries, write_out
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import Recorded
 from recollect.store.memories.columns import Row, gather, write_json
@@ -182,12 +183,10 @@ class RowQuery:
     newest: bool = False
     """Whether the newest come first, only of what takes part in recall."""
 
-    def compose(self) -> sql.Composed:
+    def compose(self) -> sql.SQL:
         """Write the statement."""
-        conditions = restrict_rows(self.only, PLACE, every=self.every)
-        source = sql.SQL(QUERIES["following" if self.ids is None else "named"])
-        order = NEWEST if self.newest else OLDEST
-        return sql.SQL(QUERIES["read"]).format(source=source, filter=conditions, order=order)
+        source = "following" if self.ids is None else "named"
+        return compose(self.only, source, every=self.every, newest=self.newest)
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Give the values of the statement."""
@@ -200,6 +199,15 @@ class RowQuery:
             "withheld": [*(() if self.newest else KEPT), *(("past",) if self.only.past or self.every else ())],
             **bind(self.only),
         }
+
+
+@lru_cache(maxsize=MOST_WRITTEN)
+def compose(only: Filter, source: str, *, every: bool, newest: bool) -> sql.SQL:
+    """Write the statement for whole memories."""
+    conditions = restrict_rows(only, PLACE, every=every)
+    order = NEWEST if newest else OLDEST
+    named = sql.SQL(QUERIES[source])
+    return write_out(sql.SQL(QUERIES["read"]).format(source=named, filter=conditions, order=order))
 
 
 async def ask(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:

@@ -17,15 +17,19 @@ from recollect.core.recall.features import Tells
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import hash_term
 from recollect.models.memories import Kind
+from recollect.models.recall import Filter
 from recollect.models.service import EmbeddingSpace
-from recollect.store.database.filter import FEATURE_ROWS, bind, restrict_rows
-from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.database.filter import FEATURE_ROWS, MOST_WRITTEN, bind, restrict_rows
+from recollect.store.database.pool import Database, load_queries, write_out
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
 from recollect.store.recall.columns import IdArray
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
-INDEXED = sql.Identifier("memory_terms"), sql.Identifier("withheld_memories")
+TERMS = tuple(
+    write_out(sql.SQL(QUERIES["terms"]).format(indexed=sql.Identifier(table)))
+    for table in ("memory_terms", "withheld_memories")
+)
 """Where the terms of a memory stand; those of past versions in the second."""
 SIDE_BY_SIDE = 30 * 60 * 1_000_000
 """Events so many microseconds apart stand as near to each other as a message does to the next."""
@@ -53,9 +57,9 @@ async def load_features(
     }
     cosines: AsyncCursor[DictRow] | None = None
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
-        query = sql.SQL(QUERIES["features"]).format(filter=restrict_rows(reading.filter, columns=FEATURE_ROWS))
-        rows = await connection.execute(query, parameters, binary=True)
-        terms = [await ask_terms(connection, table, parameters) for table in INDEXED[: 1 + reading.filter.past]]
+        rows = await connection.execute(compose(reading.filter), parameters, binary=True)
+        asked = TERMS[: 1 + reading.filter.past]
+        terms = [await connection.execute(query, parameters, binary=True) for query in asked]
         if place.space is not None and reading.vector is not None and len(distant):
             parameters["vector"] = to_vector(place.space, reading.vector)
             cosines = await connection.execute(measure_in(place.space), parameters, binary=True)
@@ -67,18 +71,19 @@ async def load_features(
     return table
 
 
-async def ask_terms(
-    connection: Connection, indexed: sql.Composable, parameters: dict[str, object]
-) -> AsyncCursor[DictRow]:
-    """Ask which terms of the cue the candidates have."""
-    return await connection.execute(sql.SQL(QUERIES["terms"]).format(indexed=indexed), parameters, binary=True)
+@lru_cache(maxsize=MOST_WRITTEN)
+def compose(only: Filter) -> sql.SQL:
+    """Write the query for what is known of candidates."""
+    return write_out(sql.SQL(QUERIES["features"]).format(filter=restrict_rows(only, columns=FEATURE_ROWS)))
 
 
-def measure_in(space: EmbeddingSpace) -> sql.Composed:
+@lru_cache(maxsize=MOST_WRITTEN)
+def measure_in(space: EmbeddingSpace) -> sql.SQL:
     """Write the query for how near candidates come to the cue."""
-    return sql.SQL(QUERIES["cosines"]).format(
+    query = sql.SQL(QUERIES["cosines"]).format(
         vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions)
     )
+    return write_out(query)
 
 
 def to_table(row: DictRow, width: int) -> FeatureTable:
