@@ -61,6 +61,12 @@ def test_load():
     assert all(row["per_s"] > 0 and row["server_ms"] > 0 for row in figures.values())
 
 
+def test_writers():
+    figures = measure("writers", "--turns", "3", "--rounds", "1")
+    assert set(figures) == {"now: 1 writers, 1 scopes", "now: 8 writers, 1 scopes", "now: 8 writers, 8 scopes"}
+    assert all(value > 0 for row in figures.values() for value in row.values())
+
+
 def test_terms_index():
     figures = measure("terms_index", "--memories", "2000", "--writes", "40", "--rounds", "1")
     assert len(figures) == 6
