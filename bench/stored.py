@@ -30,7 +30,7 @@ from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
-from recollect.verbs.memories import remember
+from recollect.verbs.memories import rows
 from recollect.wiring import connected, prepare
 
 Vectors = NDArray[np.float32]
@@ -62,7 +62,7 @@ async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
         # No channel is given up, however busy the machine is: its speed must not show in the figures.
         settings = Settings(deadline_seconds=300, channel_seconds=60, steps="")
         # Ids by the same chance each time: the same memories, stored again, must rank the same.
-        with patch.object(remember.os, "urandom", Random(7).randbytes):
+        with patch.object(rows.os, "urandom", Random(7).randbytes):
             async with connected(settings, addresses, None) as recollect:
                 yield recollect
 
