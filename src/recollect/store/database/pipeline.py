@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from psycopg import AsyncPipeline
 from psycopg.abc import PQGen
 
-MOST_HELD = 32
-"""More statements are sent before their answers are needed, so that the server works while others are written."""
+MOST_HELD, MOST_BYTES = 32, 32_768
+"""More statements, or larger ones, are sent before their answers are needed: the server works while others are written,
+and the event loop is free in between."""
 
 
 class HeldPipeline(AsyncPipeline):
@@ -21,9 +25,15 @@ class HeldPipeline(AsyncPipeline):
             self.command_queue.popleft()()
 
     def _communicate_gen(self) -> PQGen[None]:
-        """Hold a statement back, unless there are many."""
-        if len(self.command_queue) >= MOST_HELD:
+        """Hold a statement back, unless there are many or it is large."""
+        if len(self.command_queue) >= MOST_HELD or self._last_size() > MOST_BYTES:
             yield from self._send_gen()
+
+    def _last_size(self) -> int:
+        """Return the size of the parameters of the statement that was added last."""
+        command = self.command_queue[-1] if self.command_queue else None
+        given = command.args[1] if isinstance(command, partial) and len(command.args) > 1 else None
+        return sum(len(value) for value in given if value) if isinstance(given, Sequence) else 0
 
     def _send_gen(self) -> PQGen[None]:
         """Send what is held, and process the answers that have come by then."""
