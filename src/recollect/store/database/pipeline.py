@@ -7,6 +7,7 @@ from functools import partial
 
 from psycopg import AsyncPipeline
 from psycopg.abc import PQGen
+from psycopg.generators import send
 
 MOST_HELD, MOST_BYTES = 32, 32_768
 """More statements, or larger ones, are sent before their answers are needed: the server works while others are written,
@@ -41,15 +42,17 @@ class HeldPipeline(AsyncPipeline):
         yield from super()._communicate_gen()
 
     def _sync_gen(self) -> PQGen[None]:
-        """End a transaction, and read all answers."""
+        """End a transaction, and read all answers.
+
+        The driver would also ask the server to flush. A pooler that reads this after the end of the transaction takes
+        it for the beginning of another, and keeps a connection to the server for it.
+        """
         self._enqueue_sync()
-        yield from self._send_gen()
+        self._write_held()
+        yield from send(self.pgconn)
         yield from self._fetch_gen(flush=False)
 
-    def _exit_gen(self) -> PQGen[None]:
-        """End the pipeline, and read all answers."""
-        self._enqueue_sync()
-        yield from self._fetch_gen(flush=True)
+    _exit_gen = _sync_gen
 
     def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
         """Read the answers that have come; with `flush`, those of all statements."""
