@@ -44,8 +44,8 @@ class HeldPipeline(AsyncPipeline):
     def _sync_gen(self) -> PQGen[None]:
         """End a transaction, and read all answers.
 
-        The driver would also ask the server to flush. A pooler that reads this after the end of the transaction takes
-        it for the beginning of another, and keeps a connection to the server for it.
+        The driver would also ask the server to flush. A pooler that reads this after the end of the transaction may
+        take it for the beginning of another, and keep a connection to the server for it.
         """
         self._enqueue_sync()
         self._write_held()
