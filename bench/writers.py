@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from contextlib import ExitStack
 from statistics import median
 
 from rich.console import Console
@@ -19,7 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 from ground import OUT, open_folder
-from yardstick import ROOT, Side, check_out, prepare
+from yardstick import Side, open_sides, prepare
 
 SETTINGS = ((1, 1), (1, 8), (8, 8))
 """How many scopes, and how many writers."""
@@ -55,17 +54,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     most = max(writers for _, writers in SETTINGS)
-    with ExitStack() as stack:
-        folder = stack.enter_context(open_folder("writers"))
+    with open_folder("writers") as folder:
         asyncio.run(prepare(folder, 2 * most * asked.turns * (asked.rounds + 1), 1))
-        checkouts = {"now": ROOT}
-        if asked.before:
-            checkouts = {"before": stack.enter_context(check_out(asked.before, folder)), **checkouts}
-        sides: dict[str, Side] = {}
-        for name, checkout in checkouts.items():
-            sides[name] = Side(checkout, folder)
-            stack.callback(sides[name].close)
-        figures = measure(sides, asked.turns, asked.rounds)
+        with open_sides(asked.before, folder) as sides:
+            figures = measure(sides, asked.turns, asked.rounds)
     OUT.mkdir(exist_ok=True)
     (OUT / "writers.json").write_text(json.dumps(figures, indent=1))
     table = Table("", "turns a second", "program ms a turn", "server ms")

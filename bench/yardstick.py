@@ -142,6 +142,20 @@ def check_out(commit: str, folder: Path) -> Iterator[Path]:
         subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", target], check=True)
 
 
+@contextmanager
+def open_sides(before: str, folder: Path) -> Iterator[dict[str, Side]]:
+    """Run this checkout, and that of an earlier commit if one is named."""
+    with ExitStack() as stack:
+        checkouts = {"now": ROOT}
+        if before:
+            checkouts = {"before": stack.enter_context(check_out(before, folder)), **checkouts}
+        sides: dict[str, Side] = {}
+        for name, checkout in checkouts.items():
+            sides[name] = Side(checkout, folder)
+            stack.callback(sides[name].close)
+        yield sides
+
+
 def sum_up(spent: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Give the medians of what calls took."""
     counted = spent[WARMING:]
@@ -217,13 +231,7 @@ def main() -> None:
         asyncio.run(ensure_database(cluster.dsn(), "bare"))
         bare = Bare(cluster.dsn("bare"))
         stack.callback(bare.connection.close)
-        checkouts = {"now": ROOT}
-        if asked.before:
-            checkouts = {"before": stack.enter_context(check_out(asked.before, folder)), **checkouts}
-        sides: dict[str, Side] = {}
-        for name, checkout in checkouts.items():
-            sides[name] = Side(checkout, folder)
-            stack.callback(sides[name].close)
+        sides = stack.enter_context(open_sides(asked.before, folder))
         for scope in asked.scopes:
             bare.fill(scope, texts[:scope], vectors[:scope])
             for name, side in sides.items():

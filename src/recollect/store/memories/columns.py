@@ -109,22 +109,22 @@ SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "
 NAMES, FEATURE_NAMES = (
     sql.SQL(", ").join(sql.Identifier(column.name) for column in some) for some in (COLUMNS, FEATURES)
 )
-FIELDS = sql.SQL(", ").join(
-    sql.SQL("{} {}").format(sql.Identifier(column.field), sql.SQL(column.type))
-    for column in dict.fromkeys((*COLUMNS, *FEATURES))
-)
+EVERY = tuple(dict.fromkeys((*COLUMNS, *FEATURES)))
+"""The columns of both tables, each once."""
 FRAGMENTS: Mapping[str, sql.Composable] = {
     "columns": NAMES,
     "features": FEATURE_NAMES,
     "feature_fields": sql.SQL(", ").join(sql.Identifier(column.field) for column in FEATURES),
-    "fields": FIELDS,
+    "fields": sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(column.field), sql.SQL(column.type)) for column in EVERY
+    ),
 }
 """What queries have in braces."""
 
 
 def gather(row: Row) -> dict[str, Any]:
     """Return the fields of a row, as they travel in JSON."""
-    return {column.field: column.value(row) for column in dict.fromkeys((*COLUMNS, *FEATURES))}
+    return {column.field: column.value(row) for column in EVERY}
 
 
 def write_json(rows: Sequence[Mapping[str, Any]]) -> str:
