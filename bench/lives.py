@@ -34,12 +34,14 @@ UNFOLDED, TOUCHED = 12, 30
 """How many recalls are on the log, and how many memories each touched."""
 TABLES = {
     "memories": "scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at",
-    VECTORS: "scope_id, id, kind, trust, idle, importance, embedding",
+    "memory_features": "scope_id, id, kind, importance, origin, occurred_at, length, tells, pinned, speaker",
+    VECTORS: "scope_id, id, kind, trust, idle, embedding",
     "accesses": "scope_id, id, kind, last_accessed_at, access_count",
 }
 TYPES = {
     "memories": "bigint uuid text text real text smallint timestamptz timestamptz",
-    VECTORS: "bigint uuid text smallint boolean real bytea",
+    "memory_features": "bigint uuid text real text timestamptz integer smallint boolean text",
+    VECTORS: "bigint uuid text smallint boolean bytea",
     "accesses": "bigint uuid text timestamptz integer",
 }
 
@@ -138,9 +140,12 @@ def copy_in(
             (scope_id, id_, kind, filler.sentence(number % 5_000), weight, "bench", 100, moment, moment)
             for number, (id_, kind, weight, moment) in zip(part.numbers, rows, strict=True)
         ),
+        "memory_features": (
+            (scope_id, id_, kind, weight, "bench", moment, 8, 0, False, "") for id_, kind, weight, moment in rows
+        ),
         VECTORS: (
-            (scope_id, id_, kind, 100, False, weight, embedding)
-            for (id_, kind, weight, _), embedding in zip(rows, bulk.write_vectors(vectors, "half"), strict=True)
+            (scope_id, id_, kind, 100, False, embedding)
+            for (id_, kind, _, _), embedding in zip(rows, bulk.write_vectors(vectors, "half"), strict=True)
         ),
         "accesses": (
             (scope_id, id_, kind, max(happened, accessed), 1)

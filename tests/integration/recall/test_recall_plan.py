@@ -99,7 +99,9 @@ async def test_an_access_is_noted_by_keys(service, owner, scope):
 async def test_storing_vectors_reads_memories_by_their_keys(service, owner, scope):
     ids = draw(owner, scope, WINNERS)
     query = sql.SQL(embeddings.QUERIES["store_vectors"]).format(
-        vectors=embeddings.vectors_table(scope.space.id), type=embeddings.vector_type(scope.space)
+        vectors=embeddings.vectors_table(scope.space.id),
+        type=embeddings.vector_type(scope.space),
+        space=sql.Literal(scope.space.id),
     )
     vectors = [embeddings.to_vector(scope.space, unit_vector(scope))] * WINNERS
     plan = plans.explain(service, query, {"scope_id": scope.scope_id, "ids": ids, "embeddings": vectors})

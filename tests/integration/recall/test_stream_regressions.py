@@ -111,6 +111,28 @@ async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect,
     assert (late.channels["stream"].factors.relevance, late.channels["stream"].factors.importance) == (0, 1)
 
 
+async def test_an_importance_that_changed_later_counts(recollect, mind, owner):
+    await mind.load([NewMemory(f"note {number}", importance=2 + number % 3) for number in range(40)])
+    cue = stream("something else", weighing=Weighing(recency=0.0, relevance=0.0), touch=False)
+    for content, method in (("note 7", "exact"), ("note 8", "near-exact")):
+        owner.execute("update memories set importance = case content when %s then 10 else 1 end", [content])
+        found = await mind.recall(cue)
+        assert (found.methods["stream"], found.hits[0].memory.content) == (method, content)
+        await recollect.operator.index_large_scopes(at_least=10)
+
+
+async def test_only_the_vectors_of_an_indexed_scope_carry_importance(recollect, mind, owner):
+    carried = f"select count(*) from {VECTORS} where importance is not null"
+    await mind.remember([NewMemory(f"note {number}") for number in range(20)])
+    await (await recollect.mind("other")).remember("a note of a small scope")
+    assert owner.execute(carried).fetchone() == (0,)
+    await recollect.operator.index_large_scopes(at_least=10)
+    await mind.remember("told later")
+    await mind.load([NewMemory("loaded later", embedding=np.ones(64))])
+    assert owner.execute(carried).fetchone() == (22,)
+    assert owner.execute(f"select count(*) from {VECTORS}").fetchone() == (23,)
+
+
 async def test_a_decay_too_slow_for_the_index_is_computed_exactly(recollect, mind):
     await mind.remember([f"note {number}" for number in range(20)])
     await recollect.operator.index_large_scopes(at_least=10)

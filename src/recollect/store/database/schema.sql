@@ -142,11 +142,11 @@ begin
         values (space, new_model, new_dimensions, new_precision, new_storage);
     execute format(
         'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
-        'idle boolean not null, importance real not null, embedding %s(%s) not null '
+        'idle boolean not null, importance real, embedding %s(%s) not null '
         'check (%s(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
         'with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000)',
         vectors, type, new_dimensions, case new_precision when 'half' then 'l2_norm' else 'vector_norm' end,
-        case when new_storage = 'covering' then 'include (kind, trust, idle, importance, embedding)' else '' end);
+        case when new_storage = 'covering' then 'include (kind, trust, idle, embedding)' else '' end);
     execute format('alter table %I alter embedding set storage %s, alter embedding set statistics 0', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
@@ -358,26 +358,35 @@ declare
     width integer := (select dimensions + 2 from embedding_spaces where id = space);
 begin
     -- Newest first, and exact: recency is looked up only for those whom it could lift among the hits, or out of last
-    -- place; beyond the horizon it adds less than a millionth.
+    -- place; beyond the horizon it adds less than a millionth. As below, it joins by hashing or merging.
     execute format($create$
 create function %1$I(
     asked_scope bigint, cue %2$s, asked_kinds text[], before uuid,
     weights double precision[], decay double precision, horizon integer, hit_limit integer
 ) returns setof ranked_memory
-    language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
+    language plpgsql stable set plan_cache_mode = force_generic_plan set enable_nestloop = off set work_mem = '32MB'
+    set jit = off as $$
 begin
     return query
-    with candidate as materialized (
-        select v.id, v.importance::double precision as importance, v.embedding <#> cue as distance
+    with embedded as materialized (
+        select v.id, v.embedding <#> cue as distance
         from %3$I v
         where v.scope_id = asked_scope and v.kind = any (asked_kinds) and not v.idle
           and (before is null or v.id < before)
+    ), candidate as materialized (
+        select e.id, f.importance::double precision as importance, e.distance
+        from embedded e join memory_features f on f.scope_id = asked_scope and f.id = e.id
         union all
         select m.id, m.importance, null
-        from pending_embeddings p join memories m on m.scope_id = p.scope_id and m.id = p.id
+        from pending_embeddings p
+        -- One by one: few wait, and to join them all the planner would read the whole scope.
+        cross join lateral (
+            select memories.id, memories.kind, memories.idle, memories.importance from memories
+            where memories.scope_id = p.scope_id and memories.id between p.id and p.id order by memories.id limit 1
+        ) m
         where p.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle
           and (before is null or m.id < before)
-          and not exists (select from %3$I v where v.scope_id = p.scope_id and v.id = p.id)
+          and not exists (select from embedded e where e.id = p.id)
     ), bound as materialized (
         select total, nearest, farthest, least, greatest,
                coalesce(weights[2] / nullif(farthest - nearest, 0), 0) as slope,
@@ -1019,7 +1028,9 @@ end $_$;
 
 CREATE FUNCTION public.follow_into_features() RETURNS trigger
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
+declare
+    folded integer;
 begin
     update memory_features
     set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
@@ -1028,8 +1039,15 @@ begin
             when 'deleted' then 'withheld' when 'to_rederive' then 'withheld' else 'current'
         end
     where scope_id = new.scope_id and id between new.id and new.id;
+    if new.importance is distinct from old.importance then
+        select folded_space into folded from scopes where id = new.scope_id;
+        if folded is not null then
+            execute format('update %I set importance = $1 where scope_id = $2 and id = $3', 'vectors_' || folded)
+                using new.importance, new.scope_id, new.id;
+        end if;
+    end if;
     return null;
-end $$;
+end $_$;
 
 CREATE FUNCTION public.follow_into_topics() RETURNS trigger
     LANGUAGE plpgsql
@@ -1134,7 +1152,8 @@ begin
     for space in select id, state from embedding_spaces loop
         execute format(
             'insert into %1$I (scope_id, id, kind, trust, idle, importance, embedding) '
-            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, '
+            'case when $4 = (select folded_space from scopes where id = $1) then memories.importance end, '
             'coalesce(hot.embedding, side.embedding::%2$s) '
             'from unnest($2, $3) as given (heir, elder) '
             'join (select id, kind, trust, idle, importance from memories '
@@ -1874,7 +1893,8 @@ begin
     for space in select id from embedding_spaces loop
         execute format(
             'insert into %I (scope_id, id, kind, trust, idle, importance, embedding) '
-            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, side.embedding '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, '
+            'case when $3 = (select folded_space from scopes where id = $1) then memories.importance end, side.embedding '
             'from withheld_vectors side join ('
             'select id, kind, trust, idle, importance from memories where scope_id = $1 and id = any ($2) offset 0'
             ') memories on memories.id = side.id where side.scope_id = $1 and side.id = any ($2) and side.space_id = $3', 'vectors_' || space)
@@ -2632,6 +2652,7 @@ CREATE TABLE public.scopes (
     unreflected_events integer DEFAULT 0 NOT NULL,
     last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     approximate_space integer,
+    folded_space integer,
     has_keywords boolean DEFAULT false NOT NULL,
     has_names boolean DEFAULT false NOT NULL,
     has_topics boolean DEFAULT false NOT NULL,
@@ -3122,7 +3143,7 @@ ALTER TABLE ONLY public.memories
     ADD CONSTRAINT memories_pkey PRIMARY KEY (scope_id, id);
 
 ALTER TABLE ONLY public.memory_features
-    ADD CONSTRAINT memory_features_pkey PRIMARY KEY (scope_id, id);
+    ADD CONSTRAINT memory_features_pkey PRIMARY KEY (scope_id, id) INCLUDE (importance);
 
 ALTER TABLE ONLY public.memory_keywords
     ADD CONSTRAINT memory_keywords_pkey PRIMARY KEY (scope_id, keyword, kind, id);

@@ -141,8 +141,8 @@ async def store(connection: Connection, space_id: int | None, encoded: Encoded) 
         if not rows:
             continue
         await send(connection, name, rows)
-        move = sql.SQL(QUERIES[f"move_{name}"])
-        await connection.execute(move.format(vectors=vectors_table(space_id or 0)) if name == "vectors" else move)
+        places = {"vectors": vectors_table(space_id or 0), "space": sql.Literal(space_id)} if name == "vectors" else {}
+        await connection.execute(sql.SQL(QUERIES[f"move_{name}"]).format(**places))
         await connection.execute(QUERIES[f"clear_{name}"])
 
 

@@ -32,7 +32,13 @@ insert into memory_features (scope_id, origin, {features}) select scope_id, orig
 insert into memory_terms select * from staged_terms
 
 -- name: move_vectors
-insert into {vectors} select * from staged_vectors
+insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
+select scope_id, id, kind, trust, idle,
+       case when {space} = (
+           select folded_space from scopes where id = (select scope_id from staged_vectors limit 1)
+       ) then importance end,
+       embedding
+from staged_vectors
 
 -- name: clear_memories
 truncate staged_memories

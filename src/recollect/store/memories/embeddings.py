@@ -55,7 +55,9 @@ async def store_vectors(
     connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
 ) -> AsyncCursor[DictRow]:
     """Write vectors for memories that exist in this transaction; the answer names those that are new or changed."""
-    query = sql.SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
+    query = sql.SQL(QUERIES["store_vectors"]).format(
+        vectors=vectors_table(space.id), type=vector_type(space), space=sql.Literal(space.id)
+    )
     embeddings = [to_vector(space, row) for row in rows]
     return await connection.execute(query, {"scope_id": scope_id, "ids": list(ids), "embeddings": embeddings})
 

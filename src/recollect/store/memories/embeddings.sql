@@ -3,7 +3,9 @@ select id, model, dimensions, state, precision, filled_count from embedding_spac
 
 -- name: store_vectors
 insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
-select held.scope_id, held.id, held.kind, held.trust, held.idle, held.importance, given.embedding
+select held.scope_id, held.id, held.kind, held.trust, held.idle,
+       case when {space} = (select folded_space from scopes where id = %(scope_id)s) then held.importance end,
+       given.embedding
 from unnest(%(ids)s::uuid[], %(embeddings)b::{type}[]) as given (id, embedding)
 cross join lateral (
     -- One by one, in the order of the key: joined as sets, a plan that does not see them would read the whole scope.

@@ -107,10 +107,16 @@ async def index_scope(connection: AsyncConnection[DictRow], space: EmbeddingSpac
         "operators": sql.Identifier("halfvec_ip_ops" if space.precision == "half" else "vector_ip_ops"),
     }
     of_scope = f"{space.id}_of_{scope_id}"
+    numbers = {"space": space.id, "scope_id": scope_id}
+    fold_vectors = sql.SQL(QUERIES["fold_vectors"]).format(vectors=places["vectors"], scope=places["scope"])
+    await connection.execute(QUERIES["fold_scope"], numbers)
+    await connection.execute(fold_vectors)
     for query, name in (("index_scope", f"vectors_{of_scope}"), ("index_importance", f"importance_{of_scope}")):
         if await (await connection.execute(QUERIES["broken_index"], {"name": name})).fetchone():
             await connection.execute(sql.SQL(QUERIES["drop_index"]).format(index=sql.Identifier(name)))
         await connection.execute(sql.SQL(QUERIES[query]).format(index=sql.Identifier(name), **places))
+    # Building has waited for all who wrote before they could see that importance goes with their vectors.
+    await connection.execute(fold_vectors)
     # Without fresh statistics the planner does not use the new indexes.
     await connection.execute(sql.SQL(QUERIES["analyze"]).format(vectors=places["vectors"]))
-    await connection.execute(QUERIES["mark_indexed"], {"space": space.id, "scope_id": scope_id})
+    await connection.execute(QUERIES["mark_indexed"], numbers)

@@ -55,6 +55,15 @@ select indexrelid from pg_index where indexrelid = to_regclass(%(name)s) and not
 -- name: drop_index
 drop index concurrently {index}
 
+-- name: fold_scope
+update scopes set folded_space = %(space)s where id = %(scope_id)s
+
+-- name: fold_vectors
+update {vectors} vectors set importance = memory_features.importance
+from memory_features
+where vectors.scope_id = {scope} and vectors.importance is null
+  and memory_features.scope_id = {scope} and memory_features.id = vectors.id
+
 -- name: index_scope
 create index concurrently if not exists {index} on {vectors}
 using hnsw ((fold_importance(embedding, importance)::{type}({width})) {operators})

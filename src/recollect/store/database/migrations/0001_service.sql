@@ -161,6 +161,8 @@ create table scopes (
     unreflected_events integer not null default 0,
     last_written_at timestamptz not null default '-infinity',
     approximate_space integer,
+    -- The space whose vectors carry importance here: that of the approximate index, from the time it is begun.
+    folded_space integer,
     -- Whether anything was ever filed under keywords, names of entities or topics: a recall does not ask for the others.
     has_keywords boolean not null default false,
     has_names boolean not null default false,

@@ -67,7 +67,8 @@ create table memory_features (
     origin text not null,
     conversation_id text,
     role text,
-    primary key (scope_id, id)
+    -- With importance: the stream reads that of a whole scope.
+    primary key (scope_id, id) include (importance)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
 alter table memory_features alter speaker set statistics 0;
 create index memory_features_pinned on memory_features (scope_id, id) where pinned;
@@ -76,6 +77,8 @@ select protect_scoped('memory_features');
 -- Features follow their memory in the statement that changes it.
 create function follow_into_features() returns trigger
     language plpgsql as $$
+declare
+    folded integer;
 begin
     update memory_features
     set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
@@ -84,6 +87,13 @@ begin
             when 'deleted' then 'withheld' when 'to_rederive' then 'withheld' else 'current'
         end
     where scope_id = new.scope_id and id between new.id and new.id;
+    if new.importance is distinct from old.importance then
+        select folded_space into folded from scopes where id = new.scope_id;
+        if folded is not null then
+            execute format('update %I set importance = $1 where scope_id = $2 and id = $3', 'vectors_' || folded)
+                using new.importance, new.scope_id, new.id;
+        end if;
+    end if;
     return null;
 end $$;
 create trigger follow_into_features after update of withheld, importance, occurred_at, expires_at on memories

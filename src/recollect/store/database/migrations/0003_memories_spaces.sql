@@ -47,6 +47,8 @@ create function fold_importance(embedding vector, importance real) returns vecto
     language sql immutable strict parallel safe
     return embedding || array[importance * 0.1::real, sqrt(100 - importance * importance)::real * 0.1::real]::vector;
 
+-- Importance is that of the memory where an approximate index folds it in, and null elsewhere: it changes after the
+-- write, and a vector's row is too large to be written again for it. Others read memory_features.
 -- Size decides the storage: an index page holds 2,560 bytes of vector beside the key, a heap page 8,000.
 create function create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text)
     returns void
@@ -61,11 +63,11 @@ begin
         values (space, new_model, new_dimensions, new_precision, new_storage);
     execute format(
         'create table %I (scope_id bigint not null, id uuid not null, kind text not null, trust smallint not null, '
-        'idle boolean not null, importance real not null, embedding %s(%s) not null '
+        'idle boolean not null, importance real, embedding %s(%s) not null '
         'check (%s(embedding) between 0.98 and 1.02), primary key (scope_id, id) %s) '
         'with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000)',
         vectors, type, new_dimensions, case new_precision when 'half' then 'l2_norm' else 'vector_norm' end,
-        case when new_storage = 'covering' then 'include (kind, trust, idle, importance, embedding)' else '' end);
+        case when new_storage = 'covering' then 'include (kind, trust, idle, embedding)' else '' end);
     execute format('alter table %I alter embedding set storage %s, alter embedding set statistics 0', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
@@ -99,7 +101,8 @@ begin
     for space in select id, state from embedding_spaces loop
         execute format(
             'insert into %1$I (scope_id, id, kind, trust, idle, importance, embedding) '
-            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, '
+            'case when $4 = (select folded_space from scopes where id = $1) then memories.importance end, '
             'coalesce(hot.embedding, side.embedding::%2$s) '
             'from unnest($2, $3) as given (heir, elder) '
             'join (select id, kind, trust, idle, importance from memories '

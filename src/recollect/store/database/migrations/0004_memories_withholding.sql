@@ -140,7 +140,8 @@ begin
     for space in select id from embedding_spaces loop
         execute format(
             'insert into %I (scope_id, id, kind, trust, idle, importance, embedding) '
-            'select $1, memories.id, memories.kind, memories.trust, memories.idle, memories.importance, side.embedding '
+            'select $1, memories.id, memories.kind, memories.trust, memories.idle, '
+            'case when $3 = (select folded_space from scopes where id = $1) then memories.importance end, side.embedding '
             'from withheld_vectors side join ('
             'select id, kind, trust, idle, importance from memories where scope_id = $1 and id = any ($2) offset 0'
             ') memories on memories.id = side.id where side.scope_id = $1 and side.id = any ($2) and side.space_id = $3', 'vectors_' || space)

@@ -64,26 +64,35 @@ declare
     width integer := (select dimensions + 2 from embedding_spaces where id = space);
 begin
     -- Newest first, and exact: recency is looked up only for those whom it could lift among the hits, or out of last
-    -- place; beyond the horizon it adds less than a millionth.
+    -- place; beyond the horizon it adds less than a millionth. As below, it joins by hashing or merging.
     execute format($create$
 create function %1$I(
     asked_scope bigint, cue %2$s, asked_kinds text[], before uuid,
     weights double precision[], decay double precision, horizon integer, hit_limit integer
 ) returns setof ranked_memory
-    language plpgsql stable set plan_cache_mode = force_generic_plan set work_mem = '32MB' set jit = off as $$
+    language plpgsql stable set plan_cache_mode = force_generic_plan set enable_nestloop = off set work_mem = '32MB'
+    set jit = off as $$
 begin
     return query
-    with candidate as materialized (
-        select v.id, v.importance::double precision as importance, v.embedding <#> cue as distance
+    with embedded as materialized (
+        select v.id, v.embedding <#> cue as distance
         from %3$I v
         where v.scope_id = asked_scope and v.kind = any (asked_kinds) and not v.idle
           and (before is null or v.id < before)
+    ), candidate as materialized (
+        select e.id, f.importance::double precision as importance, e.distance
+        from embedded e join memory_features f on f.scope_id = asked_scope and f.id = e.id
         union all
         select m.id, m.importance, null
-        from pending_embeddings p join memories m on m.scope_id = p.scope_id and m.id = p.id
+        from pending_embeddings p
+        -- One by one: few wait, and to join them all the planner would read the whole scope.
+        cross join lateral (
+            select memories.id, memories.kind, memories.idle, memories.importance from memories
+            where memories.scope_id = p.scope_id and memories.id between p.id and p.id order by memories.id limit 1
+        ) m
         where p.scope_id = asked_scope and m.kind = any (asked_kinds) and not m.idle
           and (before is null or m.id < before)
-          and not exists (select from %3$I v where v.scope_id = p.scope_id and v.id = p.id)
+          and not exists (select from embedded e where e.id = p.id)
     ), bound as materialized (
         select total, nearest, farthest, least, greatest,
                coalesce(weights[2] / nullif(farthest - nearest, 0), 0) as slope,
