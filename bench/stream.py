@@ -236,7 +236,7 @@ async def measure_indexed(recollect: Recollect, asked: argparse.Namespace) -> Fi
         with Progress(console=console) as progress:
             await live(recollect, mind, size, world, progress)
         with console.status(f"building the index of {size:,} memories"):
-            await recollect.operator.index_large_scopes(size)
+            await recollect.operator.spaces.index_large_scopes(size)
         figures[f"{name} {size}"] = await measure_large(recollect, mind, world, asked.cues)
     return figures
 

@@ -54,6 +54,18 @@ def test_yardstick():
     assert all(row["cpu"] > 0 for name, row in figures.items() if not name.endswith("same"))
 
 
+def test_peers():
+    figures = measure("peers", "--peers", "bare", "--scope", "200", "--rounds", "2")
+    assert set(figures) == {"bare", "Recollect", "Recollect, vector alone"}
+    assert all(row["cpu"] > 0 for row in figures.values())
+
+
+def test_growth():
+    figures = measure("growth", "--memories", "1000", "2000", "--calls", "3")
+    assert {"1,000 bytes", "1,000", "1,000 bytes, built anew", "2,000 bytes", "2,000"} == set(figures)
+    assert all(figures["2,000"][f"{call} buffers"] > 0 for call in ("recall", "remember", "turn"))
+
+
 def test_load():
     short = ("--scopes", "4", "--memories", "50", "--seconds", "1", "--rounds", "1", "--clients", "1", "8")
     figures = measure("load", *short)

@@ -43,7 +43,7 @@ async def test_an_old_fact_comes_back_by_its_meaning_while_the_history_holds_the
     embedder = load_minilm()
     await prepare(addresses, embedder)
     async with connected(Settings(embedder="local", embed_wait_seconds=60), addresses, embedder) as recollect:
-        [space] = [space for space, _ in await recollect.operator.list_spaces() if space.model == embedder.model]
+        [space] = [space for space, _ in await recollect.operator.spaces.list() if space.model == embedder.model]
         await switch_space(addresses.owner, space.id)
         conversation = (await recollect.mind("ada", "li")).conversation("c")
         for fact in FACTS:

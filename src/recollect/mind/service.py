@@ -16,20 +16,21 @@ from recollect.core.service.rights import check_new_bounds, check_right, check_u
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.derive import Reflecting
-from recollect.jobs.embed import active_space, embed_pending, fill_space
+from recollect.jobs.embed import embed_pending
 from recollect.jobs.upkeep import retain_now, sync_scope
 from recollect.jobs.worker import Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
 from recollect.mind.access import Access, within
 from recollect.mind.mind import Mind
+from recollect.mind.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
 from recollect.models.conversations import Due
 from recollect.models.service import ApiKey, Bounds, Caller, EmbeddingSpace, Right, Scope
 from recollect.settings import Settings
 from recollect.store.database import ownership, rewrite
 from recollect.store.database.probe import Probe
-from recollect.store.memories import embeddings, spaces
+from recollect.store.memories import embeddings
 from recollect.store.service import keys, scopes
 from recollect.store.service.jobs import Backlog, list_unfinished, nothing_ready
 from recollect.verbs.agents.reflect import Occasion, reflect
@@ -204,42 +205,12 @@ class Operator:
             return None
         return (await self.recollect.create_key(caller, "first", tuple(Right), FULL_TRUST))[1]
 
-    async def list_spaces(self) -> list[tuple[EmbeddingSpace, int]]:
-        """List the embedding spaces with the number of vectors that fills wrote."""
-        return await embeddings.list_spaces(self.recollect.parts.database)
-
-    async def change_model(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
-        """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
-
-        Return the space, and how many memories it lacks because the model cannot take their text.
-        """
-        if self.recollect.parts.embedder is None:
-            raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
-        embedder, owner = self.recollect.parts.embedder, self.recollect.owner_address()
-        space = await spaces.ensure_space(owner, embedder.model, embedder.dimensions)
-        database, batch = self.recollect.parts.database, self.recollect.settings.embedder_batch
-        filled = await fill_space(database, embedder, batch, space, report)
-        if space.state == "active":
-            return space, filled.refused
-        await spaces.switch_space(owner, space.id)
-        active = replace(space, state="active")
-        return active, (await fill_space(database, embedder, batch, active, report)).refused
-
-    async def drop_space(self, space_id: int) -> None:
-        """Drop a retired embedding space with all its vectors."""
-        await spaces.drop_space(self.recollect.owner_address(), space_id)
-
-    async def index_large_scopes(self, at_least: int) -> list[int]:
-        """Give scopes beyond a size an approximate index."""
-        space = await active_space(self.recollect.parts.database)
-        if space is None:
-            raise SetupError("There is no active embedding space to index.")
-        return await spaces.index_large_scopes(self.recollect.owner_address(), space, at_least)
-
-    async def ensure_space(self, model: str, dimensions: int) -> EmbeddingSpace:
-        """Return a space that holds foreign vectors exactly; recall does not switch to it by itself."""
-        owner = self.recollect.owner_address()
-        return await spaces.ensure_space(owner, model, dimensions, precision="single", activate=False)
+    @property
+    def spaces(self) -> EmbeddingSpaces:
+        """Return the embedding spaces."""
+        return EmbeddingSpaces(
+            self.recollect.parts, self.recollect.owner_address(), self.recollect.settings.embedder_batch
+        )
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""

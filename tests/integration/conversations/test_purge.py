@@ -265,7 +265,7 @@ async def test_a_vector_of_the_old_words_finds_no_memory_that_was_made_again(add
         shared = await derive(mind, "old words", [ids[0], theirs[0]])
         embedder.recover()
         scope_id = first_number(mind)
-        space = (await running.operator.list_spaces())[0][0]
+        space = (await running.operator.spaces.list())[0][0]
         waiting = await embeddings.list_pending(running.parts.database, scope_id, BEGINNING, 10)
         late = np.stack([await embedder.embed([each.content]) for each in waiting])[:, 0]
         await conversation.purge()

@@ -180,7 +180,7 @@ async def test_what_waited_for_the_embedder_sees_the_one_before(conversation, re
 async def test_another_model_sees_the_one_before_too(conversation, mind, recollect, owner):
     one, two, three = await say(conversation, user("Tea?"), assistant("With milk."), user("Here it is."))
     changed = replace(recollect, parts=replace(recollect.parts, embedder=RecordingEmbedder(128)))
-    space, _ = await changed.operator.change_model(lambda _: None)
+    space, _ = await changed.operator.spaces.change(lambda _: None)
     await changed.work(until_empty=True)
     assert await sees(owner, one, "Ada: Tea?", space.id, 128)
     assert await sees(owner, two, "Ada: Tea?\nLi: With milk.", space.id, 128)
@@ -190,7 +190,7 @@ async def test_another_model_sees_the_one_before_too(conversation, mind, recolle
     await changed.work(until_empty=True)
     assert await sees(owner, three, "Ada: Tea?\nAda: Here it is.", space.id, 128)
     assert vector_of(owner, three) is None
-    await changed.operator.drop_space(SPACE)
+    await changed.operator.spaces.drop(SPACE)
     await mind.forget([one])
     await changed.work(until_empty=True)
     assert await sees(owner, three, "Ada: Here it is.", space.id, 128)

@@ -153,7 +153,7 @@ async def test_an_owner_who_is_no_superuser_can_migrate_and_serve(untouched):
         await mind.remember("张伟 works here")
         assert len((await mind.recall("张伟")).hits) == 1
         assert await recollect.operator.first_key("default")
-        assert len(await recollect.operator.index_large_scopes(1)) == 1
+        assert len(await recollect.operator.spaces.index_large_scopes(1)) == 1
     with psycopg.connect(addresses.owner, autocommit=True) as connection:
         assert connection.execute("select count(*) from memories").fetchone() == (0,), "the owner is bound too"
 

@@ -83,7 +83,7 @@ async def test_the_mind_answers_in_our_words(bring, folder):
 
 async def test_original_vectors_lie_in_a_space_of_their_own(bring, recollect, folder, owner):
     mind, arrival = await bring(folder)
-    spaces = [space for space, _ in await recollect.operator.list_spaces()]
+    spaces = [space for space, _ in await recollect.operator.spaces.list()]
     assert [(space.model, space.state, space.precision) for space in spaces][1:] == [(MODEL, "filling", "single")]
     assert arrival.unembedded == ""
     for space in spaces:

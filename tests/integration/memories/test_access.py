@@ -281,7 +281,7 @@ async def test_a_large_scope_is_ranked_through_its_index_and_says_so(recollect, 
     )
     cues = [stream("", embedding=vector, limit=30, touch=False) for vector in random.standard_normal((20, 64))]
     exact = [await mind.recall(cue) for cue in cues]
-    await recollect.operator.index_large_scopes(at_least=1_000)
+    await recollect.operator.spaces.index_large_scopes(at_least=1_000)
     near = [await mind.recall(cue) for cue in cues]
     assert {each.methods["stream"] for each in near} == {"near-exact"}
     overlaps = [

@@ -60,7 +60,7 @@ async def test_a_model_that_refuses_everything_does_not_become_active(recollect,
     wrong = FakeEmbedder(256)
     wrong.fail(lasting=True)
     with pytest.raises(RecollectError):
-        await with_model(recollect, wrong).operator.change_model(lambda _: None)
+        await with_model(recollect, wrong).operator.spaces.change(lambda _: None)
     assert scalar(owner, "select model from embedding_spaces where state = 'active'") == "fake-64@1"
 
 
@@ -82,7 +82,7 @@ async def test_a_model_may_change_its_dimensions_while_serving(recollect):
     await mind.remember("green apples")
     other = FakeEmbedder(256)
     other.model = "fake-64@1"
-    await with_model(recollect, other).operator.change_model(lambda _: None)
+    await with_model(recollect, other).operator.spaces.change(lambda _: None)
     await mind.remember("red apples")
     assert len((await mind.recall("apples")).hits) == 2
 
@@ -108,7 +108,7 @@ async def test_a_write_under_way_at_the_switch_gets_its_vector(recollect, owner,
     monkeypatch.setattr(scopes, "close_writing", wait_and_close)
     monkeypatch.setattr(spaces, "switch_space", write_and_switch)
     changed = with_model(recollect, other)
-    changing = asyncio.create_task(changed.operator.change_model(lambda _: None))
+    changing = asyncio.create_task(changed.operator.spaces.change(lambda _: None))
     await until(lambda: scalar(owner, f"select state = 'active' from embedding_spaces where id = {space.id}"))
     gate.set()
     await asyncio.gather(*writing, changing)
@@ -133,8 +133,8 @@ async def test_a_space_dropped_between_admission_and_search_is_no_fault_of_ours(
     await (await recollect.authorize(secret, "http", "ada", "")).remember("apples")
     mind = await recollect.authorize(secret, "http", "ada", "")
     changed = with_model(recollect, FakeEmbedder(256))
-    await changed.operator.change_model(lambda _: None)
-    await changed.operator.drop_space(SPACE)
+    await changed.operator.spaces.change(lambda _: None)
+    await changed.operator.spaces.drop(SPACE)
     try:
         assert (await mind.recall("apples")).hits
     except RecollectError as problem:
@@ -148,11 +148,11 @@ async def test_a_space_that_was_only_tried_can_be_dropped(addresses):
 
 async def test_an_index_whose_build_failed_is_built_again(recollect, owner):
     await (await recollect.mind("ada")).remember([NewMemory(f"note {number}") for number in range(20)])
-    await recollect.operator.index_large_scopes(10)
+    await recollect.operator.spaces.index_large_scopes(10)
     broken = f"update pg_index set indisvalid = false where indexrelid::regclass::text like '{VECTORS}_of_%'"
     owner.execute(broken)
     owner.execute("update scopes set approximate_space = null")
-    await recollect.operator.index_large_scopes(10)
+    await recollect.operator.spaces.index_large_scopes(10)
     valid = f"select bool_and(indisvalid) from pg_index where indexrelid::regclass::text like '{VECTORS}_of_%'"
     assert scalar(owner, valid)
 

@@ -34,7 +34,7 @@ async def with_model(recollect, embedder):
 )
 async def test_every_width_is_stored_and_searched(recollect, owner, dimensions, storage):
     changed = await with_model(recollect, FakeEmbedder(dimensions))
-    await changed.operator.change_model(lambda _: None)
+    await changed.operator.spaces.change(lambda _: None)
     mind = await changed.mind("wide")
     vectors = np.random.default_rng(1).standard_normal((30, dimensions))
     await mind.remember([NewMemory(f"m{n}", embedding=row.tolist()) for n, row in enumerate(vectors)])
@@ -72,13 +72,13 @@ async def test_a_model_is_replaced_while_serving(recollect, owner):
             await asyncio.sleep(0)
 
     writing = asyncio.create_task(keep_writing())
-    space, _ = await changed.operator.change_model(seen.append)
+    space, _ = await changed.operator.spaces.change(seen.append)
     await writing
     await changed.work(until_empty=True)
     total = owner.execute("select count(*) from memories").fetchone()[0]
     assert total == 260
     assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone()[0] == total
-    assert [each.state for each, _ in await changed.operator.list_spaces()] == ["retired", "active"]
+    assert [each.state for each, _ in await changed.operator.spaces.list()] == ["retired", "active"]
     answer = await (await changed.mind("agent-0", tenant="tenant-0")).recall("note 7 of agent-0")
     assert answer.methods["vector"] == "exact"
     assert answer.hits[0].memory.content == "note 7 of agent-0"
@@ -87,7 +87,7 @@ async def test_a_model_is_replaced_while_serving(recollect, owner):
 
 async def test_writes_of_the_old_model_wait_for_the_new_one(recollect, owner):
     changed = await with_model(recollect, FakeEmbedder(256))
-    space, _ = await changed.operator.change_model(lambda _: None)
+    space, _ = await changed.operator.spaces.change(lambda _: None)
     [receipt] = await (await recollect.mind("old")).remember("written by a process that still has the old model")
     assert receipt.state is MemoryState.STORED
     await changed.work(until_empty=True)
@@ -96,10 +96,10 @@ async def test_writes_of_the_old_model_wait_for_the_new_one(recollect, owner):
 
 async def test_a_retired_space_can_be_dropped_and_an_active_one_can_not(recollect, owner):
     changed = await with_model(recollect, FakeEmbedder(256))
-    space, _ = await changed.operator.change_model(lambda _: None)
+    space, _ = await changed.operator.spaces.change(lambda _: None)
     with pytest.raises(NotFoundError):
-        await changed.operator.drop_space(space.id)
-    await changed.operator.drop_space(SPACE)
+        await changed.operator.spaces.drop(space.id)
+    await changed.operator.spaces.drop(SPACE)
     assert owner.execute(f"select to_regclass('{VECTORS}')").fetchone() == (None,)
     mind = await changed.mind("ada")
     [receipt] = await mind.remember("still works")

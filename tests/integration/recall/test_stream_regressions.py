@@ -92,7 +92,7 @@ async def test_an_indexed_scope_takes_any_weights(recollect, mind, weighing):
         "", embedding=random.standard_normal(64), weighing=replace(weighing, recency=0.0), limit=20, touch=False
     )
     exact = await mind.recall(cue)
-    await recollect.operator.index_large_scopes(at_least=100)
+    await recollect.operator.spaces.index_large_scopes(at_least=100)
     near = await mind.recall(cue)
     assert (exact.methods["stream"], near.methods["stream"]) == ("exact", "near-exact")
     scores = [[hit.channels["stream"].score for hit in each.hits] for each in (exact, near)]
@@ -101,7 +101,7 @@ async def test_an_indexed_scope_takes_any_weights(recollect, mind, weighing):
 
 async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect, mind, embedder):
     await mind.remember([NewMemory(f"note {number}", importance=1) for number in range(60)])
-    await recollect.operator.index_large_scopes(at_least=10)
+    await recollect.operator.spaces.index_large_scopes(at_least=10)
     embedder.fail()
     await mind.remember(NewMemory("news of the day", importance=10))
     embedder.recover()
@@ -118,7 +118,7 @@ async def test_an_importance_that_changed_later_counts(recollect, mind, owner):
         owner.execute("update memories set importance = case content when %s then 10 else 1 end", [content])
         found = await mind.recall(cue)
         assert (found.methods["stream"], found.hits[0].memory.content) == (method, content)
-        await recollect.operator.index_large_scopes(at_least=10)
+        await recollect.operator.spaces.index_large_scopes(at_least=10)
 
 
 async def test_only_the_vectors_of_an_indexed_scope_carry_importance(recollect, mind, owner):
@@ -126,7 +126,7 @@ async def test_only_the_vectors_of_an_indexed_scope_carry_importance(recollect, 
     await mind.remember([NewMemory(f"note {number}") for number in range(20)])
     await (await recollect.mind("other")).remember("a note of a small scope")
     assert owner.execute(carried).fetchone() == (0,)
-    await recollect.operator.index_large_scopes(at_least=10)
+    await recollect.operator.spaces.index_large_scopes(at_least=10)
     await mind.remember("told later")
     await mind.load([NewMemory("loaded later", embedding=np.ones(64))])
     assert owner.execute(carried).fetchone() == (22,)
@@ -135,7 +135,7 @@ async def test_only_the_vectors_of_an_indexed_scope_carry_importance(recollect, 
 
 async def test_a_decay_too_slow_for_the_index_is_computed_exactly(recollect, mind):
     await mind.remember([f"note {number}" for number in range(20)])
-    await recollect.operator.index_large_scopes(at_least=10)
+    await recollect.operator.spaces.index_large_scopes(at_least=10)
     assert (await mind.recall(stream(weighing=Weighing(decay=0.999)))).methods["stream"] == "exact"
 
 

@@ -228,6 +228,9 @@ def test_the_rest_of_the_words(run):
     assert "up to date" in run("migrate", "--first-block", "0")
     assert "active" in run("space", "list")
     assert "0 scopes indexed" in run("index")
+    [space] = re.findall(r"^\W*(\d+)\W.*active", run("space", "list"), re.MULTILINE)
+    assert "MB now" in run("space", "compact", space)
+    assert "no embedding space" in run("space", "compact", "7", fails=True)
     assert "recall" in run("bench", "--memories", "10")
 
 

@@ -520,8 +520,8 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     large, other = await recollect.mind("ada", tenant="large"), await recollect.mind("ada", tenant="other")
     await other.remember([NewMemory(f"apple number {number}") for number in range(40)])
     scope = await fill(large, owner, 4_000)
-    assert await recollect.operator.index_large_scopes(at_least=1_000) == [scope]
-    assert await recollect.operator.index_large_scopes(at_least=1_000) == []
+    assert await recollect.operator.spaces.index_large_scopes(at_least=1_000) == [scope]
+    assert await recollect.operator.spaces.index_large_scopes(at_least=1_000) == []
     owner.execute(f"vacuum analyze {VECTORS}")
     asked = nearest(scope, "nearest_indexed", 66)
     plan = explain(service, large.access.scope.tenant_id, *asked, before=[vector.QUERIES["avoid_sorting"]])

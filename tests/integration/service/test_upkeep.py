@@ -336,7 +336,7 @@ async def test_a_model_change_reaches_every_tenant(addresses, embedder, owner):
                 await (await recollect.mind("ada", user, tenant=tenant)).remember("Ann waters the plants")
         owner.execute(f"delete from {VECTORS}")
         filled = []
-        await recollect.operator.change_model(filled.append)
+        await recollect.operator.spaces.change(filled.append)
         assert owner.execute(f"select count(*) from {VECTORS}").fetchone() == (4,)
 
 

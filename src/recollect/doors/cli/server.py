@@ -112,7 +112,7 @@ async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None
         else "An API key exists already. Make another: recollect key create NAME"
     )
     model = embedder.model if embedder else "none (recall by words only)"
-    active = [space.model for space, _ in await recollect.operator.list_spaces() if space.state == "active"]
+    active = [space.model for space, _ in await recollect.operator.spaces.list() if space.state == "active"]
     if embedder and embedder.model not in active:
         model += f", but recall reads {' '.join(active)}: run `recollect space change`"
     url = f"http://{recollect.settings.host}:{port}"

@@ -77,6 +77,26 @@ async def drop_space(dsn: str, space_id: int) -> None:
         await connection.execute(sql.SQL(QUERIES["drop_ranking"]).format(**ranking))
 
 
+async def compact_space(dsn: str, space_id: int) -> tuple[int, int]:
+    """Build the key of a space's vectors anew, without blocking anybody; return its bytes before and after.
+
+    Scopes that grow side by side leave its pages half full.
+    """
+    name = f"vectors_{space_id}_pkey"
+
+    async def measure() -> int:
+        row = await (await connection.execute(QUERIES["size_of_index"], {"name": name})).fetchone()
+        if row is None or row["bytes"] is None:
+            raise NotFoundError("There is no embedding space of that number.")
+        size: int = row["bytes"]
+        return size
+
+    async with owning(dsn) as connection:
+        before = await measure()
+        await connection.execute(sql.SQL(QUERIES["compact_index"]).format(index=sql.Identifier(name)))
+        return before, await measure()
+
+
 async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> list[int]:
     """Give the largest scopes an approximate index each; few scopes, never one per tenant."""
     if space.dimensions + FOLDED > WIDEST_INDEX[space.precision]:

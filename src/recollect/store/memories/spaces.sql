@@ -73,6 +73,12 @@ where scope_id = {scope}
 -- name: index_importance
 create index concurrently if not exists {index} on {vectors} (importance) where scope_id = {scope} and not idle
 
+-- name: size_of_index
+select pg_relation_size(to_regclass(%(name)s)) as bytes
+
+-- name: compact_index
+reindex index concurrently {index}
+
 -- name: analyze
 analyze {vectors}
 

@@ -90,7 +90,7 @@ async def pack(operator: Operator, folder: Folder) -> SavedMind:
         kept["spatial_memory"] = folder.spatial
     return SavedMind(
         memories=translate(folder),
-        space=await operator.ensure_space(MODEL, dimensions) if dimensions else None,
+        space=await operator.spaces.ensure(MODEL, dimensions) if dimensions else None,
         profile=to_profile(scratch),
         metadata={OURS: kept},
         unreflected_importance=scratch.importance_trigger_max - scratch.importance_trigger_curr,
@@ -127,7 +127,7 @@ async def export_folder(operator: Operator, mind: Mind, path: Path, progress: Pr
 
 async def gather(operator: Operator, mind: Mind, total: int, progress: Progress) -> Gathered:
     """Read a whole mind back as a folder."""
-    spaces = [space for space, _ in await operator.list_spaces() if space.model == MODEL]
+    spaces = [space for space, _ in await operator.spaces.list() if space.model == MODEL]
     memories: list[Memory] = []
     rows: dict[UUID, NDArray[np.float32]] = {}
     cursor: UUID | None = None

@@ -1,0 +1,62 @@
+"""Embedding spaces, as the owner of the tables looks after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from recollect.errors import SetupError
+from recollect.jobs.embed import active_space, fill_space
+from recollect.models.service import EmbeddingSpace
+from recollect.store.memories import embeddings, spaces
+from recollect.verbs.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpaces:
+    """Where an operator lists, changes, drops, compacts and indexes the vectors of models."""
+
+    parts: Parts
+    owner: str
+    """The DSN of the owner of the tables."""
+    batch: int
+    """How many texts the embedder takes at once."""
+
+    async def list(self) -> Sequence[tuple[EmbeddingSpace, int]]:
+        """List the spaces with the number of vectors that fills wrote."""
+        return await embeddings.list_spaces(self.parts.database)
+
+    async def change(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
+        """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
+
+        Return the space, and how many memories it lacks because the model cannot take their text.
+        """
+        embedder, database = self.parts.embedder, self.parts.database
+        if embedder is None:
+            raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
+        space = await spaces.ensure_space(self.owner, embedder.model, embedder.dimensions)
+        filled = await fill_space(database, embedder, self.batch, space, report)
+        if space.state == "active":
+            return space, filled.refused
+        await spaces.switch_space(self.owner, space.id)
+        active = replace(space, state="active")
+        return active, (await fill_space(database, embedder, self.batch, active, report)).refused
+
+    async def ensure(self, model: str, dimensions: int) -> EmbeddingSpace:
+        """Return a space that holds foreign vectors exactly; recall does not switch to it by itself."""
+        return await spaces.ensure_space(self.owner, model, dimensions, precision="single", activate=False)
+
+    async def drop(self, space_id: int) -> None:
+        """Drop a retired space with all its vectors."""
+        await spaces.drop_space(self.owner, space_id)
+
+    async def compact(self, space_id: int) -> tuple[int, int]:
+        """Build the key of a space's vectors anew, which halves it; return its bytes before and after."""
+        return await spaces.compact_space(self.owner, space_id)
+
+    async def index_large_scopes(self, at_least: int) -> Sequence[int]:
+        """Give scopes beyond a size an approximate index; return their numbers."""
+        space = await active_space(self.parts.database)
+        if space is None:
+            raise SetupError("There is no active embedding space to index.")
+        return await spaces.index_large_scopes(self.owner, space, at_least)
