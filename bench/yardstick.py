@@ -227,7 +227,9 @@ def main() -> None:
         calls = asked.rounds + WARMING
         most = max(*asked.scopes, 2 * calls + 2)
         texts, cues, vectors, cue_vectors = asyncio.run(prepare(folder, most, calls))
-        cluster = stack.enter_context(Cluster(folder / "postgres", settings={**LARGE_MACHINE, "shared_buffers": "1GB"}))
+        # As on the other sides, one process does all: the time of parallel workers would not be counted.
+        settings = {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
+        cluster = stack.enter_context(Cluster(folder / "postgres", settings=settings))
         asyncio.run(ensure_database(cluster.dsn(), "bare"))
         bare = Bare(cluster.dsn("bare"))
         stack.callback(bare.connection.close)
