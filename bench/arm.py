@@ -13,20 +13,46 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import psycopg
 import uvloop
+from pgvector.psycopg import register_vector_async
 
-from ground import LARGE_MACHINE, open_folder, processor_seconds, running
+import filler
+from ground import DIMENSIONS, LARGE_MACHINE, open_folder, processor_seconds, running
 from recollect import Cue, Mind, NewMemory, Recollect
+from recollect.doors.imports.files import read_documents
 from recollect.models.conversations import NewMessage
+from recollect.models.imports import FileImport, Format
 from recollect.models.memories import Role
 from recollect.store.embedded.cluster import Cluster
+from space import VECTORS
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CHUNK = 2_000
 ROLES = (Role.USER, Role.ASSISTANT)
+HELD = {
+    "memories": (
+        "scope_id, kind, content, speaker, importance, subject, predicate, object, idle, depth, keywords, origin, "
+        "trust, case when kind = 'message' then occurred_at end, embedding_text, metadata, withheld, expires_at"
+    ),
+    "memory_features": (
+        "scope_id, kind, importance, length, tells, pinned, speaker, conversation_id, role, number, state, origin"
+    ),
+    "memory_terms": "scope_id, kind, trust, terms, weights, draw",
+    VECTORS: "scope_id, kind, trust, idle, importance, embedding",
+    "messages": (
+        "scope_id, conversation_id, number, parent_id is null, role, status, occurred_at, tokens, images, parts, "
+        "attachments, external_id"
+    ),
+    "conversations": "scope_id, id, name, state, last_number, metadata, created_at, updated_at",
+    "scopes": "id, memory_count, event_count, term_count",
+    "pending_embeddings": "scope_id",
+    "changes": "scope_id, operation, unnest(ids) is null",
+}
+"""What both sides must hold alike."""
 
 
 class Arm:
@@ -34,12 +60,18 @@ class Arm:
 
     def __init__(self, recollect: Recollect, folder: Path) -> None:
         self.recollect = recollect
-        self.texts: list[tuple[str, str]] = json.loads((folder / "texts.json").read_text())
-        self.cues: list[str] = json.loads((folder / "cues.json").read_text())
-        self.vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-        self.cue_vectors = np.load(folder / "cue_vectors.npy")
+        if (folder / "texts.json").exists():
+            self.texts: list[tuple[str, str]] = json.loads((folder / "texts.json").read_text())
+            self.cues: list[str] = json.loads((folder / "cues.json").read_text())
+            self.vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+            self.cue_vectors = np.load(folder / "cue_vectors.npy")
         self.watcher = psycopg.connect(recollect.addresses.owner, autocommit=True)
         self.minds: dict[str, Mind] = {}
+        self.folder = folder
+        self.new: list[NewMemory] = []
+        self.loaded: list[UUID] = []
+        self.ready: filler.Ready = []
+        self.owner: psycopg.AsyncConnection[Any] | None = None
 
     async def mind(self, name: str) -> Mind:
         """Open a scope once."""
@@ -103,9 +135,49 @@ class Arm:
             NewMemory(content, speaker=speaker, embedding=self.vectors[number].tolist())
         )
 
+    async def make(self, first: int, count: int) -> None:
+        """Make the memories of the next bulk load."""
+        self.new = filler.memories(first, count, np.random.default_rng(first), DIMENSIONS)
+
+    async def load_made(self) -> None:
+        """Load what was made."""
+        self.loaded = await (await self.mind("loaded")).load(self.new)
+
+    async def fetch_loaded(self) -> None:
+        """Read what was loaded as rows that are ready to be copied into another scope."""
+        twin = await self.mind("copied")
+        await twin.remember("the first memory makes the scope")
+        scope_id = (await filler.place_of(self.recollect, twin)).scope_id or 0
+        async with await psycopg.AsyncConnection.connect(self.recollect.addresses.owner) as connection:
+            await register_vector_async(connection)
+            self.ready = await filler.fetch_rows(connection, self.loaded, scope_id)
+        if self.owner is None:
+            self.owner = await psycopg.AsyncConnection.connect(self.recollect.addresses.owner, autocommit=True)
+            await register_vector_async(self.owner)
+
+    async def copy_ready(self) -> None:
+        """Copy the ready rows with the driver's own COPY, past every policy."""
+        assert self.owner
+        await filler.copy_bare(self.owner, self.ready)
+
+    async def bring(self, file: str) -> int:
+        """Import a file of ChatGPT, and return how many messages came over."""
+        documents = read_documents(self.folder / file, Format.CHATGPT)
+        wanted = FileImport(Format.CHATGPT, "imported", "li")
+        return (await self.recollect.operator.imports.file(wanted, "default", documents, lambda *_: None)).messages
+
+    async def digest(self) -> dict[str, str]:
+        """Hash what the tables hold, without ids and the times of writing."""
+        found: dict[str, str] = {}
+        for table, columns in HELD.items():
+            query = f"select md5(string_agg(row::text, '' order by row::text)) from (select {columns} from {table}) row"
+            found[table] = (self.watcher.execute(query).fetchone() or ("",))[0]
+        return found
+
     def server_seconds(self) -> dict[int, float]:
         """Read the processor time of every backend that serves us."""
-        found = self.watcher.execute("select pid from pg_stat_activity where usename = 'recollect_service'").fetchall()
+        query = "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"
+        found = self.watcher.execute(query).fetchall()
         return {pid: processor_seconds(pid) for (pid,) in found}
 
     async def obey(self, order: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ import numpy as np
 import psycopg
 from pgvector import HalfVector, SparseVector
 from pgvector.psycopg import register_vector_async
-from psycopg import sql
 from pydantic_core import from_json
 from rich.console import Console
 from rich.table import Table
@@ -37,10 +36,11 @@ from recollect.models.memories import NewMemory, Triple
 from recollect.models.service import EmbeddingSpace
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import bulk
-from recollect.store.memories.columns import Row
-from recollect.store.memories.memories import SLOTS, hash_terms
+from recollect.store.memories.columns import EVERY, Row
+from recollect.store.memories.copied import SLOTS, write_terms
+from recollect.store.memories.memories import hash_terms
 from recollect.verbs.memories.rows import prepare
-from space import SPACE, VECTORS
+from space import SPACE
 
 Figures = dict[str, dict[str, float]]
 EPOCH, BEGINNING = datetime(2000, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
@@ -150,28 +150,20 @@ class Ground:
 
 async def load_as_today(ground: Ground) -> None:
     """Let the driver write rows, with arrays and vectors as bytes that are ready."""
-    encoded = bulk.encode(ground.heading, ground.rows, ground.vectors)
-    for name in ("memories", "terms", "vectors"):
-        if values := getattr(encoded, name):
-            await bulk.send(ground.connection, name, values)
+    await bulk.send(ground.connection, bulk.encode(ground.heading, ground.rows, ground.vectors))
 
 
 async def load_by_driver(ground: Ground) -> None:
     """Let the driver and the adapters of pgvector write everything."""
-    heading, scope = ground.heading, ground.heading.scope_id
-    await bulk.send(ground.connection, "memories", bulk.encode_memories(heading, ground.rows))
-    hashed = [hash_terms(scope, row.weights) for row in ground.rows]
-    terms = (
-        (scope, row.id, row.memory.kind.value, row.trust, hashes, to_sparse(by_slot), row.draw)
-        for row, (hashes, by_slot) in zip(ground.rows, hashed, strict=True)
-    )
-    await send(ground, "terms", "bigint uuid text smallint bigint[] sparsevec integer", terms)
-    if ground.vectors:
-        vectors = (
-            (scope, row.id, row.memory.kind.value, row.trust, row.idle, row.memory.importance, HalfVector(vector))
-            for row, vector in zip(ground.rows, ground.vectors.values(), strict=True)
-        )
-        await send(ground, "vectors", "bigint uuid text smallint boolean real halfvec", vectors)
+    hashed = [hash_terms(ground.heading.scope_id, row.weights) for row in ground.rows]
+    types = [*(column.type for column in EVERY), "bigint[]", "sparsevec", "integer", "halfvec"]
+    async with ground.connection.cursor() as cursor, cursor.copy(bulk.QUERIES["copy"]) as copying:
+        copying.set_types(types)
+        for row, (hashes, by_slot) in zip(ground.rows, hashed, strict=True):
+            vector = ground.vectors.get(row.id)
+            embedding = None if vector is None else HalfVector(vector)
+            values = [column.value(row) for column in EVERY]
+            await copying.write_row((*values, hashes, to_sparse(by_slot), row.draw, embedding))
 
 
 def to_sparse(by_slot: dict[int, float]) -> SparseVector:
@@ -179,51 +171,28 @@ def to_sparse(by_slot: dict[int, float]) -> SparseVector:
     return SparseVector({slot - 1: weight for slot, weight in by_slot.items()}, SLOTS)
 
 
-async def send(ground: Ground, name: str, types: str, rows: Iterable[Sequence[object]]) -> None:
-    """Write rows to a staging table."""
-    async with ground.connection.cursor() as cursor, cursor.copy(bulk.QUERIES[f"copy_{name}"]) as copying:
-        copying.set_types(types.split())
-        for row in rows:
-            await copying.write_row(row)
-
-
 async def load_by_hand(ground: Ground) -> None:
-    """Write the binary format ourselves, as it was done before."""
-    heading, rows, vectors = ground.heading, ground.rows, ground.vectors
-    streams = {
-        "memories": lay_out(write_memory(heading, row) for row in rows),
-        "terms": lay_out(
-            (*write_head(heading, row), bulk.write_bigints(hashes), bulk.write_sparsevec(by_slot, SLOTS), INT(row.draw))
-            for row in rows
-            for hashes, by_slot in (hash_terms(heading.scope_id, row.weights),)
-        ),
-    }
-    if vectors:
-        embedded = bulk.write_vectors(np.stack(list(vectors.values())), "half")
-        streams["vectors"] = lay_out(
-            (*write_head(heading, row), BOOLEAN[row.idle], REAL(row.memory.importance), embedding)
-            for row, embedding in zip(rows, embedded, strict=True)
-        )
-    for name, data in streams.items():
-        async with ground.connection.cursor() as cursor, cursor.copy(bulk.QUERIES[f"copy_{name}"]) as copying:
-            await copying.write(data)
+    """Write the binary format ourselves."""
+    terms = write_terms(ground.heading.scope_id, [row.weights for row in ground.rows])
+    embedded = bulk.encode_vectors(ground.heading, ground.vectors)
+    data = lay_out(
+        (*write_memory(row), hashes, weights, INT(row.draw), embedded.get(row.id))
+        for row, (hashes, weights) in zip(ground.rows, terms, strict=True)
+    )
+    async with ground.connection.cursor() as cursor, cursor.copy(bulk.QUERIES["copy"]) as copying:
+        await copying.write(data)
 
 
-def write_head(heading: bulk.Heading, row: Row) -> tuple[bytes, ...]:
-    """Write what every table of memories has."""
-    return BIGINT(heading.scope_id), row.id.bytes, row.memory.kind.encode(), SMALLINT(row.trust)
-
-
-def write_memory(heading: bulk.Heading, row: Row) -> tuple[bytes | None, ...]:
-    """Write a wide row."""
+def write_memory(row: Row) -> tuple[bytes | None, ...]:
+    """Write what every row has, in the order of the columns."""
     memory, triple = row.memory, row.memory.triple
     return (
-        BIGINT(heading.scope_id), heading.origin.encode(), write_moment(heading.created_at), row.id.bytes,
-        memory.kind.encode(), memory.content.encode(), memory.speaker.encode(), REAL(memory.importance),
+        row.id.bytes, memory.kind.encode(), memory.content.encode(), memory.speaker.encode(), REAL(memory.importance),
         triple.subject.encode(), triple.predicate.encode(), triple.object.encode(), BOOLEAN[row.idle],
         SMALLINT(row.depth), write_texts(row.keywords), SMALLINT(row.trust), write_moment(row.occurred_at),
         memory.embedding_text.encode(), b"\x01" + (json.dumps(memory.metadata).encode() if memory.metadata else b"{}"),
-        write_moment(memory.expires_at) if memory.expires_at else None,
+        write_moment(memory.expires_at) if memory.expires_at else None, INT(len(row.weights)), SMALLINT(row.tells),
+        BOOLEAN[memory.pinned], row.named.encode(), None, None, None,
     )  # fmt: skip
 
 
@@ -279,9 +248,8 @@ async def measure_loads(sizes: list[int], rounds: int) -> Figures:
             await psycopg.AsyncConnection.connect(cluster.dsn("by_hand"), autocommit=True) as connection,
         ):
             await register_vector_async(connection)
-            for name, table in (("memories", "memories"), ("terms", "memory_terms"), ("vectors", VECTORS)):
-                names = {"staged": sql.Identifier(f"staged_{name}"), "table": sql.Identifier(table)}
-                await connection.execute(sql.SQL("create temporary table {staged} (like {table})").format(**names))
+            stage = bulk.QUERIES["stage"].replace("on commit drop", "").replace("{type}", "halfvec")
+            await connection.execute(stage)
             space = EmbeddingSpace(SPACE, "bench@1", DIMENSIONS, "active")
             heading = bulk.Heading(1, "bench", BEGINNING, space)
             for size in sizes:
@@ -302,7 +270,7 @@ async def compare(ground: Ground, rounds: int) -> dict[str, float]:
             began = time.process_time()
             await load(ground)
             spent[way].append(time.process_time() - began)
-            await ground.connection.execute("truncate staged_memories, staged_terms, staged_vectors")
+            await ground.connection.execute("truncate staged_memories")
     return {way: median(seconds) / len(ground.rows) * 1e6 for way, seconds in spent.items()}
 
 

@@ -16,7 +16,7 @@ from recollect.core.text.terms import slot_of
 from recollect.models.memories import Kind
 from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
-from recollect.store.memories.memories import SLOTS
+from recollect.store.memories.copied import SLOTS
 from recollect.store.recall.columns import in_columns, read_columns
 from recollect.store.service.scopes import Place
 

@@ -13,7 +13,7 @@ from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb
 
 from recollect.models.memories import NewMemory
-from recollect.store.memories import bulk
+from recollect.store.memories import copied
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=30, long=400)
@@ -49,21 +49,30 @@ def connection(owner):
     return owner
 
 
+def flatten(lists, kind):
+    """Join lists into one array, and tell how long each was."""
+    return np.array([each for some in lists for each in some], kind), np.array([len(some) for some in lists], np.int64)
+
+
 @pytest.mark.promise("What is loaded in bulk is what was given, to the last bit", EXAMPLES)
 @settings(max_examples=EXAMPLES.now)
 @given(st.lists(row, max_size=20))
 def test_rows_survive_the_journey(connection, rows):
-    vectors = bulk.write_vectors(np.array([each["vector"] for each in rows], np.float32).reshape(len(rows), 3), "half")
+    vectors = copied.write_vectors(np.array([each["vector"] for each in rows], np.float32).reshape(-1, 3), "half")
+    numbers = copied.write_bigints(*flatten([each["numbers"] for each in rows], np.int64))
+    sorted_weights = [sorted(each["weights"].items()) for each in rows]
+    slots, counts = flatten([[slot - 1 for slot, _ in each] for each in sorted_weights], np.int64)
+    values, _ = flatten([[weight for _, weight in each] for each in sorted_weights], np.float64)
+    sparse_vectors = copied.write_sparsevecs(slots, values, counts)
     connection.execute("truncate copied")
     columns = 'number, small, "real", words, numbers, moment, json, weights, vector, text'
     with connection.cursor() as cursor, cursor.copy(f"copy copied ({columns}) from stdin (format binary)") as copy:
         copy.set_types(TYPES.split())
-        for each, vector in zip(rows, vectors, strict=True):
+        for each, many, sparse, vector in zip(rows, numbers, sparse_vectors, vectors, strict=True):
             copy.write_row(
                 (
-                    each["number"], each["small"], each["real"], each["words"], bulk.write_bigints(each["numbers"]),
-                    each["moment"], Jsonb(each["json"]), bulk.write_sparsevec(each["weights"], 1_000_000_000), vector,
-                    each["text"],
+                    each["number"], each["small"], each["real"], each["words"], many, each["moment"],
+                    Jsonb(each["json"]), sparse, vector, each["text"],
                 )
             )  # fmt: skip
     found = connection.execute(f"select {columns} from copied order by position", binary=True).fetchall()

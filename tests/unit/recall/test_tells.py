@@ -39,6 +39,14 @@ def test_the_bits_say_what_the_rules_say(content):
     assert tell(content) == find_bits(content)
 
 
+@given(st.lists(st.sampled_from((*WORDS, "May", "_may", "2024", "x2024", "20245", "3rd", "-"))).map("".join))
+@example("in 2024-05")
+def test_what_is_read_word_by_word_is_what_the_patterns_find(content):
+    # A letter beyond ASCII that no rule knows: then the patterns read the text.
+    assert tells_time(content) == tells_time(content + " é")
+    assert tells_number(content) == tells_number(content + " é")
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

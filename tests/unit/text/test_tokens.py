@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.core.text import tokens
 from recollect.core.text.tokens import ESTIMATE, TOKENIZERS, estimate, find_tokenizer
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Estimate
@@ -109,3 +110,9 @@ def test_a_cut_by_estimate_is_a_beginning_that_fits(text, most):
     assert text.startswith(kept)
     assert estimate(kept) <= max(0, most)
     assert kept == text or estimate(text) > most
+
+
+@given(st.text(st.sampled_from("azAZ09 \t\n.,-é中😀")) | st.text())
+def test_pieces_cost_what_their_runs_cost_in_the_text(text):
+    whole = sorted(tokens._list_costs(text))
+    assert sorted(cost for piece in tokens._PIECES.findall(text) for cost in tokens._costs(piece)) == whole

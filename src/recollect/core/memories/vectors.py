@@ -37,5 +37,6 @@ def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np
             raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
     # What is of unit length already stays as it is, bit for bit.
     norms[np.abs(norms - 1) < ROUNDING] = 1
-    unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
+    scaled = rows if bool((norms == 1).all()) else rows / norms[:, None]
+    unit: NDArray[np.float32] = scaled.astype(np.float32)
     return unit

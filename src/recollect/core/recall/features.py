@@ -10,21 +10,29 @@ MOST_READ = 400
 QUESTION_MARKS = frozenset("?？")
 LAST_READ = 40
 """So many characters of its end are looked at for a question mark, blanks behind it included."""
+_TIME_WORDS = (
+    "yesterday|today|tonight|tomorrow|last|ago|next|week|weeks|weekend|month|months|year|years|day|days|morning|evening"
+    "|recently|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july"
+    "|august|september|october|november|december|just|since"
+)
+_NUMBER_WORDS = "two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|couple|few|several"
+_TIMES, _NUMBERS = (frozenset(words.split("|")) for words in (_TIME_WORDS, _NUMBER_WORDS))
 _TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|last|ago|next|weeks?|weekend|months?|years?|days?|morning|evening|recently"
-    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august"
-    r"|september|october|november|december|just|since|\d{4})\b"
+    rf"\b(?:{_TIME_WORDS}|\d{{4}})\b"
     r"|[昨今明前后][天日晚]|[上下这本]个?[周月]|[去今明前]年|[0-9一二三四五六七八九十]+[年月日号点周天]|早上|上午|中午|下午|晚上|凌晨",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\b(?:\d+|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|couple|few|several)\b"
+    rf"\b(?:{_NUMBER_WORDS})\b"
     r"|\d|[一二两三四五六七八九十百千万几多]+[个次天年岁位本件张条家种元块斤公里米分钟小时]",
     re.IGNORECASE,
 )
+_WORD, _DIGIT, _YEAR = re.compile(r"\w+"), re.compile("[0-9]"), re.compile("[0-9]{4}")
 _INSTRUCTION = (
     *("always", "never", "prefer", "rather than", "make sure", "from now on", "whenever"),
     *("please include", "please use", "please provide", "please don't", "please do not"),
+)
+_CHINESE_INSTRUCTION = (
     *("总是", "永远", "从不", "以后都", "每次都", "务必", "请记得", "请不要", "请用", "更喜欢", "偏好"),
 )
 
@@ -41,13 +49,8 @@ class Tells(IntFlag):
 def tell(content: str) -> Tells:
     """Tell what a memory is like: found once, when it is written."""
     beginning = content[:MOST_READ]
-    found = {
-        Tells.QUESTION: is_question(content),
-        Tells.TIME: tells_time(beginning),
-        Tells.NUMBER: tells_number(beginning),
-        Tells.INSTRUCTION: is_instruction(beginning),
-    }
-    return Tells(sum(bit for bit, present in found.items() if present))
+    asks, when = is_question(content), tells_time(beginning)
+    return Tells(asks + 2 * when + 4 * tells_number(beginning) + 8 * is_instruction(beginning))
 
 
 def is_question(content: str) -> bool:
@@ -57,15 +60,22 @@ def is_question(content: str) -> bool:
 
 def tells_time(content: str) -> bool:
     """Tell whether a text says when."""
-    return bool(_TIME.search(content))
+    if not content.isascii():
+        return bool(_TIME.search(content))
+    # Words against words: a pattern of so many tries them all at every letter.
+    words = _WORD.findall(content.lower())
+    return not _TIMES.isdisjoint(words) or (bool(_YEAR.search(content)) and any(map(_YEAR.fullmatch, words)))
 
 
 def tells_number(content: str) -> bool:
     """Tell whether a text says how many."""
-    return bool(_NUMBER.search(content))
+    if not content.isascii():
+        return bool(_NUMBER.search(content))
+    return bool(_DIGIT.search(content)) or not _NUMBERS.isdisjoint(_WORD.findall(content.lower()))
 
 
 def is_instruction(content: str) -> bool:
     """Tell whether a text says what is always, or never, to be done."""
     lowered = content.lower()
-    return any(words in lowered for words in _INSTRUCTION)
+    said = any(words in lowered for words in _INSTRUCTION)
+    return said or (not content.isascii() and any(words in lowered for words in _CHINESE_INSTRUCTION))

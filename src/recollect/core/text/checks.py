@@ -48,13 +48,19 @@ def check_text(field: str, value: str, longest: int) -> None:
     """Refuse text that is too long or that PostgreSQL cannot store."""
     if len(value) > longest:
         raise InvalidInputError(f"{field} must be at most {longest} characters long")
-    if UNSTORABLE.search(value):
+    if is_unstorable(value):
         raise InvalidInputError(f"{field} must not contain NUL characters or lone surrogates")
+
+
+def is_unstorable(value: str) -> bool:
+    """Tell whether PostgreSQL cannot store a text."""
+    return "\0" in value if value.isascii() else bool(UNSTORABLE.search(value))
 
 
 def check_line(field: str, value: str, longest: int = LONGEST_NAME) -> None:
     """Refuse a short text that is too long or spans lines."""
-    if len(value) > longest or CONTROL.search(value):
+    # What is printable has no control characters: that is told without a search.
+    if len(value) > longest or (not value.isprintable() and CONTROL.search(value)):
         raise InvalidInputError(f"{field} must be one line of at most {longest} characters")
 
 
@@ -76,8 +82,10 @@ def check_json(field: str, value: object, largest: int, deepest: int) -> int:
     """Accept a JSON object of bounded size and depth whose every text can be stored; return its size in bytes."""
     if not isinstance(value, dict):
         raise InvalidInputError(f"{field} must be a JSON object")
+    if not value:
+        return len("{}")
     for text in walk_texts(value, deepest, f"{field} must be at most {deepest} levels deep"):
-        if UNSTORABLE.search(text):
+        if is_unstorable(text):
             raise InvalidInputError(f"{field} must not contain U+0000 or lone surrogates: PostgreSQL cannot store them")
     try:
         size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())

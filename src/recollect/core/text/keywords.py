@@ -28,11 +28,13 @@ def keywords_of(triple: Triple, kind: Kind) -> tuple[str, ...]:
 
 def file_under(keywords: tuple[str, ...]) -> tuple[str, ...]:
     """Normalise keywords and drop what is empty or said twice."""
-    return tuple(dict.fromkeys(filter(None, map(normalise_keyword, keywords))))
+    return tuple(dict.fromkeys(filter(None, map(normalise_keyword, filter(None, keywords)))))
 
 
 def is_idle(triple: Triple) -> bool:
     """Tell whether a triple says that something does nothing; such events are never in the stream."""
+    if not triple.predicate:
+        return False
     return (triple.predicate.strip().casefold(), triple.object.strip().casefold()) in IDLE
 
 

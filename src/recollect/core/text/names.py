@@ -21,6 +21,8 @@ VOWEL_SIGNS = frozenset({0, *range(10, 36), 84, 91, 103, 118, 129, 130, 132})
 
 def normalise_name(text: str) -> str:
     """Normalise an entity's name; a name of any script keeps its letters."""
+    if not text:
+        return ""
     folded = _fold(text)
     bare = folded
     while (shorter := _trim(bare)) != bare:

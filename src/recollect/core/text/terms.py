@@ -111,7 +111,10 @@ _QUESTION_TERMS = frozenset(map(_stem, QUESTION_WORDS))
 
 def weigh(counts: Mapping[Term, int], average_length: float) -> dict[Term, float]:
     """Weigh each distinct term of a memory by the document side of BM25."""
-    damping = K1 * (1 - B + B * sum(counts.values()) / average_length)
+    length = sum(counts.values())
+    damping = K1 * (1 - B + B * length / average_length)
+    if length == len(counts):
+        return dict.fromkeys(counts, (K1 + 1) / (1 + damping))
     return {term: count * (K1 + 1) / (count + damping) for term, count in counts.items()}
 
 

@@ -23,14 +23,19 @@ from recollect.store.database.pool import Connection, Database, load_queries, wr
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import Recorded
 from recollect.store.memories.columns import Row, gather, write_json
+from recollect.store.memories.copied import SLOTS
 from recollect.store.service.scopes import BEGINNING, lock_scope, names
 
 QUERIES = load_queries(__file__, **columns.FRAGMENTS)
+STORE_GIVEN, STORE_STAGED = (
+    write_out(sql.SQL(QUERIES["store_memories"]).format(source=sql.SQL(QUERIES[source])))
+    for source in ("given", "staged")
+)
+"""Store memories, their features and their terms, from a text of JSON or from the staging table of a bulk load."""
 PRESENT = Filter()
 OLDEST, NEWEST = sql.SQL("id"), sql.SQL("occurred_at desc, id desc")
 KEPT = ("archived", "faded")
 """Withheld from recall, but still readable."""
-SLOTS = 1_000_000_000
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "triple", "keywords", "evidence", "conversation", "role"}
@@ -109,7 +114,7 @@ async def store_portion(
     """Write memories and their terms."""
     given = await spare_loop(rows, lambda: write_json([gather(row) | encode_terms(scope_id, row) for row in rows]))
     parameters = {"scope_id": scope_id, "origin": origin, "created_at": created_at, "rows": given}
-    await connection.execute(QUERIES["store_memories"], parameters)
+    await connection.execute(STORE_GIVEN, parameters)
 
 
 async def store_terms(connection: Connection, scope_id: int, row: Row) -> None:

@@ -26,10 +26,7 @@ where scope_id = %(scope_id)s and key = %(key)s
 delete from idempotency_keys where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: store_memories
-with given as (
-    select * from json_to_recordset(%(rows)s::json)
-        as given ({fields}, terms bigint[], weights sparsevec, draw integer)
-), featured as (
+with given as {source}, featured as (
     insert into memory_features (scope_id, origin, {features})
     select %(scope_id)s, %(origin)s, {feature_fields} from given
 ), termed as (
@@ -38,6 +35,16 @@ with given as (
 )
 insert into memories (scope_id, origin, created_at, {columns})
 select %(scope_id)s, %(origin)s, %(created_at)s, {columns} from given
+
+-- name: given
+-- Read once for all three.
+materialized (
+    select * from json_to_recordset(%(rows)s::json)
+        as given ({fields}, terms bigint[], weights sparsevec, draw integer)
+)
+
+-- name: staged
+not materialized (select * from staged_memories)
 
 -- name: store_terms
 insert into memory_terms (scope_id, id, kind, trust, terms, weights, draw)

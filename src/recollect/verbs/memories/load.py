@@ -36,7 +36,8 @@ class LoadPart:
     """A part of a load, ready to be sent, and the counters of the scope after it."""
 
     rows: list[Row]
-    encoded: bulk.Encoded
+    heading: bulk.Heading
+    values: bulk.Values
     waiting: list[UUID]
     counts: scopes.Counts
     opening: Opening
@@ -71,7 +72,7 @@ class Load:
             term_count=opening.term_count + counts.terms,
             written_at=opening.written_at + MILLISECOND,
         )
-        return LoadPart(rows, bulk.encode(heading, rows, vectors), waiting, counts, after)
+        return LoadPart(rows, heading, bulk.encode(heading, rows, vectors), waiting, counts, after)
 
 
 async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "") -> list[UUID]:
@@ -128,12 +129,12 @@ def check_one(position: int, memory: NewMemory) -> None:
 async def send_chunks(connection: Connection, work: Load, opening: Opening, new: Sequence[NewMemory]) -> list[UUID]:
     """Send chunk after chunk; the next one is prepared in a thread while the database stores the one before."""
     stored: list[UUID] = []
-    await bulk.stage(connection, work.space.id if work.space else None)
+    await bulk.stage(connection, work.space)
     chunks = split(new)
     chunk = await asyncio.to_thread(work.make_ready, *next(chunks, NOTHING), opening)
     while chunk.rows:
         following = asyncio.create_task(asyncio.to_thread(work.make_ready, *next(chunks, NOTHING), chunk.opening))
-        await store_chunk(connection, work.space, opening.scope_id, chunk)
+        await store_chunk(connection, opening.scope_id, chunk)
         stored += [row.id for row in chunk.rows]
         chunk = await following
     return stored
@@ -147,9 +148,9 @@ def split(new: Sequence[NewMemory]) -> Iterator[tuple[int, Sequence[NewMemory]]]
         start += len(chunk)
 
 
-async def store_chunk(connection: Connection, space: EmbeddingSpace | None, scope_id: int, chunk: LoadPart) -> None:
+async def store_chunk(connection: Connection, scope_id: int, chunk: LoadPart) -> None:
     """Store one chunk, and enqueue a job for what still needs a vector."""
-    await bulk.store(connection, space.id if space else None, chunk.encoded)
+    await bulk.store(connection, chunk.heading, chunk.values)
     await memories.store_links(connection, scope_id, chunk.rows)
     await topics.file_new(connection, scope_id, ((row.id, row.memory) for row in chunk.rows))
     await scopes.close_writing(connection, scope_id, chunk.counts, chunk.opening.written_at)
