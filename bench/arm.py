@@ -41,7 +41,8 @@ HELD = {
     "memory_features": (
         "scope_id, kind, importance, length, tells, pinned, speaker, conversation_id, role, number, state, origin"
     ),
-    "memory_terms": "scope_id, kind, trust, terms, weights, draw",
+    # The weights of messages depend on which conversations came before, and these came side by side.
+    "memory_terms": "scope_id, kind, trust, terms, case when kind = 'event' then weights end, draw",
     VECTORS: "scope_id, kind, trust, idle, importance, embedding",
     "messages": (
         "scope_id, conversation_id, number, parent_id is null, role, status, occurred_at, tokens, images, parts, "
@@ -170,8 +171,8 @@ class Arm:
         """Hash what the tables hold, without ids and the times of writing."""
         found: dict[str, str] = {}
         for table, columns in HELD.items():
-            query = f"select md5(string_agg(row::text, '' order by row::text)) from (select {columns} from {table}) row"
-            found[table] = (self.watcher.execute(query).fetchone() or ("",))[0]
+            query = f"select sum(hashtextextended(row::text, 0)) from (select {columns} from {table}) row"
+            found[table] = str(self.watcher.execute(query).fetchone())
         return found
 
     def server_seconds(self) -> dict[int, float]:

@@ -39,11 +39,12 @@ from foreign_exports import (
 from programs import COMMAND
 from recollect.core.imports.found import MALFORMED, TWICE
 from recollect.core.imports.text import RENAMED
-from recollect.errors import InvalidInputError
-from recollect.models.conversations import Window
+from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models.conversations import NewMessage, Window
 from recollect.models.imports import Document, FileImport, Format, UserField
-from recollect.models.memories import Kind
+from recollect.models.memories import Kind, Role
 from recollect.models.recall import Cue
+from recollect.verbs.conversations.append import append_each
 from recollect.verbs.imports.conversations import CLOSED_HERE
 from recollect.verbs.imports.memories import CHANGED, EARLIER, OTHERWISE
 from recollect.verbs.imports.progress import OWNERLESS
@@ -126,6 +127,55 @@ async def test_a_long_conversation_is_appended_in_pieces_that_join(bring, mine):
     texts = [f"line {number}" for number in range(600)]
     await bring("chatgpt", chatgpt_line("long", texts))
     assert await read(mine, name("long")) == texts
+
+
+IMPORTED = """select memories.content, memories.importance, memories.origin, memories.trust, memories.occurred_at,
+    messages.conversation_id, messages.number, messages.role, messages.tokens, parent.content,
+    features.length, features.tells, features.number, features.role, features.conversation_id,
+    array_length(memory_terms.terms, 1), memory_terms.draw,
+    (select count(*) from pending_embeddings pending where pending.scope_id = memories.scope_id
+        and pending.id = memories.id)
+from memories join messages using (scope_id, id) join memory_features features using (scope_id, id)
+join memory_terms using (scope_id, id)
+left join memories parent on parent.scope_id = memories.scope_id and parent.id = messages.parent_id
+where memories.scope_id = (select id from scopes where agent = %s)
+order by memories.id"""
+
+
+async def test_what_comes_over_in_bulk_is_what_one_conversation_after_the_other_would_be(recollect, bring, owner):
+    said = {f"t{number}": [f"{number}: tea at {place}? 茶" for place in range(30)] for number in range(5)}
+    lines = [chatgpt_line(key, texts) for key, texts in said.items()]
+    await bring("chatgpt", *lines)
+    for line in lines:
+        order = FileImport(Format.CHATGPT, "alone", "li")
+        await recollect.operator.imports.file(order, "default", iter([Document(line)]), lambda *_: None)
+    together = owner.execute(IMPORTED, ["assistant"]).fetchall()
+    assert len(together) == 150
+    assert together == owner.execute(IMPORTED, ["alone"]).fetchall()
+    # As text, weights have six digits.
+    apart = (
+        "select max(l1_distance(one.weights, other.weights)) from memory_terms one join memory_terms other using (draw)"
+    )
+    assert owner.execute(apart).fetchone()[0] < 1e-4
+
+
+async def test_conversations_that_come_together_are_one_change(bring, owner):
+    await bring("chatgpt", *(chatgpt_line(f"t{number}", ["tea"] * 20) for number in range(6)))
+    stored = owner.execute("select number, cardinality(ids) from changes where operation = 'stored'").fetchall()
+    assert [count for _, count in stored] == [120]
+    gaps = "select max(number) - count(*) from changes"
+    assert owner.execute(gaps).fetchone()[0] == 0
+
+
+async def test_one_conversation_that_is_refused_does_not_keep_the_others_out(recollect, mine):
+    said = [NewMessage(Role.USER, f"tea {place}", external_id=str(place)) for place in range(60)]
+    twice = [NewMessage(Role.USER, "tea", external_id="same")] * 2
+    access = mine.access
+    with pytest.raises(ConflictError, match="external_id"):
+        await append_each(access.parts, access.caller, access.scope, [("one", said), ("two", twice), ("three", said)])
+    assert [len(await read(mine, key)) for key in ("one", "three")] == [60, 60]
+    with pytest.raises(NotFoundError):
+        await mine.conversation("two").read()
 
 
 async def test_a_claude_export_with_its_memory(bring, mine):

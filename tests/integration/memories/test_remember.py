@@ -189,6 +189,13 @@ async def test_rights_are_enforced(recollect):
             await refused
 
 
+async def test_a_load_takes_contents_that_fit_no_page(mind):
+    long = "".join(chr(0x4E00 + (number * 7919) % 20_000) for number in range(20_000))
+    [identity, _] = await mind.load([NewMemory(long), NewMemory("short")])
+    memory = await mind.get(identity)
+    assert memory.content == long
+
+
 async def test_bulk_load_equals_remember(recollect, owner):
     new = [NewMemory(f"的 number {n} 张伟", keywords=("One", "two"), speaker="Ann", importance=3) for n in range(300)]
     one, many = await recollect.mind("one"), await recollect.mind("many")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -118,7 +118,7 @@ def check_message(message: NewMessage, name: str = "message") -> None:
             raise InvalidInputError("attachments.side must be user or assistant")
     check_line("name", message.name)
     check_line("external_id", message.external_id)
-    check_new_memory(replace(to_memory(message), content=ANYTHING))
+    check_new_memory(to_memory(message, ANYTHING))
 
 
 def check_lines(place: str, lines: Mapping[str, str], url: str) -> None:
@@ -131,10 +131,10 @@ def check_lines(place: str, lines: Mapping[str, str], url: str) -> None:
         )
 
 
-def to_memory(message: NewMessage) -> NewMemory:
-    """Turn a message into the memory it is stored as."""
+def to_memory(message: NewMessage, content: str | None = None) -> NewMemory:
+    """Turn a message into the memory it is stored as, of what it says or of another content."""
     return NewMemory(
-        content=said(message),
+        content=said(message) if content is None else content,
         kind=Kind.MESSAGE,
         speaker=message.name,
         importance=message.importance,

@@ -134,7 +134,7 @@ def arrange(placed: Sequence[Placed], data: ImportedData, current: str = "") -> 
     for each in placed:
         key = to_key(each.key)
         data.remarks[TWICE] += key in once
-        once.setdefault(key, replace(each, key=key, parent=to_key(each.parent) if each.parent else None))
+        once.setdefault(key, Placed(key, to_key(each.parent) if each.parent else None, each.message))
     kept = {key: message for key, each in once.items() if (message := _keep(each.message, data)) is not None}
     nodes = [ThreadNode(each.key, None if each.parent == NIL else each.parent) for each in once.values()]
     ends: dict[str, str | None] = {}

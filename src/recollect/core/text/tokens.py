@@ -65,7 +65,9 @@ FOREIGN = 0.6
 
 def estimate(text: str) -> int:
     """Estimate tokens by the characters of a text: at least as many as any tokenizer that the tests compare it with."""
-    cost = math.fsum(chain.from_iterable(map(_costs, _PIECES.findall(text))))
+    pieces = _PIECES.findall(text)
+    short = len(max(pieces, key=len, default="")) <= LONGEST_KEPT
+    cost = math.fsum(chain.from_iterable(map(_kept_costs if short else _costs, pieces)))
     return math.ceil(cost) + SLACK if text else 0
 
 

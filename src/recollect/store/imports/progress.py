@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.models.conversations import LEGACY, ConversationState
@@ -53,24 +54,34 @@ class Arrived:
     """The newest memory of the scope."""
 
 
-async def read_standing(database: Database, scope: Scope, conversation: str, ours: str) -> KnownConversation:
-    """Read what of a conversation is imported."""
-    parameters = {**names(scope), "conversation": conversation, "ours": ours}
+async def read_standing(
+    database: Database, scope: Scope, conversations: Sequence[str], ours: str
+) -> dict[str, KnownConversation]:
+    """Read what of some conversations is imported."""
+    parameters = {**names(scope), "conversations": list(conversations), "ours": ours}
     async with database.reading(scope.tenant_id) as connection:
         standing = await connection.execute(QUERIES["standing"], parameters)
         known = await connection.execute(QUERIES["known"], parameters)
-    row = await standing.fetchone()
-    messages = {found["external_id"]: found["id"] for found in await known.fetchall()}
+    rows = {row["id"]: row for row in await standing.fetchall()}
+    messages: dict[str, dict[str, UUID]] = {each: {} for each in conversations}
+    for found in await known.fetchall():
+        messages[found["conversation_id"]][found["external_id"]] = found["id"]
+    return {each: to_known(rows.get(each), messages[each]) for each in conversations}
+
+
+def to_known(row: DictRow | None, messages: dict[str, UUID]) -> KnownConversation:
+    """Say what of a conversation is here, whose row may not exist."""
     return KnownConversation(ConversationState(row["state"]) if row else None, bool(row and row["kept"]), messages)
 
 
-async def keep(database: Database, scope: Scope, conversation: str, label: Label) -> None:
-    """Store a conversation's name and origin, unless that was done before."""
-    parameters = {"conversation": conversation, "name": label.name, "metadata": Jsonb(dict(label.metadata))}
-    parameters |= {"created_at": label.created_at, "ours": label.ours}
+async def keep(database: Database, scope: Scope, labels: Mapping[str, Label]) -> None:
+    """Store the names and origins of conversations, unless that was done before."""
     async with database.transaction(scope.tenant_id) as connection:
         await lock_scope(connection, scope)
-        await connection.execute(QUERIES["keep"], {**names(scope), **parameters})
+        for conversation, label in labels.items():
+            parameters = {"conversation": conversation, "name": label.name, "metadata": Jsonb(dict(label.metadata))}
+            parameters |= {"created_at": label.created_at, "ours": label.ours}
+            await connection.execute(QUERIES["keep"], {**names(scope), **parameters})
 
 
 async def read_arrived(database: Database, scope: Scope, ours: str) -> Arrived:

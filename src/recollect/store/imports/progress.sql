@@ -1,12 +1,18 @@
 -- name: standing
-select state, metadata ? %(ours)s as kept from conversations
+select id, state, metadata ? %(ours)s as kept from conversations
 where scope_id = {this_scope}
-  and id = %(conversation)s
+  and id = any (%(conversations)s)
 
 -- name: known
-select external_id, id from messages
-where scope_id = {this_scope}
-  and conversation_id = %(conversation)s and external_id <> ''
+-- In the order of the index by external ids: any other that begins with the scope would read far more.
+select known.conversation_id, known.external_id, known.id
+from unnest(%(conversations)s::text[]) as asked (id)
+cross join lateral (
+    select conversation_id, external_id, id from messages
+    where scope_id = {this_scope}
+      and conversation_id between asked.id and asked.id and external_id <> ''
+    order by conversation_id, external_id
+) known
 
 -- name: keep
 update conversations

@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
+from psycopg.pq import PipelineStatus
 
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, load_queries
@@ -31,6 +32,9 @@ AT_ONCE = 100
 """So many rows are written before other tasks of the event loop have their turn."""
 
 
+WORTH_STAGING = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """What all rows of a load have in common."""
@@ -39,6 +43,11 @@ class Heading:
     origin: str
     created_at: datetime
     space: EmbeddingSpace | None
+
+
+def suits(connection: Connection, rows: Sequence[Row]) -> bool:
+    """Tell whether rows are so many that COPY is worth a staging table, and whether the connection is free for it."""
+    return len(rows) >= WORTH_STAGING and connection.pgconn.pipeline_status == PipelineStatus.OFF
 
 
 def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Values:

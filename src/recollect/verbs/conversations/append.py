@@ -30,14 +30,16 @@ from recollect.store.conversations import conversations, lifecycle
 from recollect.store.database.pool import Connection
 from recollect.store.memories.columns import MessagePlace, Row
 from recollect.store.service import jobs
-from recollect.verbs.memories.remember import share
+from recollect.verbs.memories.remember import share, write_in_bulk
 from recollect.verbs.memories.rows import (
     AlsoAsk,
     AlsoStore,
+    Prepared,
     StoredBeside,
     Together,
     Write,
     embed_missing,
+    prepare_all,
     prepare_in_time,
 )
 from recollect.verbs.parts import Parts
@@ -76,6 +78,26 @@ async def append(
         Appended(each.id, each.number, each.parent, tokens.get(name, 0))
         for each, tokens in zip(linked, counted, strict=True)
     ]
+
+
+async def append_each(
+    parts: Parts, caller: Caller, scope: Scope, asked: Sequence[tuple[str, Sequence[NewMessage]]]
+) -> list[list[UUID]]:
+    """Append to several conversations in one bulk transaction and return the ids; vectors follow by a job."""
+    for conversation, _ in asked:
+        check_conversation(conversation)
+    ready = await asyncio.to_thread(lambda: [count_and_prepare(parts.tokenizers, new) for _, new in asked])
+    enriching = "segment" in parts.steps
+    writes = [
+        Write(caller, scope, prepared, None, "", b"", also_store(scope, name, new, counted, [], enriching=enriching))
+        for (name, new), (counted, prepared) in zip(asked, ready, strict=True)
+    ]
+    return [[receipt.id for receipt in receipts] for receipts in await write_in_bulk(parts, writes)]
+
+
+def count_and_prepare(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> tuple[Counts, list[Prepared]]:
+    """Check messages, count what they cost, and analyse them."""
+    return check_and_count(tokenizers, new), prepare_all([to_memory(message) for message in new])
 
 
 def check_and_count(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:

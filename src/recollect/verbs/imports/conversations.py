@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages, count_characters
@@ -11,37 +11,84 @@ from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundConversat
 from recollect.core.service.portions import divide
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.service import Scope
-from recollect.store.imports.progress import Label, keep, read_standing
-from recollect.verbs.conversations.append import append
+from recollect.store.imports.progress import KnownConversation, Label, keep, read_standing
+from recollect.verbs.conversations.append import append_each
 from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
 
 CLOSED_HERE = "conversations deleted here: skipped"
+MOST_TOGETHER, LEAST_CHARACTERS = 500_000, 500
+"""How many characters one transaction appends at most, and how many the shortest message counts as: whoever writes to
+the scope meanwhile waits."""
 
 
-async def bring_conversation(run: ImportRun, conversation: FoundConversation) -> None:
-    """Import one conversation, or note why not."""
-    ledger, scope = run.ledger, run.place(conversation.owner)
-    standing = await read_standing(run.parts.database, scope, conversation.id, run.ours)
-    if standing.state in CLOSED:
-        ledger.remarks[CLOSED_HERE] += 1
-        ledger.skipped[CONVERSATIONS] += 1
-        ledger.skipped[MESSAGES] += len(conversation.messages)
-        return
-    said = run.said.setdefault(scope, {})
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A conversation that is being imported: what of it is new, and what is here by its id at the source."""
+
+    conversation: FoundConversation
+    standing: KnownConversation
+    fresh: Sequence[FoundMessage]
+    ends: dict[str, UUID]
+    batches: Iterator[Sequence[FoundMessage]]
+
+
+async def bring_conversations(run: ImportRun, scope: Scope, found: Sequence[FoundConversation]) -> None:
+    """Import conversations of one scope that all have different ids, or note why not."""
+    known = await read_standing(run.parts.database, scope, [each.id for each in found], run.ours)
+    arriving: list[Arriving] = []
+    for conversation in found:
+        run.place(conversation.owner)
+        standing = known[conversation.id]
+        if standing.state in CLOSED:
+            skip(run, conversation)
+        else:
+            arriving.append(begin(run, scope, conversation, standing))
+    # A batch follows the one before it of its conversation, so only those of different conversations go together.
+    while batches := [(each, batch) for each in arriving if (batch := next(each.batches, None))]:
+        for portion in divide(batches, measure, len(batches), MOST_TOGETHER):
+            await write(run, scope, portion)
+    for each in arriving:
+        count(run, scope, each)
+    labels = {each.conversation.id: label(run, each) for each in arriving if not each.standing.kept}
+    if labels and not run.wanted.dry_run:
+        await keep(run.parts.database, scope, labels)
+
+
+def measure(batch: tuple[Arriving, Sequence[FoundMessage]]) -> int:
+    """Count the characters of what is appended to one conversation."""
+    return sum(max(LEAST_CHARACTERS, count_characters(each.message)) for each in batch[1])
+
+
+def begin(run: ImportRun, scope: Scope, conversation: FoundConversation, standing: KnownConversation) -> Arriving:
+    """Find what of a conversation is new, and divide it."""
     ends: dict[str, UUID] = {**standing.known, **run.rehearsed.get((scope, conversation.id), {})}
     fresh = [each for each in conversation.messages if each.key not in ends]
-    for batch in divide(fresh, lambda each: count_characters(each.message), MOST_AT_ONCE, MOST_CHARACTERS):
-        ids = await write(run, scope, conversation.id, follow(batch, ends))
-        ends.update(zip((each.key for each in batch), ids, strict=True))
-    said.update(ends)
+    batches = divide(fresh, lambda each: count_characters(each.message), MOST_AT_ONCE, MOST_CHARACTERS)
+    return Arriving(conversation, standing, fresh, ends, batches)
+
+
+def skip(run: ImportRun, conversation: FoundConversation) -> None:
+    """Count a conversation that was deleted here."""
+    run.ledger.remarks[CLOSED_HERE] += 1
+    run.ledger.skipped[CONVERSATIONS] += 1
+    run.ledger.skipped[MESSAGES] += len(conversation.messages)
+
+
+def count(run: ImportRun, scope: Scope, each: Arriving) -> None:
+    """Count a conversation that was imported, or known, and remember where its messages are."""
+    ledger = run.ledger
+    run.said.setdefault(scope, {}).update(each.ends)
     if run.wanted.dry_run:
-        run.rehearsed[scope, conversation.id] = ends
-    ledger.imported[MESSAGES] += len(fresh)
-    ledger.known[MESSAGES] += len(conversation.messages) - len(fresh)
-    (ledger.imported if fresh else ledger.known)[CONVERSATIONS] += 1
-    if not standing.kept and not run.wanted.dry_run:
-        label = Label(run.ours, conversation.name, conversation.metadata, conversation.created_at)
-        await keep(run.parts.database, scope, conversation.id, label)
+        run.rehearsed[scope, each.conversation.id] = each.ends
+    ledger.imported[MESSAGES] += len(each.fresh)
+    ledger.known[MESSAGES] += len(each.conversation.messages) - len(each.fresh)
+    (ledger.imported if each.fresh else ledger.known)[CONVERSATIONS] += 1
+
+
+def label(run: ImportRun, each: Arriving) -> Label:
+    """Say where a conversation came from."""
+    found = each.conversation
+    return Label(run.ours, found.name, found.metadata, found.created_at)
 
 
 def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMessage]:
@@ -58,11 +105,16 @@ def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMess
     return new
 
 
-async def write(run: ImportRun, scope: Scope, conversation: str, new: list[NewMessage]) -> list[UUID]:
-    """Append messages and return their ids; in a dry run, only check them."""
+async def write(run: ImportRun, scope: Scope, portion: Sequence[tuple[Arriving, Sequence[FoundMessage]]]) -> None:
+    """Append a batch to each of some conversations, and note the ids; in a dry run, only check them."""
+    asked = [(each.conversation.id, follow(batch, each.ends)) for each, batch in portion]
     if run.wanted.dry_run:
-        check_conversation(conversation)
-        check_messages(new)
+        for conversation, new in asked:
+            check_conversation(conversation)
+            check_messages(new)
         # Their ids are never needed: nothing is written that could follow them.
-        return [LEGACY] * len(new)
-    return [each.id for each in await append(run.parts, run.caller, scope, conversation, new)]
+        written = [[LEGACY] * len(new) for _, new in asked]
+    else:
+        written = await append_each(run.parts, run.caller, scope, asked)
+    for (each, batch), ids in zip(portion, written, strict=True):
+        each.ends.update(zip((message.key for message in batch), ids, strict=True))

@@ -104,7 +104,8 @@ async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> No
         skip(ledger, dify.DELETED if conversation.deleted else dify.OWNERLESS)
         return
     scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
-    standing = await read_standing(run.parts.database, scope, conversation.id, dify.OURS)
+    found = await read_standing(run.parts.database, scope, [conversation.id], dify.OURS)
+    standing = found[conversation.id]
     outlines = await run.source.outlines(conversation.id)
     if standing.state in CLOSED or not outlines:
         skip(ledger, dify.CLOSED_HERE if outlines else dify.SILENT)
@@ -123,7 +124,7 @@ async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> No
         if not run.wanted.dry_run:
             # Dify's times have no zone and mean UTC.
             label = Label(dify.OURS, name, metadata, conversation.created_at.replace(tzinfo=UTC))
-            await keep(run.parts.database, scope, conversation.id, label)
+            await keep(run.parts.database, scope, {conversation.id: label})
 
 
 def skip(ledger: ImportCounts, why: str) -> None:

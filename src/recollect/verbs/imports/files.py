@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -13,12 +14,14 @@ from recollect.errors import InvalidInputError
 from recollect.models.imports import Brought, Document, FileImport, ImportReport
 from recollect.models.memories import JSON
 from recollect.models.service import Caller, Scope
-from recollect.verbs.imports.conversations import bring_conversation
+from recollect.verbs.imports.conversations import bring_conversations
 from recollect.verbs.imports.memories import bring_facts, bring_memories
-from recollect.verbs.imports.progress import SIDE_BY_SIDE, THINGS, ImportRun, Progress, side_by_side
+from recollect.verbs.imports.progress import THINGS, ImportRun, Progress
 from recollect.verbs.parts import Parts
 
 READING = "file"
+TOGETHER = 16
+"""So many conversations are read and written at once."""
 
 
 async def bring_file(
@@ -30,7 +33,7 @@ async def bring_file(
     run = ImportRun(replace(parts, embedder=None), caller, wanted, report)
     coming = iter(documents)
     first: JSON = None
-    while batch := list(islice(coming, SIDE_BY_SIDE)):
+    while batch := list(islice(coming, TOGETHER)):
         first = batch[0].value if first is None else first
         try:
             pieces = [reader.read(document.value) for document in batch]
@@ -49,21 +52,31 @@ async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
         run.seen.update(data.seen)
         run.ledger.remarks.update(data.remarks)
     conversations = [conversation for data in pieces for conversation in data.conversations]
-    for start in range(0, len(conversations), SIDE_BY_SIDE):
-        together: dict[tuple[Scope, str], list[FoundConversation]] = {}
-        for conversation in conversations[start : start + SIDE_BY_SIDE]:
-            together.setdefault((run.find_scope(conversation.owner), conversation.id), []).append(conversation)
-        await side_by_side(bring_in_turn(run, same) for same in together.values())
+    for start in range(0, len(conversations), TOGETHER):
+        for scope, same in part(run, conversations[start : start + TOGETHER]):
+            await bring_conversations(run, scope, same)
         run.show()
     for data in pieces:
         await bring_memories(run, data.memories)
         await bring_facts(run, data.facts)
 
 
-async def bring_in_turn(run: ImportRun, same: Sequence[FoundConversation]) -> None:
-    """Import all entries of a file for one conversation in order, so that each sees what came before."""
-    for conversation in same:
-        await bring_conversation(run, conversation)
+def part(
+    run: ImportRun, conversations: Sequence[FoundConversation]
+) -> Iterator[tuple[Scope, Sequence[FoundConversation]]]:
+    """Part conversations by scope; entries of a file for one conversation come in turn, so each sees those before."""
+    turns: list[dict[Scope, dict[str, FoundConversation]]] = []
+    met: Counter[tuple[Scope, str]] = Counter()
+    for conversation in conversations:
+        scope = run.find_scope(conversation.owner)
+        turn = met[scope, conversation.id]
+        met[scope, conversation.id] += 1
+        if turn == len(turns):
+            turns.append({})
+        turns[turn].setdefault(scope, {})[conversation.id] = conversation
+    for turn_of_all in turns:
+        for scope, same in turn_of_all.items():
+            yield scope, list(same.values())
 
 
 def is_foreign(run: ImportRun) -> bool:

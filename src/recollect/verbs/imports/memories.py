@@ -20,7 +20,7 @@ from recollect.models.service import Scope
 from recollect.store.imports.progress import Arrived
 from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
 from recollect.verbs.knowledge.facts import state
-from recollect.verbs.memories.remember import remember
+from recollect.verbs.memories.remember import remember, remember_in_bulk
 
 T = TypeVar("T")
 MOST_FACTS = 100
@@ -76,7 +76,7 @@ async def write_memories(run: ImportRun, scope: Scope, arrived: Arrived, batch: 
         new.append(replace(each.memory, metadata=noted))
     ids = [LEGACY] * len(new)
     if not run.wanted.dry_run:
-        ids = [receipt.id for receipt in await remember(run.parts, run.caller, scope, new)]
+        ids = [receipt.id for receipt in await remember_in_bulk(run.parts, run.caller, scope, new)]
     for each, said, identity in zip(batch, hashes, ids, strict=True):
         arrived.ids[each.key] = identity
         arrived.hashes.add((each.key, said))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,7 +17,7 @@ from recollect.models.agents import Profile
 from recollect.models.memories import Kind, Receipt
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, Cursor
-from recollect.store.memories import memories
+from recollect.store.memories import bulk, memories
 from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
 from recollect.store.topics import topics
@@ -137,7 +138,13 @@ async def store(
     rows = [row for each in decided for row in each.rows]
     prepared = [item for each in decided for item in each.write.prepared]
     origin = decided[0].write.caller.origin
-    await memories.store(connection, opening.scope_id, origin, opening.written_at, rows)
+    if bulk.suits(connection, rows):
+        heading = bulk.Heading(opening.scope_id, origin, opening.written_at, None)
+        await bulk.stage(connection, None)
+        await bulk.store(connection, heading, await asyncio.to_thread(bulk.encode, heading, rows, {}))
+        await memories.store_links(connection, opening.scope_id, rows)
+    else:
+        await memories.store(connection, opening.scope_id, origin, opening.written_at, rows)
     await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
     await scopes.close_writing(connection, opening.scope_id, count(prepared), opening.written_at)
     if parts.chat is not None:

@@ -30,6 +30,13 @@ async def remember(
     return await share(parts, Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b""))
 
 
+async def remember_in_bulk(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory]) -> list[Receipt]:
+    """Store memories of an import; vectors follow by a job."""
+    prepared = await spare_loop(is_heavy(new), check_and_prepare, new)
+    [receipts] = await write_in_bulk(parts, [Write(caller, scope, prepared, None, "", b"")])
+    return receipts
+
+
 async def share(parts: Parts, write: Write) -> list[Receipt]:
     """Write in one transaction with the other writes of the scope that wait in this process."""
 
@@ -46,6 +53,22 @@ async def share(parts: Parts, write: Write) -> list[Receipt]:
         return [await attempt(parts, each) for each in writes]
 
     return await parts.writes.run((write.scope, write.caller.origin, write.caller.key_id), write, write_together)
+
+
+async def write_in_bulk(parts: Parts, writes: Sequence[Write]) -> list[list[Receipt]]:
+    """Write to one scope in one transaction that may use COPY, without waiting for vectors."""
+    try:
+        async with parts.database.transaction(writes[0].scope.tenant_id, pipelined=False) as connection:
+            outcomes: Sequence[Outcome] = await perform_each(parts, connection, writes)
+    except RecollectError as problem:
+        if problem.unavailable or len(writes) == 1:
+            raise
+        # As above: one of them must not keep the others out.
+        outcomes = [await attempt(parts, each) for each in writes]
+    for outcome in outcomes:
+        if isinstance(outcome, RecollectError):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, RecollectError)]
 
 
 async def write_alone(parts: Parts, write: Write) -> list[Receipt]:

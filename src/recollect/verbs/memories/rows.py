@@ -145,6 +145,8 @@ async def embed_missing(
     parts: Parts, new: Sequence[NewMemory], before: Sequence[str] = ()
 ) -> NDArray[np.float32] | None:
     """Embed memories without a vector, before any connection is taken; `before` is the utterance before each."""
+    if parts.embedder is None:
+        return None
     pairs = zip(new, before or [""] * len(new), strict=True)
     texts = [embedded_text(memory, said) for memory, said in pairs if needs_vector(memory)]
     return await parts.embed_in_time(texts) if texts else None
