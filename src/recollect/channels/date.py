@@ -14,7 +14,7 @@ from recollect.core.dates.periods import choose, rate
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import slot_of
 from recollect.models.memories import Kind
-from recollect.store.database.filter import MEMORIES, bind, restrict
+from recollect.store.database.filter import MEMORIES_BY_TIME, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.copied import SLOTS
 from recollect.store.recall.columns import in_columns, read_columns
@@ -46,7 +46,7 @@ class DateChannel:
             **bind(reading.filter, tuple(Kind)),
         }
         # The statement handles the kinds one by one.
-        conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
+        conditions = restrict(replace(reading.filter, kinds=()), MEMORIES_BY_TIME)
         query = sql.SQL(QUERIES["within"]).format(filter=conditions)
         return partial(read, await connection.execute(in_columns(query), parameters, binary=True))
 

@@ -1,4 +1,4 @@
-"""Recall what has left the indexes: versions that were believed as of a moment, and facts that were true at one.
+"""Recall what has left the indexes: versions of another time, and what is in a state that the filter names.
 
 Each is scored as the channels `vector` and `text` would have scored it, and is weighed among their candidates.
 """
@@ -15,7 +15,8 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.columns import Candidates
 from recollect.core.recall.cues import Reading
 from recollect.core.text.terms import hash_term, slot_of
-from recollect.store.database.filter import bind, list_featured
+from recollect.models.recall import Filter
+from recollect.store.database.filter import SCOPE_ID, bind, find_allowed, list_featured
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.recall.columns import in_columns, read_columns
@@ -25,26 +26,34 @@ QUERIES = load_queries(__file__)
 
 
 class PastChannel:
-    """Propose versions that the indexes of recall do not hold any more, where a cue names a time."""
+    """Propose what the indexes of recall do not hold any more, where a cue names a time or a state."""
 
     name = "past"
 
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search: by meaning where the cue has a vector, and by words where it has any."""
-        if place.scope_id is None or not reading.filter.past:
+        if place.scope_id is None or not reading.filter.left:
             return skipped("the cue names no time")
         bounds = {"scope_id": place.scope_id, "limit": limit, **bind(reading.filter)}
-        allowed = list_featured(reading.filter)
+        places = {"allowed": list_featured(reading.filter), "left": find_left(reading.filter)}
         asked: dict[str, AsyncCursor[DictRow]] = {}
         if place.space is not None and reading.vector is not None:
-            query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space), allowed=allowed)
+            query = sql.SQL(QUERIES["nearest"]).format(type=vector_type(place.space), **places)
             vector = {"vector": to_vector(place.space, reading.vector), "space_id": place.space.id}
             asked["vector"] = await connection.execute(in_columns(query), bounds | vector, binary=True)
         if reading.terms:
-            query = sql.SQL(QUERIES["match"]).format(allowed=allowed)
+            query = sql.SQL(QUERIES["match"]).format(**places)
             parameters = bounds | words(place.scope_id, place, reading)
             asked["text"] = await connection.execute(in_columns(query), parameters, binary=True)
         return partial(read, asked) if asked else skipped("the cue has neither a vector nor words to look for")
+
+
+def find_left(only: Filter) -> sql.Composed:
+    """Write the query for the ids of what has left the indexes."""
+    if only.outside:
+        # The state says itself which versions there are.
+        return find_allowed(only, SCOPE_ID)
+    return sql.SQL(QUERIES["versions"]).format(allowed=list_featured(only))
 
 
 def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:

@@ -13,7 +13,8 @@ from recollect.channels.channel import Answer, Proposal
 from recollect.core.recall.columns import Candidates, to_ids
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
-from recollect.store.database.filter import MEMORIES, bind, restrict
+from recollect.models.recall import Filter
+from recollect.store.database.filter import AND, FEATURE_ROWS, MEMORIES_BY_TIME, bind, restrict, restrict_rows
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
@@ -23,7 +24,7 @@ HALVED_AFTER = 10
 
 
 class RecentChannel:
-    """Propose the newest memories; idle memories are skipped."""
+    """Propose the newest memories; idle ones are skipped, unless the cue has no text and lists all that there are."""
 
     name = "recent"
 
@@ -34,10 +35,23 @@ class RecentChannel:
             "limit": limit,
             **bind(reading.filter, tuple(Kind)),
         }
-        # The statement handles the kinds one by one.
-        conditions = restrict(replace(reading.filter, kinds=()), MEMORIES)
-        query = sql.SQL(QUERIES["newest"]).format(filter=conditions)
+        query = list_all(reading.filter) if reading.blank else list_active(reading.filter)
         return partial(read, await connection.execute(query, parameters))
+
+
+def list_active(only: Filter) -> sql.Composed:
+    """Write the statement for the newest in which something happens."""
+    # It handles the kinds one by one.
+    return sql.SQL(QUERIES["newest"]).format(filter=restrict(replace(only, kinds=()), MEMORIES_BY_TIME))
+
+
+def list_all(only: Filter) -> sql.Composed:
+    """Write the statement for all that a filter admits."""
+    # A state that is named is among the filter's own conditions.
+    among = [] if only.state else [AND, sql.SQL(QUERIES["then" if only.past else "now"])]
+    return sql.SQL(QUERIES["admitted"]).format(
+        states=sql.Composed(among), filter=restrict_rows(only, columns=FEATURE_ROWS)
+    )
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

@@ -10,3 +10,16 @@ from unnest(%(kinds)s::text[]) as kinds (kind) cross join lateral (
 ) newest
 order by newest.occurred_at desc, newest.id desc
 limit %(limit)s
+
+-- name: admitted
+select features.id from memory_features features
+where features.scope_id = %(scope_id)s
+  and (features.expires_at is null or features.expires_at > now()){states}{filter}
+order by features.occurred_at desc, features.id desc
+limit %(limit)s
+
+-- name: now
+features.state = 'current'
+
+-- name: then
+features.state in ('current', 'past')

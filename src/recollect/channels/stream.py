@@ -13,7 +13,7 @@ from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Filter, Mode, Tally
-from recollect.store.database.filter import FEATURES, Columns, bind, list_featured, restrict
+from recollect.store.database.filter import Columns, bind, list_featured, name_features, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.service.scopes import Place
@@ -67,7 +67,7 @@ class StreamChannel:
 
 def choose(place: Place, reading: Reading, resolved: ResolvedWeighing) -> str:
     """Choose how to rank: through the scope's index, newest first, or candidate by candidate."""
-    barred = reading.filter.min_trust > 0 or not FEATURES.isdisjoint(reading.filter.named)
+    barred = reading.filter.min_trust > 0 or bool(name_features(reading.filter))
     if resolved.mode is not Mode.NEWEST or barred or horizon(resolved) > FARTHEST_HORIZON:
         return "whole"
     indexed = place.space is not None and place.approximate_space == place.space.id

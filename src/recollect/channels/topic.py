@@ -15,12 +15,12 @@ from recollect.core.topics.paths import encode, find_topics
 from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, Found, rank
 from recollect.models.recall import Filter
 from recollect.models.topics import Reach, TopicSource
-from recollect.store.database.filter import Columns, bind, restrict
+from recollect.store.database.filter import Columns, Lookup, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
-COLUMNS = Columns("topic_links", id="memory_id")
+COLUMNS = Columns("topic_links", id="memory_id", lookup=Lookup.BY_SET)
 MOST_LINKS = 500
 """So many links of one topic are read, and so many below all of them, the newest: there may be very many."""
 UNNAMED = "the cue names no topic"
@@ -43,7 +43,7 @@ class TopicChannel:
             "scope_id": place.scope_id,
             "paths": [encode(names) for names in asked],
             "parents": [encode(names[:-1]) for names in asked if len(names) > 1],
-            "descendants": reading.descendants,
+            "below": reading.below,
             "related_taken": RELATED_TAKEN,
             "parent_taken": PARENT_TAKEN,
             "most": MOST_LINKS,

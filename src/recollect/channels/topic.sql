@@ -31,7 +31,7 @@ with found as materialized (
     select link.* from (
         select distinct below.id from unnest(%(paths)s::text[]) as each (path)
         cross join lateral topics_below(%(scope_id)s, each.path) as below (id)
-        where %(descendants)s
+        where %(below)s
     ) below cross join lateral (
         select memory_id, occurred_at, activation, diffusion, independence from topic_links
         where scope_id = %(scope_id)s and topic_id = below.id and withheld_for is null{filter}

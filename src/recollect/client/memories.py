@@ -6,7 +6,6 @@ Written by tools/clients.py: change the methods of recollect.mind that declare t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,6 +14,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
+    from recollect.models.recall import Filter
 
 
 class RemoteMemories(RemoteView):
@@ -45,11 +45,9 @@ class RemoteMemories(RemoteView):
         answer: Memory = await self.call("get", memory_id=memory_id)
         return answer
 
-    async def browse(
-        self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
-    ) -> Page:
-        """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
-        answer: Page = await self.call("browse", cursor=cursor, limit=limit, as_of=as_of, at=at)
+    async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:
+        """Fetch one page of the memories that a filter admits, oldest first."""
+        answer: Page = await self.call("browse", cursor=cursor, limit=limit, only=only)
         return answer
 
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
-from recollect.models.recall import Filter
+from recollect.models.recall import EVERYTHING, Filter
 from recollect.models.service import Right
 from recollect.verbs.memories.fade import explain, fade, list_faded, restore
 from recollect.verbs.memories.load import load
@@ -44,11 +43,9 @@ class MemoryVerbs:
         return await get(self.access.parts, self.access.scope, memory_id)
 
     @operation("GET /v1/memories", Right.READ, command="export")
-    async def browse(
-        self, cursor: UUID | None = None, limit: int = 50, *, as_of: datetime | None = None, at: datetime | None = None
-    ) -> Page:
-        """Fetch one page of memories, oldest first; as they were believed as of a moment, or true at one."""
-        return await browse(self.access.parts, self.access.scope, cursor, limit, Filter(as_of=as_of, at=at))
+    async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:
+        """Fetch one page of the memories that a filter admits, oldest first."""
+        return await browse(self.access.parts, self.access.scope, cursor, limit, only or EVERYTHING)
 
     @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="pin", tool="pin")
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from uuid import UUID
 
-from recollect.models.memories import Embedding, Kind, Memory, Triple
+from recollect.models.memories import Embedding, Kind, Memory, Role, Triple
 
 
 class Mode(StrEnum):
@@ -37,6 +38,20 @@ class Script(StrEnum):
     CJK = "cjk"
 
 
+class RecallState(StrEnum):
+    """Whether a memory takes part in recall now, and if not, why."""
+
+    CURRENT = "current"
+    """It takes part."""
+    IN_ARCHIVED = "in_archived"
+    """It is of an archived conversation."""
+    FADED = "faded"
+    PAST = "past"
+    """It is a version that is no longer believed, or a fact that is over."""
+    WITHHELD = "withheld"
+    """It waits to be derived anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weighing:
     """How the stream channel weighs its three factors; what is None is taken from the agent's profile."""
@@ -57,14 +72,40 @@ class Filter:
 
     kinds: tuple[Kind, ...] = ()
     """Only memories of these kinds; of all kinds if empty."""
+    conversations: tuple[str, ...] = ()
+    """Only messages of these conversations."""
+    roles: tuple[Role, ...] = ()
+    """Only messages of these roles."""
+    speakers: tuple[str, ...] = ()
+    """Only what these have said; names are compared as those of entities are."""
+    origins: tuple[str, ...] = ()
+    """Only what came in by these ways, as `origin` of a memory names them."""
+    topics: tuple[str, ...] = ()
+    """Paths of topics, as `a->b->c`: only what is filed there. A recall puts that first, and restricts with
+    `topics_only`."""
+    below: bool = False
+    """Whether what lies below these topics counts as theirs."""
+    topics_only: bool = False
+    """Whether a recall finds only what is filed under these topics, as every list does."""
+    since: datetime | None = None
+    """Only what happened then or later."""
+    until: datetime | None = None
+    """Only what happened before."""
     min_trust: int = 0
     """Only memories that are trusted at least so much."""
+    min_importance: float = 0.0
+    """Only memories that are at least so important, from 1 to 10."""
     as_of: datetime | None = None
     """What was stored by then, in the versions that were believed; now if None."""
     at: datetime | None = None
     """What was true in the world then, or had happened; if None, what is not over at the other time."""
     pinned: bool | None = None
     """Only what is pinned, or only what is not; both if None."""
+    state: RecallState | None = None
+    """Only what is in this state now; if None, a recall finds what is current; lists have archived and faded, too."""
+    where: tuple[str, ...] = ()
+    """Conditions on metadata, as `project == alpha`, that all must hold. The operators are ==, !=, <, <=, >, >=, in,
+    contains and exists; behind them stands JSON, or a text as it is."""
 
     @property
     def past(self) -> bool:
@@ -72,13 +113,30 @@ class Filter:
         return self.as_of is not None or self.at is not None
 
     @property
+    def outside(self) -> bool:
+        """Tell whether the state is one that the indexes do not hold."""
+        return self.state is not None and self.state is not RecallState.CURRENT
+
+    @property
+    def left(self) -> bool:
+        """Tell whether memories may be asked for that have left the indexes."""
+        return self.past or self.outside
+
+    @property
     def named(self) -> tuple[str, ...]:
         """List the fields that are set; defaults restrict nothing."""
-        return tuple(name for name, default in UNRESTRICTED if getattr(self, name) != default)
+        given = READ_FIELDS(self)
+        if given == UNRESTRICTED:
+            return ()
+        return tuple(name for name, one, usual in zip(FIELDS, given, UNRESTRICTED, strict=True) if one != usual)
 
 
-UNRESTRICTED = tuple((each.name, each.default) for each in fields(Filter))
-"""The fields of a filter and their defaults: to ask the class for them takes longer than to compare them."""
+FIELDS = tuple(each.name for each in fields(Filter) if each.name not in {"below", "topics_only"})
+"""The fields that restrict; the others say how one of them does."""
+UNRESTRICTED = tuple(getattr(Filter(), name) for name in FIELDS)
+"""The defaults of a filter's fields: to ask the class for them takes longer than to compare them."""
+READ_FIELDS = attrgetter(*FIELDS)
+EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +155,6 @@ class Cue(Filter):
     """The moment of the recall, for simulations with a clock of their own."""
     zone: str = "UTC"
     """The time zone of who asks, by its IANA name: what "yesterday" means depends on it."""
-    since: datetime | None = None
-    """The beginning of the period that is asked about; if None, it is read from the text."""
-    until: datetime | None = None
-    """The end of that period, itself not within."""
-    topics: tuple[str, ...] = ()
-    """Paths of topics that are asked about, as `a->b->c`, in addition to those read from the text."""
-    descendants: bool = False
-    """Whether what lies below these topics counts as theirs."""
     consult: bool = False
     """Whether the chat model also reads the cue, for topics and days that rules do not find."""
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -115,9 +165,15 @@ class Cue(Filter):
     """Whether the recall is kept, to be explained and replayed; as the service is configured if None."""
 
     @property
+    def blank(self) -> bool:
+        """Tell whether it has nothing to be reminded by: it lists what its filter admits."""
+        return self.embedding is None and not self.text.strip()
+
+    @property
     def filter(self) -> Filter:
-        """Return the filter of the cue alone."""
-        return Filter(**{each.name: getattr(self, each.name) for each in fields(Filter)})
+        """Return the filter of the cue alone: without topics that only say what comes first."""
+        named = self.named if self.topics_only else tuple(name for name in self.named if name != "topics")
+        return Filter(**{name: getattr(self, name) for name in named}, below=self.below) if named else EVERYTHING
 
 
 class Asks(StrEnum):
@@ -155,6 +211,8 @@ class Facets:
     topics: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
     asks: frozenset[Asks] = frozenset()
+    topics_first: bool = False
+    """Whether the caller named the topics, so that what is filed there comes first."""
 
 
 @dataclass(frozen=True, slots=True)

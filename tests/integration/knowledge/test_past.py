@@ -12,7 +12,7 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Kind, MemoryState, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Weighing
+from recollect.models.recall import Cue, Filter, Weighing
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
 
@@ -24,7 +24,7 @@ async def remind(mind, text, **more):
 
 
 async def read(mind, **times):
-    return [memory.content for memory in (await mind.browse(limit=200, **times)).memories]
+    return [memory.content for memory in (await mind.browse(limit=200, only=Filter(**times))).memories]
 
 
 async def moved(mind, owner):

@@ -10,7 +10,7 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.models.conversations import NewMessage, Window
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue
+from recollect.models.recall import Cue, Filter
 from serving import serving
 
 SCOPE = {"agent": "ada", "user": "li"}
@@ -86,7 +86,7 @@ async def test_the_client_asks_as_the_mind_does(recollect, mind, then):
     async with serving(create_app(recollect=recollect)) as url, Client(url, secret) as client:
         remote = await client.mind("ada", "li")
         for times in ({}, {"as_of": then}, {"at": year(2021)}, {"as_of": then, "at": year(2010)}):
-            assert await remote.browse(**times) == await mind.browse(**times)
+            assert await remote.browse(only=Filter(**times)) == await mind.browse(only=Filter(**times))
             assert await remote.last_chat("Ann", **times) == await mind.last_chat("Ann", **times)
             assert await remote.associate(Triple("Ann"), **times) == await mind.associate(Triple("Ann"), **times)
             window = Window(**times)

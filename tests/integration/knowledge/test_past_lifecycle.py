@@ -9,7 +9,7 @@ from past import amend, end, moment, scope_of, state, year
 from recollect.errors import NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Cue
+from recollect.models.recall import Cue, Filter
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 
@@ -21,7 +21,7 @@ async def remind(mind, **times):
 
 
 async def read(mind, **times):
-    page = await mind.browse(limit=200, **times)
+    page = await mind.browse(limit=200, only=Filter(**times))
     return [memory.content for memory in page.memories if memory.kind is Kind.FACT]
 
 

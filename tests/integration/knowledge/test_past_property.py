@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from past import amend, moment, scope_of, state, year
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue
+from recollect.models.recall import Cue, Filter
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=4, long=400)
@@ -101,7 +101,7 @@ class World:
         return {"evidence": (said.id,)}
 
     async def read(self, **times):
-        page = await self.mind.browse(limit=200, **times)
+        page = await self.mind.browse(limit=200, only=Filter(**times))
         return [(each.id, each.content, each.valid_at, each.invalid_at) for each in page.memories]
 
     async def look(self, **times):
@@ -130,7 +130,7 @@ async def test_the_past_never_changes(recollect, owner):
             assert await world.read(as_of=then) == read
             assert await world.look(as_of=then) == found
             assert found == {identity for identity, content, *_ in read if content.startswith("Ann")}
-        strange = await stranger.browse(as_of=moment(owner))
+        strange = await stranger.browse(only=Filter(as_of=moment(owner)))
         assert [memory.content for memory in strange.memories] == ["Ann is somebody else."]
         assert scope_of(mind, owner) != scope_of(stranger, owner)
 

@@ -16,6 +16,7 @@ from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact, Rerun, Span
 from recollect.models.memories import Kind, Role
+from recollect.models.recall import Filter
 from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich
@@ -152,7 +153,7 @@ async def enriched(mind, owner):
 
 async def read(mind, kind=Kind.SUMMARY, **times):
     """The memories of one kind that can be seen."""
-    page = await mind.browse(limit=200, **times)
+    page = await mind.browse(limit=200, only=Filter(**times))
     return sorted(each.content for each in page.memories if each.kind is kind)
 
 

@@ -154,7 +154,7 @@ async def test_a_conversation_is_read_and_made_a_context_of(client, mind):
     ("tool", "arguments", "hint"),
     [
         ("recall", {"text": "x", "limit": 500}, "limit: Input should be less than or equal to 50"),
-        ("recall", {}, "text: Field required"),
+        ("context", {}, "text: Field required"),
         ("recall", {"text": "x", "kinds": ["dream"]}, "'message', 'event'"),
         ("recall", {"text": "x", "since": "yesterday"}, "since must be written as in 2026-01-31T12:00:00+08:00"),
         ("recall", {"text": "x", "since": "2026-01-01T00:00:00"}, "with the offset"),

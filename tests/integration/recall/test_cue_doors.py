@@ -13,11 +13,15 @@ from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.client.bodies import flatten
 from recollect.doors.cli import main, terminal
+from recollect.doors.cli.terminal import FILTER_OPTIONS
+from recollect.doors.dify.document import FILTER
 from recollect.doors.http.bodies.fields import build
-from recollect.doors.http.bodies.memories import CueBody
+from recollect.doors.http.bodies.memories import CueBody, FilterBody
+from recollect.doors.mcp.arguments import FilterArguments
 from recollect.errors import ForbiddenError
-from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Mode, Weighing
+from recollect.models.conversations import NewMessage
+from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import FIELDS, Cue, Filter, Mode, RecallState, Weighing
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -39,12 +43,36 @@ EVERYTHING = Cue(
     since=MAY - timedelta(days=2),
     until=MAY,
     topics=("travel->Japan", "旅行"),
-    descendants=True,
+    below=True,
+    topics_only=True,
+    conversations=("c-1",),
+    roles=(Role.USER, Role.TOOL),
+    speakers=("Ann",),
+    origins=("http",),
+    min_importance=2.5,
+    pinned=False,
+    state=RecallState.FADED,
+    where=("project == alpha", "size >= 3"),
     weights={"text": 0.25, "recent": 2.0},
     consult=True,
     judge=True,
     keep=True,
 )
+
+
+NAMED = {name: getattr(EVERYTHING, name) for name in (*FIELDS, "below", "topics_only")}
+"""Every field of a filter, under the name that it has at every door."""
+
+
+def test_every_field_of_a_filter_is_tried():
+    assert len(EVERYTHING.named) == len(FIELDS)
+    assert {*FIELDS, "below", "topics_only"} == {*FilterBody.model_fields} == {*FilterArguments.model_fields}
+    assert {*FIELDS, "below", "topics_only"} == {*FILTER_OPTIONS} == {*FILTER} == {*Filter.__dataclass_fields__}
+
+
+def test_a_filter_travels_whole_through_the_tools_of_a_model():
+    given = FilterArguments.model_validate(flatten(Filter(**NAMED)))
+    assert Filter(**given.to_fields()) == Filter(**NAMED)
 
 
 def test_a_cue_travels_whole():
@@ -65,7 +93,14 @@ def test_a_cue_travels_whole():
         {"weights": {"text": -1}},
         {"weights": {"text": "heavy"}},
         {"weights": {"a b": 1}},
-        {"descendants": "yes"},
+        {"below": "yes"},
+        {"topics_only": True},
+        {"state": "lost"},
+        {"roles": ["king"]},
+        {"min_importance": 11},
+        {"where": ["project = alpha"]},
+        {"where": [{"project": "alpha"}]},
+        {"speakers": ["two\nlines"]},
         {"consult": "yes"},
         {"judge": 1},
         {"keep": "maybe"},
@@ -82,12 +117,45 @@ async def test_a_client_asks_for_all_of_it(recollect, mind):
     client = Client("http://test", secret)
     async with http_client(recollect, secret) as http:
         client._transport._http = http
-        asked = Cue(
-            "apples", zone="Europe/Berlin", since=MAY, topics=("food",), descendants=True, weights={"text": 2.0}
-        )
+        asked = Cue("apples", zone="Europe/Berlin", since=MAY, topics=("food",), below=True, weights={"text": 2.0})
         remote = await (await client.mind("ada", "li")).recall(asked)
     assert [hit.memory.content for hit in remote.hits] == ["green apples"]
     assert [hit.memory.content for hit in (await mind.recall(asked)).hits] == ["green apples"]
+
+
+TRIED = (
+    {"kinds": (Kind.THOUGHT,)}, {"speakers": ("ann",)}, {"since": MAY}, {"until": MAY}, {"min_importance": 8},
+    {"where": ("size >= 3", "project == alpha")}, {"topics": ("food",)}, {"topics": ("food",), "below": True},
+    {"pinned": True}, {"state": RecallState.FADED}, {"origins": ("library",)}, {"conversations": ("c-1",)},
+    {"roles": (Role.USER,)}, {"min_trust": 101 - 1}, {"as_of": MAY}, {"at": MAY},
+)  # fmt: skip
+
+
+async def test_a_list_is_restricted_alike_at_every_door(recollect, mind):
+    await mind.remember(
+        [
+            NewMemory("green apples", Kind.THOUGHT, "Ann", 9, topic="food", pinned=True),
+            NewMemory("red apples", occurred_at=MAY - timedelta(days=1), metadata={"size": 3, "project": "alpha"}),
+            NewMemory("no apples", topic="food->none", metadata={"size": 2}),
+        ]
+    )
+    await mind.conversation("c-1").append([NewMessage(Role.USER, "apples?"), NewMessage(Role.ASSISTANT, "Yes.")])
+    _, secret = await new_key(recollect)
+    client, sizes = Client("http://test", secret), set()
+    async with http_client(recollect, secret) as http:
+        client._transport._http = http
+        remote = await client.mind("ada", "li")
+        for named in TRIED:
+            only = Filter(**named)
+            page = await mind.browse(only=only)
+            assert await remote.browse(only=only) == page, named
+            blank = {"topics_only": True} if only.topics else {}
+            listed = await remote.recall(Cue("", **named, **blank, touch=False))
+            assert {hit.memory.id for hit in listed.hits} == {each.id for each in page.memories}, named
+            sizes.add(len(page.memories))
+        answer = await http.get("/v1/memories", params={"agent": "ada", "user": "li", "where": "size = 3"})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert {0, 1, 2, 5} <= sizes
 
 
 async def test_a_moment_of_its_own_needs_the_right_to_write_only_where_it_is_noted(recollect, mind):
@@ -109,13 +177,24 @@ def run(addresses, embedder, monkeypatch):
 
 def test_the_command_line_has_an_option_for_all_of_it(run):
     run("remember", "green apples")
-    options = ["--kind", "event", "--zone", "Asia/Shanghai", "--since", "2020-01-01", "--until", "2900-01-01T00:00:00"]
-    options += ["--topic", "food", "--descendants", "--weight", "text=0.5", "--weight", "vector=0", "--no-keep"]
+    options = ["--kinds", "event", "--zone", "Asia/Shanghai", "--since", "2020-01-01", "--until", "2900-01-01T00:00:00"]
+    options += ["--topics", "food", "--below", "--weight", "text=0.5", "--weight", "vector=0", "--no-keep"]
     shown = run("recall", "apples", *options, "--consult")
     assert shown.exit_code == 0, shown.output
     assert "green apples" in shown.output
     assert "read: skipped: no chat model is configured" in shown.output
-    assert "nothing found" in run("recall", "apples", "--kind", "fact").output
+    assert "nothing found" in run("recall", "apples", "--kinds", "fact").output
+
+
+def test_the_command_line_lists_and_exports_what_a_filter_admits(run, tmp_path):
+    run("remember", "green apples", "--importance", "9")
+    run("remember", "red apples")
+    assert "red" not in run("recall", "--min-importance", "9").output
+    assert "red" in run("recall", "--until", "2900-01-01").output
+    path = tmp_path / "some.jsonl"
+    shown = run("export", "jsonl", str(path), "--min-importance", "9")
+    assert shown.exit_code == 0, shown.output
+    assert [line.split(",")[0] for line in path.read_text().splitlines()] == ['{"content":"green apples"']
 
 
 @pytest.mark.parametrize(
@@ -125,7 +204,7 @@ def test_the_command_line_has_an_option_for_all_of_it(run):
         (["--weight", "text=much"], "--weight must be written as in text=0.5"),
         (["--zone", "Mars/Olympus"], "zone must be"),
         (["--since", "2025-05-02", "--until", "2025-05-01"], "since must be before until"),
-        (["--topic", "->"], "topics must name a topic"),
+        (["--topics", "->"], "topics must name a topic"),
     ],
 )
 def test_the_command_line_refuses_what_makes_no_sense(run, options, says):

@@ -54,7 +54,7 @@ async def test_errors_keep_their_kind_over_the_wire(served, recollect):
         for error, call in [
             (ConflictError, mind.remember("two", idempotency_key="k")),
             (InvalidInputError, mind.remember(" ")),
-            (InvalidInputError, mind.recall("")),
+            (InvalidInputError, mind.recall("\0")),
             (NotFoundError, mind.get(uuid4())),
             (UnauthenticatedError, (await stranger.mind("ada")).recall("one")),
             (ForbiddenError, (await reading.mind("ada")).remember("x")),

@@ -79,7 +79,7 @@ def read(service, scope_id, path, **more):
         "scope_id": scope_id,
         "paths": [path],
         "parents": ["topic"],
-        "descendants": False,
+        "below": False,
         "related_taken": 2,
         "parent_taken": 2,
         "most": MOST_LINKS,
@@ -113,7 +113,7 @@ async def test_a_small_topic_costs_next_to_nothing(service, scope_id, statistics
 
 
 async def test_what_lies_below_is_found_by_the_path(service, scope_id, statistics):
-    rows, work = read(service, scope_id, "topic", parents=[], descendants=True)
+    rows, work = read(service, scope_id, "topic", parents=[], below=True)
     assert len(rows) == MOST_LINKS + 1 + 2, "those below, its own, and two of the related topic"
     assert work["scans"] == 0, work
     assert work["topics"] <= TOPICS + 10, work

@@ -120,7 +120,7 @@ class World:
             assert sorted(map(plain, stored)) == sorted(map(plain, own))
             for descendants in (False, True):
                 expected = collect(self.links, topic.path, NOW, 10, descendants=descendants)
-                found = await propose(self.mind, topic.path, now=NOW, limit=10, descendants=descendants)
+                found = await propose(self.mind, topic.path, now=NOW, limit=10, below=descendants)
                 assert [*found.candidates] == expected
 
 

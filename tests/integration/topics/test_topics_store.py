@@ -123,7 +123,7 @@ async def test_the_channel_keeps_within_the_bounds_of_the_cue(mind, recollect):
     assert (await recall(mind, "a->b", min_trust=100)) == ["a thought", "an event", "an older event"]
     assert (await recall(mind, "a->b", at=NOW - timedelta(days=1))) == ["an event", "an older event"]
     assert (await recall(mind, "a->b", as_of=written)) == ["an event", "an older event"]
-    assert (await recall(mind, "a", descendants=True, kinds=(Kind.THOUGHT,))) == ["a thought"]
+    assert (await recall(mind, "a", below=True, kinds=(Kind.THOUGHT,))) == ["a thought"]
     assert (await recall(mind, "a")) == []
     assert (await propose(mind, now=NOW)).method == "skipped: the cue names no topic"
     assert (await recall(mind, "a->b", "nowhere", "a->b"))[0] == "a thought"

@@ -22,7 +22,7 @@ MAY, JUNE = datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     "cue",
     [
-        Cue("x", zone="Asia/Shanghai", since=MAY, until=JUNE, topics=("travel->Japan", "旅行"), descendants=True),
+        Cue("x", zone="Asia/Shanghai", since=MAY, until=JUNE, topics=("travel->Japan", "旅行"), below=True),
         Cue("x", since=MAY),
         Cue("x", until=MAY, weights={"text": 0, "vector": 1_000.0, "keyword": 0.25}, judge=True, keep=False),
         Cue("x", topics=("a",) * 16, weights={"long": -2.5, "speaker": 0.0}),

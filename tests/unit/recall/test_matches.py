@@ -26,7 +26,7 @@ from recollect.models.recall import Cue
 from recollect.models.topics import Topic
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
-CUE = Cue("Where did we leave work->trips yesterday?", topics=("Life [root]",))
+CUE = Cue("Where did we leave work->trips, our->life yesterday?")
 READING = read(CUE, None, now=NOW)
 
 
@@ -48,7 +48,12 @@ def added(*matches, cue=CUE):
 
 
 def test_topics_are_cleaned_and_known_ones_are_not_said_twice():
-    found = [topic(" travel -> Japan {memories: 3}"), topic("Travel->JAPAN"), topic("LIFE"), topic("Work->Trips")]
+    found = [
+        topic(" travel -> Japan {memories: 3}"),
+        topic("Travel->JAPAN"),
+        topic("Our->LIFE"),
+        topic("Work->Trips"),
+    ]
     assert added(*found) == (["travel->Japan"], [])
 
 
@@ -88,6 +93,11 @@ def test_a_period_that_the_caller_names_is_not_widened():
         assert added(date("2026-11-03"), topic("food"), cue=cue) == (["food"], [])
 
 
+def test_topics_that_the_caller_names_are_not_widened():
+    cue = replace(CUE, topics=("life",))
+    assert added(date("2026-11-03"), topic("food"), cue=cue) == ([], ["2026-11-03 00:00:00+00:00"])
+
+
 def test_no_more_than_so_many_are_taken_and_they_are_counted():
     topics = [topic(f"food {number}") for number in range(20)]
     days = [date(f"2025-05-{number:02}") for number in range(1, 21)]
@@ -95,7 +105,7 @@ def test_no_more_than_so_many_are_taken_and_they_are_counted():
     assert describe(READING, found) == f"{MOST_FOUND} topics, {MOST_FOUND} days"
     assert describe(READING, extend(READING, CUE, [topics[0], days[0]])) == "1 topic, 1 day"
     assert describe(READING, extend(READING, CUE, days[:2])) == "2 days"
-    assert describe(READING, extend(READING, CUE, [topic("life"), date("soon")])) == "nothing beyond the rules"
+    assert describe(READING, extend(READING, CUE, [topic("our->life"), date("soon")])) == "nothing beyond the rules"
 
 
 def test_one_item_of_no_use_does_not_spoil_the_others():

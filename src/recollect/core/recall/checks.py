@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from recollect.core.dates.periods import find_zone
+from recollect.core.memories.conditions import read_condition
 from recollect.core.recall.preferences import DIVERSITY
 from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
-from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_moment, check_text
+from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_line, check_moment, check_text
 from recollect.core.topics.paths import read_topic
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Cue, Filter, Weighing
 
 MOST_TOPICS = 16
+MOST_NAMES = 64
+MOST_CONDITIONS = 16
 
 
 HEAVIEST = 1_000
@@ -21,27 +24,16 @@ HEAVIEST = 1_000
 def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
     """Check a cue; `channels` are those in addition to ours."""
     check_text("text", cue.text, LONGEST_CUE)
-    if not cue.text.strip() and cue.embedding is None:
-        raise InvalidInputError("a recall needs text or an embedding")
     if cue.limit is not None:
         check_limit(cue.limit)
     check_weighing(cue.weighing)
     if cue.now is not None:
         check_moment("now", cue.now)
     check_filter(cue)
-    check_period(cue)
-    check_topics(cue.topics)
-    check_weights(cue.weights, channels)
-
-
-def check_period(cue: Cue) -> None:
-    """Refuse an unknown zone, and a period that ends before it begins."""
+    if cue.topics_only and not cue.topics:
+        raise InvalidInputError("topics_only needs topics")
     find_zone(cue.zone)
-    for field, moment in (("since", cue.since), ("until", cue.until)):
-        if moment is not None:
-            check_moment(field, moment)
-    if cue.since is not None and cue.until is not None and cue.since >= cue.until:
-        raise InvalidInputError("since must be before until")
+    check_weights(cue.weights, channels)
 
 
 def check_topics(topics: Sequence[str]) -> None:
@@ -67,11 +59,37 @@ def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) 
 
 def check_filter(only: Filter) -> None:
     """Refuse an invalid filter."""
+    if not only.named:
+        return
     if not 0 <= only.min_trust <= 100:
         raise InvalidInputError("min_trust must be between 0 and 100")
-    for field, moment in (("as_of", only.as_of), ("at", only.at)):
-        if moment is not None:
+    if not 0 <= only.min_importance <= 10:
+        raise InvalidInputError("min_importance must be between 0 and 10")
+    check_times(only)
+    for field in ("conversations", "roles", "speakers", "origins"):
+        check_names(field, getattr(only, field))
+    check_topics(only.topics)
+    if len(only.where) > MOST_CONDITIONS:
+        raise InvalidInputError(f"where must hold at most {MOST_CONDITIONS} items")
+    for condition in only.where:
+        read_condition(condition)
+
+
+def check_times(only: Filter) -> None:
+    """Refuse a moment without an offset, and a period that ends before it begins."""
+    for field in ("as_of", "at", "since", "until"):
+        if (moment := getattr(only, field)) is not None:
             check_moment(field, moment)
+    if only.since is not None and only.until is not None and only.since >= only.until:
+        raise InvalidInputError("since must be before until")
+
+
+def check_names(field: str, names: Sequence[str]) -> None:
+    """Refuse too many names, or what can be none."""
+    if len(names) > MOST_NAMES:
+        raise InvalidInputError(f"{field} must hold at most {MOST_NAMES} items")
+    for name in names:
+        check_line(field, name)
 
 
 def check_weighing(weighing: Weighing) -> None:

@@ -80,7 +80,9 @@ class Reading:
     text: str = ""
     """As it was given, for the channel that searches names in it."""
     facets: Facets = field(default_factory=Facets)
-    descendants: bool = False
+    blank: bool = False
+    """Whether the cue has neither text nor vector, and lists what the filter admits."""
+    below: bool = False
     """Whether topics below those that are asked for count as theirs."""
 
 
@@ -109,11 +111,13 @@ def read(
         facets=Facets(
             script=script,
             keywords=find_keywords(cue.text),
-            topics=(*cue.topics, *find_paths(cue.text)),
+            topics=cue.topics or tuple(find_paths(cue.text)),
+            topics_first=bool(cue.topics) and not cue.topics_only,
             periods=find_times(cue, now),
             asks=find_asked(find_question(cue.text)),
         ),
-        descendants=cue.descendants,
+        blank=cue.blank,
+        below=cue.below,
     )
 
 

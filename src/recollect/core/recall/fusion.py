@@ -18,9 +18,9 @@ from recollect.models.recall import Asks, ChannelScore, Cue, Ranked
 from recollect.models.service import Scope
 
 MOST_USERS = 5
-RESTRICTIONS = ("channels", "topics", "since", "until")
-"""Fields that restrict a cue in addition to its filter."""
-VECTOR, SKIPPED = "vector", "skipped: "
+VECTOR, TOPIC, SKIPPED = "vector", "topic", "skipped: "
+TOPICS = "topics"
+"""What a hit owes to being filed under a topic that the caller named."""
 
 
 def tell_empty(scope: Scope, users: Sequence[str]) -> str:
@@ -39,7 +39,7 @@ def name_user(user: str) -> str:
 
 def tell_unmatched(cue: Cue, methods: Mapping[str, str]) -> str:
     """Say why nothing was found: the restrictions that were given, or the words."""
-    given = [*cue.named, *(name for name in RESTRICTIONS if getattr(cue, name))]
+    given = [*cue.named, *(("channels",) if cue.channels else ())]
     said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has the words of the cue"
     skipped = methods.get(VECTOR, "")
     return f"{said}; vectors were not compared: {skipped.removeprefix(SKIPPED)}" if SKIPPED in skipped else said
@@ -188,6 +188,11 @@ def _rank(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores])
     total = math.fsum((*(inputs.weights[name] for name in rated.columns), *gains))
     if not len(rated.ids) or total <= 0:
         return []
+    # A channel that is asked alone ranks by itself.
+    several = inputs.features is not None or len(rated.columns) > 1
+    filed = rated.columns.get(TOPIC) if inputs.facets.topics_first and several else None
+    # What is filed there has the upper half of the scale, and all else the lower.
+    total *= 1 if filed is None else 2
     sums = np.zeros(len(rated.ids))
     for name, column in rated.columns.items():
         sums += inputs.weights[name] / total * np.nan_to_num(column.scaled)
@@ -195,6 +200,11 @@ def _rank(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores])
         sums += values / total
     order = np.argsort(-sums, kind="stable")
     limit = max(inputs.limit, 0)
+    if filed is not None:
+        raised = np.where(np.isnan(filed.scaled), sums, (1 + filed.scaled) / 2)
+        order = np.lexsort((-sums, -raised))
+        preferences = {**preferences, TOPICS: (raised - sums) * total}
+        return _explain(inputs, rated, order[:limit], total, preferences)
     spread = max(inputs.weights.get(DIVERSITY, 0.0), 0.0) / total if Asks.OVERVIEW in inputs.facets.asks else 0.0
     if not spread or rated.sessions is None:
         return _explain(inputs, rated, order[:limit], total, preferences)

@@ -45,10 +45,10 @@ class Matches(AnswerSchema):
 
 
 def extend(reading: Reading, cue: Cue, matches: Iterable[Match]) -> Reading:
-    """Add what a model found to what rules found, each once; a period of the caller is not widened."""
+    """Add what a model found to what rules found, each once; what the caller named is not widened."""
     found = list(matches)
     facets = reading.facets
-    topics = find_new_topics(facets.topics, _texts(found, TOPIC))
+    topics = [] if cue.topics else find_new_topics(facets.topics, _texts(found, TOPIC))
     days = find_days(_texts(found, DATE), find_zone(cue.zone)) if cue.since is None and cue.until is None else []
     known = {(period.start, period.end) for period in facets.periods}
     new_days = [day for day in days if (day.start, day.end) not in known][:MOST_FOUND]

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli import jsonl
-from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind
+from recollect.doors.cli.terminal import (
+    FILTER_OPTIONS,
+    Agent,
+    Steps,
+    Tenant,
+    User,
+    err,
+    out,
+    read_filter,
+    run,
+    with_mind,
+    with_options,
+)
 from recollect.doors.imports import dify, exports
 from recollect.doors.imports.generative_agents.folder import find_name
 from recollect.doors.imports.generative_agents.journey import FolderReport, Gathered, export_folder, import_folder
 from recollect.mind.service import Recollect
+from recollect.models.recall import Filter
 
 commands = typer.Typer()
 
@@ -37,15 +50,23 @@ def import_lines(path: Path, agent: Agent, user: User = "", tenant: Tenant = "de
 
 
 @export_app.command("jsonl")
-def export_lines(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Write a scope's memories to a file of JSON Lines."""
+@with_options(**FILTER_OPTIONS)
+def export_lines(
+    path: Path,
+    agent: Agent,
+    user: User = "",
+    tenant: Tenant = "default",
+    **given: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Write a scope's memories to a file of JSON Lines, all of them or those that the options admit."""
+    only = Filter(**read_filter(given))
     with Progress(console=err) as progress:
         task = progress.add_task(f"exporting to {path.name}", total=None)
         report: Callable[[int], None] = lambda count: progress.advance(task, count)  # noqa: E731
 
         async def work(recollect: Recollect) -> tuple[int, str]:
             mind = await recollect.mind(agent, user, tenant=tenant)
-            total = await jsonl.export_lines(mind, path, report)
+            total = await jsonl.export_lines(mind, path, report, only)
             _, others = await recollect.operator.take_stock(mind)
             return total, jsonl.tell_left_out(others)
 

@@ -17,6 +17,7 @@ from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.errors import InvalidInputError
 from recollect.mind.mind import Mind
 from recollect.models.memories import Memory, NewMemory, Triple
+from recollect.models.recall import EVERYTHING, Filter
 
 CHUNK = 20_000
 LEFT_OUT = {
@@ -94,13 +95,13 @@ def to_value(line: ExportLine, renamed: dict[UUID, UUID]) -> NewMemory:
     return build(NewMemory, line.model_copy(update={"evidence": sources}))
 
 
-async def export_lines(mind: Mind, path: Path, report: Callable[[int], None]) -> int:
-    """Write every memory of a scope to a file that `import_lines` reads."""
+async def export_lines(mind: Mind, path: Path, report: Callable[[int], None], only: Filter = EVERYTHING) -> int:
+    """Write the memories of a scope that a filter admits to a file that `import_lines` reads."""
     written: set[UUID] = set()
     cursor = None
     with path.open("w", encoding="utf-8") as file:
         while True:
-            page = await mind.browse(cursor, 200)
+            page = await mind.browse(cursor, 200, only)
             for memory in page.memories:
                 file.write(to_line(memory, written) + "\n")
                 written.add(memory.id)

@@ -14,32 +14,34 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.cli.terminal import (
+    FILTER_OPTIONS,
+    Agent,
+    Tenant,
+    User,
+    err,
+    out,
+    read_filter,
+    with_mind,
+    with_options,
+)
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.mind.mind import Mind
 from recollect.models.blocks import Block, Resolved
-from recollect.models.memories import Kind, Memory
+from recollect.models.memories import Memory
 from recollect.models.recall import ChannelScore, Cue, Hit, Recollection, Status
 
 commands = typer.Typer()
 
-MOMENTS = ("now", "as_of", "at", "since", "until")
-"""Options with a time without an offset, which means UTC."""
-PLAIN = ("zone", "descendants", "consult", "judge", "keep")
+PLAIN = ("zone", "consult", "judge", "keep")
 """Options with the name of a cue's field."""
 OPTIONS: dict[str, object] = {
-    "kind": Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeat for more.", show_default="all")],
+    **FILTER_OPTIONS,
     "weight": Annotated[
         list[str] | None,
         typer.Option(help="What a channel or preference weighs, as text=0.5; repeat.", metavar="NAME=NUMBER"),
     ],
     "zone": Annotated[str | None, typer.Option(help="Your time zone, as Asia/Shanghai.", show_default="UTC")],
-    "since": Annotated[
-        datetime | None, typer.Option(help="Begin of the period asked about, in UTC.", show_default="as the text says")
-    ],
-    "until": Annotated[datetime | None, typer.Option(help="End of that period, in UTC.", show_default="as it says")],
-    "topic": Annotated[list[str] | None, typer.Option(help="Topic asked about, as travel->Japan; repeat for more.")],
-    "descendants": Annotated[bool | None, typer.Option("--descendants", help="Count what lies below these topics.")],
     "consult": Annotated[bool | None, typer.Option("--consult", help="Let the chat model read the cue, too.")],
     "judge": Annotated[bool | None, typer.Option("--judge", help="Let the chat model drop useless hits.")],
     "keep": Annotated[
@@ -47,10 +49,6 @@ OPTIONS: dict[str, object] = {
     ],
     "now": Annotated[datetime | None, typer.Option(help="The moment of the recall, in UTC.", show_default="now")],
     "no_touch": Annotated[bool | None, typer.Option("--no-touch", help="Do not count the hits as accessed.")],
-    "as_of": Annotated[datetime | None, typer.Option(help="By what was believed then, in UTC.", show_default="now")],
-    "at": Annotated[
-        datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")
-    ],
 }
 DIGITS = 3
 SMALLEST_SHARE = 0.01
@@ -61,8 +59,8 @@ BLOCK = TypeAdapter(Block)
 @commands.command()
 @with_options(**OPTIONS)
 def recall(
-    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
     agent: Agent,
+    text: Annotated[str, typer.Argument(help="What to be reminded of; the newest, if left out.")] = "",
     user: User = "",
     limit: Annotated[int | None, typer.Option(help="Most hits to show.", show_default="10")] = None,
     channel: Annotated[
@@ -94,13 +92,11 @@ def recall(
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
     """Turn options into fields of a cue; what is not given has its default."""
-    moments = {name: given[name].replace(tzinfo=UTC) for name in MOMENTS if given[name]}
     plain = {name: given[name] for name in PLAIN if given[name] is not None}
     return {
-        **moments,
+        **read_filter(given),
         **plain,
-        "kinds": tuple(given["kind"] or ()),
-        "topics": tuple(given["topic"] or ()),
+        "now": given["now"].replace(tzinfo=UTC) if given["now"] else None,
         "weights": dict(map(read_weight, given["weight"] or ())),
         "touch": not given["no_touch"],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, TypeVar
 
@@ -14,6 +15,8 @@ from rich.progress import Progress, TaskID
 
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
+from recollect.models.memories import Kind, Role
+from recollect.models.recall import FIELDS, RecallState
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 
@@ -25,6 +28,37 @@ out, err = Console(), Console(stderr=True)
 Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
 User = Annotated[str, typer.Option(help="Whom it is about or with.")]
 Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+MOMENTS = ("since", "until", "as_of", "at")
+"""Options with a time without an offset, which means UTC."""
+MODIFIERS = ("below", "topics_only")
+Names = list[str] | None
+FILTER_OPTIONS: dict[str, object] = {
+    "kinds": Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeat for more.", show_default="all")],
+    "conversations": Annotated[Names, typer.Option(help="Only messages of this conversation; repeat for more.")],
+    "roles": Annotated[list[Role] | None, typer.Option(help="Only messages of this role; repeat for more.")],
+    "speakers": Annotated[Names, typer.Option(help="Only what this one said; repeat for more.")],
+    "origins": Annotated[Names, typer.Option(help="Only what came in by this way; repeat for more.")],
+    "topics": Annotated[
+        Names, typer.Option(help="What is filed under this topic, as travel->Japan, first; repeat for more.")
+    ],
+    "below": Annotated[bool | None, typer.Option("--below", help="Count what lies below these topics.")],
+    "topics_only": Annotated[bool | None, typer.Option("--topics-only", help="Only what is filed under these topics.")],
+    "since": Annotated[datetime | None, typer.Option(help="Only what happened then or later, in UTC.")],
+    "until": Annotated[datetime | None, typer.Option(help="Only what happened before, in UTC.")],
+    "min_trust": Annotated[int | None, typer.Option(help="Only what is trusted so much.", show_default="0")],
+    "min_importance": Annotated[float | None, typer.Option(help="Only what is so important.", show_default="0")],
+    "as_of": Annotated[datetime | None, typer.Option(help="By what was believed then, in UTC.", show_default="now")],
+    "at": Annotated[
+        datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")
+    ],
+    "pinned": Annotated[
+        bool | None, typer.Option("--pinned/--not-pinned", help="Only what is pinned, or is not.", show_default="both")
+    ],
+    "state": Annotated[RecallState | None, typer.Option(help="Only what is in this state.", show_default="current")],
+    "where": Annotated[
+        Names, typer.Option(help="A condition on metadata, as project==alpha; repeat for more.", metavar="CONDITION")
+    ],
+}
 
 
 class Steps:
@@ -71,6 +105,13 @@ def with_options(**options: object) -> Callable[[Command], Command]:
         return command
 
     return extend
+
+
+def read_filter(given: dict[str, Any]) -> dict[str, Any]:
+    """Turn options into fields of a filter; what is not given has its default."""
+    chosen = {name: given[name] for name in (*FIELDS, *MODIFIERS) if given[name] not in (None, [])}
+    moments = {name: chosen[name].replace(tzinfo=UTC) for name in MOMENTS if name in chosen}
+    return {name: tuple(each) if isinstance(each, list) else each for name, each in chosen.items()} | moments
 
 
 def stop_on_signals(stop: Callable[[], object]) -> None:

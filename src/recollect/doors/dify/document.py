@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 
 from recollect.doors.dify.middleware import PREFIX
 from recollect.doors.http.auth import JSON
+from recollect.doors.http.bodies.memories import FilterBody
 from recollect.doors.http.problems import respond
 
 Schema: TypeAlias = dict[str, Any]
@@ -22,6 +23,7 @@ PLAIN = re.compile(r"[!$-;=@-\[\]-~]+")
 NAMED = 4
 """So many fields of the objects in a list are named in its description."""
 SCOPE = ("agent", "user")
+FILTER = tuple(FilterBody.model_fields)
 OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "remember": (
@@ -30,14 +32,14 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "append": (*SCOPE, "conversation", "question", "answer", "messages"),
         "recall": (
-            *(*SCOPE, "text", "limit", "kinds", "min_trust", "since", "until", "zone", "topics", "channels"),
-            *("mode", "recency", "relevance", "importance", "decay", "touch", "judge", "as_of", "at"),
+            *(*SCOPE, "text", "limit", "zone", "channels", *FILTER),
+            *("mode", "recency", "relevance", "importance", "decay", "touch", "judge"),
         ),
-        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "kinds", "zone", "tokenizer"),
+        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "zone", "tokenizer", *FILTER),
         "associate": (*SCOPE, "subject", "predicate", "object", "limit", "triples"),
         "history": (*SCOPE, "conversation", "max_tokens", "leaf", "tokenizer", "unanswered"),
         "context": (
-            *(*SCOPE, "conversation", "text", "budget", "system", "kinds", "zone", "tokenizer"),
+            *(*SCOPE, "conversation", "text", "budget", "system", "zone", "tokenizer", *FILTER),
             *("history_share", "memories_share", "summary_share"),
         ),
         "list_facts": (*SCOPE, "predicate", "as_of", "at", "limit"),

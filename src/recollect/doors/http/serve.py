@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import TypeAdapter, create_model
 
 from recollect.doors.http.auth import JSON, AskedAgent, AskedMind, OpenMind
@@ -64,6 +64,19 @@ def forward(
     if body is not None:
         taken.append(inspect.Parameter("body", NAMED, annotation=body))
     add_route(router, hand_on, taken, key, errors=errors)
+
+
+def in_query(body: type[Body]) -> list[inspect.Parameter]:
+    """Give the fields of a body as parameters of a query; whoever builds the value checks it."""
+    return [
+        inspect.Parameter(
+            name,
+            NAMED,
+            annotation=Annotated[field.annotation, Query(description=field.description)],
+            default=field.get_default(call_default_factory=True),
+        )
+        for name, field in body.model_fields.items()
+    ]
 
 
 def add_route(

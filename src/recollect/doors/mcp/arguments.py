@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from mcp.server.context import ServerRequestContext
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from recollect.client import RemoteMind
 from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.mind.mind import Mind
-from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.recall import Cue, RecallState
 from recollect.models.service import Bounds
 
 AnyMind: TypeAlias = Mind | RemoteMind
@@ -26,6 +26,8 @@ OpenMind: TypeAlias = Callable[[Asked, str, str], Awaitable[AnyMind]]
 """From a request and the names in it to a mind; opened again at every call, so that no two callers share one."""
 OUT_OF_BOUNDS = "This server was started for other names: leave agent and user empty."
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
+RoleName: TypeAlias = Literal["user", "assistant", "system", "tool"]
+ROLES = "user, assistant, system, tool"
 KINDS = "message, event, chat, thought, fact, summary"
 MOMENT = "with an offset, as in 2026-01-31T12:00:00+08:00"
 MOST_PROBLEMS = 10
@@ -54,7 +56,10 @@ def take_list(value: object) -> object:
 
 Texts = Annotated[list[Annotated[str, Field(max_length=2_000)]], BeforeValidator(take_list)]
 KindNames = Annotated[list[KindName], BeforeValidator(take_list)]
+RoleNames = Annotated[list[RoleName], BeforeValidator(take_list)]
 Ids = Annotated[list[UUID], BeforeValidator(take_list)]
+Either = Annotated[bool | None, WithJsonSchema({"type": "boolean"})]
+"""Yes, no, or left out; described without a choice of types, which some clients cannot fill in."""
 
 
 class Arguments(BaseModel):
@@ -101,28 +106,50 @@ class RememberArguments(Arguments):
         )
 
 
-class RecallArguments(Arguments):
+class FilterArguments(Arguments):
+    """What to find only."""
+
+    kinds: KindNames = Field(default_factory=list[KindName], description=f"Only these kinds, of {KINDS}; all if empty.")
+    conversations: Texts = Field(default_factory=list[str], max_length=64, description="Only of these conversations.")
+    roles: RoleNames = Field(default_factory=list[RoleName], description=f"Only messages of these roles, of {ROLES}.")
+    speakers: Texts = Field(default_factory=list[str], max_length=64, description="Only what these have said.")
+    origins: Texts = Field(default_factory=list[str], max_length=64, description="Only what came in by these ways.")
+    topics: Texts = Field(default_factory=list[str], max_length=16, description="Paths of topics that come first.")
+    below: bool = Field(default=False, description="Whether what lies below these topics counts as theirs.")
+    topics_only: bool = Field(default=False, description="Whether to find only what is filed under these topics.")
+    since: str = Field("", max_length=40, description=f"Only what happened then or later, {MOMENT}.")
+    until: str = Field("", max_length=40, description="Only what happened before, written alike.")
+    min_trust: int = Field(0, ge=0, le=100, description="Only what is trusted so much.")
+    min_importance: float = Field(0.0, ge=0, le=10, description="Only what is so important, of 1 to 10.")
+    as_of: str = Field("", max_length=40, description="By what was believed then.")
+    at: str = Field("", max_length=40, description="By what was true then.")
+    pinned: Either = Field(None, description="Only what is pinned, or only what is not; leave it out for both.")
+    state: Literal["", "current", "in_archived", "faded", "past", "withheld"] = Field(
+        "", description="Only what is in this state; current if empty."
+    )
+    where: Texts = Field(
+        default_factory=list[str], max_length=16, description="Conditions on metadata, as in project == alpha."
+    )
+
+    def to_fields(self) -> dict[str, Any]:
+        """Turn the arguments into fields of a filter."""
+        given = {name: getattr(self, name) for name in FilterArguments.model_fields}
+        lists = {name: tuple(each) for name, each in given.items() if isinstance(each, list)}
+        moments = {name: read_moment(name, given[name]) for name in ("since", "until", "as_of", "at")}
+        named = {"kinds": tuple(map(Kind, self.kinds)), "roles": tuple(map(Role, self.roles))}
+        return {**given, **lists, **moments, **named, "state": RecallState(self.state) if self.state else None}
+
+
+class RecallArguments(FilterArguments):
     """What to be reminded of."""
 
-    text: str = Field(min_length=1, max_length=8_000, description="What to be reminded of, in any language.")
+    text: str = Field("", max_length=8_000, description="What to be reminded of, in any language; the newest if empty.")
     limit: int = Field(10, ge=1, le=50, description="Most memories to return.")
-    kinds: KindNames = Field(default_factory=list[KindName], description=f"Only these kinds, of {KINDS}; all if empty.")
-    topics: Texts = Field(default_factory=list[str], max_length=16, description="Paths of topics asked about.")
-    since: str = Field("", max_length=40, description=f"Begin of the time asked about, {MOMENT}.")
-    until: str = Field("", max_length=40, description=f"End of that time, {MOMENT}.")
     zone: str = Field("UTC", max_length=64, description="Time zone of who asks, as in Asia/Shanghai.")
 
     def to_cue(self) -> Cue:
         """Turn the arguments into a value."""
-        return Cue(
-            self.text,
-            limit=self.limit,
-            kinds=tuple(Kind(kind) for kind in self.kinds),
-            topics=tuple(self.topics),
-            since=read_moment("since", self.since),
-            until=read_moment("until", self.until),
-            zone=self.zone or "UTC",
-        )
+        return Cue(self.text, limit=self.limit, zone=self.zone or "UTC", **self.to_fields())
 
 
 class AssociateArguments(Arguments):
@@ -147,12 +174,16 @@ class HistoryArguments(Arguments):
     max_tokens: int = Field(2_000, ge=0, le=200_000, description="How many tokens the messages may have together.")
 
 
-class ContextArguments(Arguments):
+class ContextArguments(FilterArguments):
     """What to make a prompt of."""
 
     text: str = Field(min_length=1, max_length=8_000, description="What the user asks or says now.")
     conversation: str = Field("", max_length=128, description="The conversation it is said in, if there is one.")
     budget: int = Field(4_000, ge=1, le=200_000, description="How many tokens the context may have.")
+
+    def to_cue(self) -> Cue:
+        """Turn the arguments into a value."""
+        return Cue(self.text, **self.to_fields())
 
 
 class ForgetArguments(Arguments):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
 
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
+from recollect.core.memories.conditions import read_condition
 from recollect.core.memories.ids import first_id_after
+from recollect.core.text.names import normalise_name
+from recollect.core.topics.paths import encode, find_topics
 from recollect.models.memories import Kind
-from recollect.models.recall import Filter
+from recollect.models.recall import Filter, RecallState
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
@@ -22,6 +28,19 @@ PLACE = sql.SQL(QUERIES["place"])
 """The scope of a statement that looks it up by its names."""
 
 
+class Lookup(StrEnum):
+    """How a statement finds the features of a memory, which are in a table of their own."""
+
+    BY_KEY = "by_key"
+    """It reads by the key: the ids that are allowed are its keys."""
+    BY_SET = "by_set"
+    """It reads in another order: each row is looked for in the set of all that are allowed."""
+    BY_ROW = "by_row"
+    """It reads few rows: the features of each are looked up."""
+    OWN = "own"
+    """It reads the features themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Where a statement has the columns of the filter."""
@@ -32,24 +51,46 @@ class Columns:
     trust: str | None = "trust"
     """Looked up in `memories` if None."""
     occurred_at: str = "occurred_at"
+    lookup: Lookup = Lookup.BY_KEY
 
 
 MEMORIES = Columns("memories")
-FEATURE_ROWS = Columns("features", trust=None)
-FEATURES = frozenset({"pinned"})
-"""A field that is a column of `memory_features`: its condition is looked up there before each limit."""
+MEMORIES_BY_TIME = replace(MEMORIES, lookup=Lookup.BY_SET)
+NAMED_MEMORIES = replace(MEMORIES, lookup=Lookup.BY_ROW)
+FEATURE_ROWS = Columns("features", trust=None, lookup=Lookup.OWN)
+FEATURES: Mapping[str, Callable[[Filter], object]] = MappingProxyType(
+    {
+        "conversations": lambda only: list(only.conversations),
+        "roles": lambda only: [role.value for role in only.roles],
+        "speakers": lambda only: [normalise_name(name) for name in only.speakers],
+        "origins": lambda only: list(only.origins),
+        "topics": lambda only: [encode(names) for names in find_topics(only.topics)],
+        "since": lambda only: only.since,
+        "until": lambda only: only.until,
+        "min_importance": lambda only: only.min_importance,
+        "pinned": lambda only: only.pinned,
+        "state": lambda only: only.state,
+    }
+)
+"""The fields whose conditions are on rows of `memory_features`, and what each is compared with."""
+TOPICS, WHERE = ("topics", "topics_below"), "where"
+LOOKED_UP = frozenset({*FEATURES, *TOPICS, WHERE})
+NARROW = frozenset({"pinned", "conversations", *TOPICS})
+"""Fields that few memories meet: these are read by their keys, in whatever order a statement reads otherwise."""
 
 
 def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -> sql.Composed:
     """Write the conditions of a filter on the indexes of recall, each after an `and`."""
-    return join(name_conditions(only), columns, scope)
+    return join(name_conditions(leave_current(only)), columns, scope)
 
 
 def restrict_rows(
     only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False, columns: Columns = MEMORIES
 ) -> sql.Composed:
     """Write the conditions of a filter on rows that past versions have, too; on every version if asked."""
-    times = [] if every else ["standing", "happened"] if only.at is not None else ["standing"]
+    # Which versions there are in a state that is named, the state itself says.
+    whole = every or (only.outside and not only.past)
+    times = [] if whole else ["standing", "happened"] if only.at is not None else ["standing"]
     return join([*(name for name in name_conditions(only) if name != "at"), *times], columns, scope)
 
 
@@ -67,14 +108,29 @@ def list_allowed(only: Filter, scope: sql.Composable = SCOPE_ID) -> sql.Composab
 
 def list_featured(only: Filter) -> sql.Composable:
     """Write the array of all ids with the features that a filter names; null if it names none."""
-    named = [name if getattr(only, name) else f"not_{name}" for name in FEATURES.intersection(only.named)]
+    named = name_features(only)
     return sql.SQL(QUERIES["listed"]).format(allowed=find_featured(named, SCOPE_ID)) if named else ALL
+
+
+def name_features(only: Filter) -> list[str]:
+    """List the conditions of a filter on features, for what the indexes of recall hold."""
+    named = [name for name in leave_current(only).named if name in LOOKED_UP]
+    return ["not_pinned" if name == "pinned" and not only.pinned else choose_condition(only, name) for name in named]
+
+
+def leave_current(only: Filter) -> Filter:
+    """Leave out the state that all have that the indexes of recall hold."""
+    return replace(only, state=None) if only.state is RecallState.CURRENT else only
 
 
 def find_featured(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
     """Write the query for all ids with the features of these names."""
-    conditions = sql.Composed([AND + sql.SQL(QUERIES[name]) for name in sorted(names)])
-    return sql.SQL(QUERIES["featured"]).format(scope=scope, conditions=conditions)
+    return sql.SQL(QUERIES["featured"]).format(scope=scope, conditions=write_features(names, scope))
+
+
+def write_features(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
+    """Write the conditions of these names on features, each after an `and`."""
+    return sql.Composed([AND + sql.SQL(QUERIES[name]).format(scope=scope) for name in sorted(names)])
 
 
 def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
@@ -85,7 +141,12 @@ def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
 
 def name_conditions(only: Filter) -> list[str]:
     """List the conditions of a filter: each field that it names has one of its name, or of its opposite."""
-    return ["unpinned" if name == "pinned" and not only.pinned else name for name in only.named]
+    return ["unpinned" if name == "pinned" and not only.pinned else choose_condition(only, name) for name in only.named]
+
+
+def choose_condition(only: Filter, name: str) -> str:
+    """Choose the condition of a field: topics are asked for with what lies below them, or without."""
+    return "topics_below" if name == "topics" and only.below else name
 
 
 def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.Composed:
@@ -100,10 +161,22 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
     if "min_trust" in named:
         looked_up = sql.SQL(QUERIES["trust"])
         own["trust"] = sql.Identifier(columns.table, columns.trust) if columns.trust else looked_up.format(**own)
-    written = [sql.SQL(QUERIES[name]).format(**own) for name in named if name not in FEATURES]
-    if features := FEATURES.intersection(named):
-        written.append(sql.SQL(QUERIES["rare"]).format(**own, allowed=find_featured(features, scope)))
-    return sql.Composed([AND + condition for condition in written])
+    written = [AND + sql.SQL(QUERIES[name]).format(**own) for name in named if name not in LOOKED_UP]
+    if features := LOOKED_UP.intersection(named):
+        written.append(look_up(features, columns, own))
+    return sql.Composed(written)
+
+
+def look_up(features: Iterable[str], columns: Columns, own: Mapping[str, sql.Composable]) -> sql.Composed:
+    """Write the conditions on features in the way that suits the statement, after an `and`."""
+    names = [*features]
+    if columns.lookup is Lookup.OWN:
+        return write_features(names, own["scope"])
+    few = columns.lookup is Lookup.BY_SET and not NARROW.isdisjoint(names)
+    conditions = write_features(names, own["scope"])
+    allowed = find_featured(names, own["scope"])
+    found = sql.SQL(QUERIES[Lookup.BY_KEY if few else columns.lookup])
+    return AND + found.format(**own, allowed=allowed, conditions=conditions)
 
 
 def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
@@ -114,4 +187,16 @@ def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
         "before": first_id_after(only.as_of) if only.as_of else None,
         "as_of": only.as_of,
         "at": only.at,
+        **{name: FEATURES[name](only) for name in only.named if name in FEATURES},
+        **(bind_where(only.where) if only.where else {}),
+    }
+
+
+def bind_where(where: Sequence[str]) -> dict[str, object]:
+    """Return the values of conditions on metadata."""
+    conditions = [read_condition(each) for each in where]
+    return {
+        "where_fields": [each.field for each in conditions],
+        "where_operators": [each.operator for each in conditions],
+        "where_operands": [Jsonb(each.operand) for each in conditions],
     }

@@ -11,6 +11,57 @@
 -- Looked up in a set that is made once. As a join, the planner might not use the order that a limit needs.
 ({id} in (select true_at({scope}, %(at)s::timestamptz))) is true
 
+-- name: conversations
+features.conversation_id = any (%(conversations)s::text[])
+
+-- name: roles
+features.role = any (%(roles)s::text[])
+
+-- name: speakers
+features.speaker = any (%(speakers)s::text[])
+
+-- name: origins
+features.origin = any (%(origins)s::text[])
+
+-- name: topics
+features.id = any (array(
+    select links.memory_id from topic_links links
+    where links.scope_id = {scope} and links.topic_id = any (array(
+        select found.id from topics_at({scope}, %(topics)s::text[]) found
+    ))
+))
+
+-- name: topics_below
+features.id = any (array(
+    select links.memory_id from topic_links links
+    where links.scope_id = {scope} and links.topic_id = any (array(
+        select found.id from topics_at({scope}, %(topics)s::text[]) found
+        union all
+        select lower.id from unnest(%(topics)s::text[]) as asked (path)
+        cross join lateral topics_below({scope}, asked.path) as lower (id)
+    ))
+))
+
+-- name: since
+features.occurred_at >= %(since)s::timestamptz
+
+-- name: until
+features.occurred_at < %(until)s::timestamptz
+
+-- name: min_importance
+features.importance >= %(min_importance)s::real
+
+-- name: state
+features.state = %(state)s
+
+-- name: where
+meets(
+    (select described.metadata from memories described
+     where described.scope_id = {scope} and described.id between features.id and features.id
+     order by described.id limit 1),
+    %(where_fields)s::text[], %(where_operators)s::text[], %(where_operands)s::jsonb[]
+)
+
 -- name: pinned
 -- Written out, not compared with a value: only so a plan that does not see the value takes the index of the few pinned.
 features.pinned
@@ -47,9 +98,23 @@ select memories.id from memories where memories.scope_id = {scope}{filter}
 -- name: listed
 array({allowed})
 
--- name: rare
--- By key: such features are rare, and with a join, statistics would decide whether the whole scope is read.
+-- name: by_key
+-- Few have such features, or the statement reads by the key: with a join, statistics would decide whether the whole scope
+-- is read.
 {id} = any (array({allowed}))
+
+-- name: by_set
+-- Of rows that are read in another order than that of the key. From an array, because only of a set that looks small the
+-- planner makes a hash.
+({id} in (select unnest(array({allowed})))) is true
+
+-- name: by_row
+-- For the few rows that a statement names itself.
+exists (
+    select from memory_features features
+    where features.scope_id = {scope} and features.id between {id} and {id}{conditions}
+    order by features.id limit 1
+)
 
 -- name: among
 {id} in ({allowed})

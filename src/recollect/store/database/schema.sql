@@ -538,6 +538,11 @@ begin
         using (cue::vector * array_fill((1 / greatest(lift, 1))::real, array[%4$s - 2])::vector)::%2$s
               || array[least(lift, 1), 0]::real[]::%2$s;
     perform set_config('enable_sort', 'on', true), set_config('hnsw.ef_search', usual, true);
+    -- Where the index comes short, as for kinds that few memories have, all are ranked.
+    if coalesce(cardinality(more), 0) < hit_limit then
+        return query select * from %5$I(asked_scope, cue, asked_kinds, null, weights, decay, horizon, hit_limit);
+        return;
+    end if;
     return query
     with place as materialized (
         select a.id, row_number() over (order by max(a.accessed_at) desc, bool_or(a.thought), a.id desc) as rank
@@ -573,7 +578,7 @@ begin
     order by s.score desc, s.rank, s.id desc
     limit hit_limit;
 end $$
-$create$, 'rank_near_' || space, type, vectors, width);
+$create$, 'rank_near_' || space, type, vectors, width, 'rank_newest_' || space);
 end $_$;
 
 CREATE FUNCTION public.erase_extracted() RETURNS trigger
@@ -1561,6 +1566,13 @@ begin
             when '$gte' then compare_field(field, operands[place]) >= 0
             when '$lt' then compare_field(field, operands[place]) < 0
             when '$lte' then compare_field(field, operands[place]) <= 0
+            when '$in' then exists (select from jsonb_array_elements(operands[place]) as one where one = field)
+            when '$contains' then case jsonb_typeof(field)
+                when 'array' then exists (select from jsonb_array_elements(field) as one where one = operands[place])
+                when 'string' then jsonb_typeof(operands[place]) = 'string'
+                    and strpos(field #>> '{}', operands[place] #>> '{}') > 0
+            end
+            when '$exists' then (field is not null) = operands[place]::boolean
         end) is not true then
             return false;
         end if;
@@ -3279,6 +3291,10 @@ CREATE INDEX memories_expiring ON public.memories USING btree (scope_id, expires
 CREATE INDEX memories_to_rederive ON public.memories USING btree (scope_id, id) WHERE (withheld = 'to_rederive'::text);
 
 CREATE INDEX memories_withheld_in_time ON public.memories USING btree (scope_id, withheld, id) WHERE (withheld = ANY (ARRAY['past'::text, 'faded'::text]));
+
+CREATE INDEX memory_features_by_conversation ON public.memory_features USING btree (scope_id, conversation_id, id) WHERE (conversation_id IS NOT NULL);
+
+CREATE INDEX memory_features_by_time ON public.memory_features USING btree (scope_id, occurred_at DESC, id DESC);
 
 CREATE INDEX memory_features_pinned ON public.memory_features USING btree (scope_id, id) WHERE pinned;
 

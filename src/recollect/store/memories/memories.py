@@ -16,9 +16,9 @@ from psycopg.rows import DictRow
 from recollect.core.service.portions import divide
 from recollect.core.text.terms import slot, within_scope
 from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
-from recollect.models.recall import Filter
+from recollect.models.recall import Filter, RecallState
 from recollect.models.service import Scope
-from recollect.store.database.filter import MOST_WRITTEN, PLACE, bind, restrict_rows
+from recollect.store.database.filter import MEMORIES, MOST_WRITTEN, NAMED_MEMORIES, PLACE, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries, write_out
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import Recorded
@@ -36,6 +36,14 @@ PRESENT = Filter()
 OLDEST, NEWEST = sql.SQL("id"), sql.SQL("occurred_at desc, id desc")
 KEPT = ("archived", "faded")
 """Withheld from recall, but still readable."""
+WITHHELD: Mapping[RecallState, Sequence[str]] = {
+    RecallState.CURRENT: (),
+    RecallState.IN_ARCHIVED: ("archived",),
+    RecallState.FADED: ("faded",),
+    RecallState.PAST: ("past",),
+    RecallState.WITHHELD: ("to_rederive",),
+}
+"""Why a memory in each state takes no part in recall; what is deleted is shown in none."""
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "triple", "keywords", "evidence", "conversation", "role"}
@@ -190,8 +198,7 @@ class RowQuery:
 
     def compose(self) -> sql.SQL:
         """Write the statement."""
-        source = "following" if self.ids is None else "named"
-        return compose(self.only, source, every=self.every, newest=self.newest)
+        return compose(self.only, named=self.ids is not None, every=self.every, newest=self.newest)
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Give the values of the statement."""
@@ -201,18 +208,24 @@ class RowQuery:
             "cursor": self.cursor,
             "limit": self.limit if self.ids is None else len(self.ids),
             "expired": self.expired,
-            "withheld": [*(() if self.newest else KEPT), *(("past",) if self.only.past or self.every else ())],
+            "withheld": self.list_withheld(),
             **bind(self.only),
         }
 
+    def list_withheld(self) -> list[str]:
+        """List the reasons for which a memory may be withheld and is read all the same."""
+        if self.only.state is not None:
+            return [*WITHHELD[self.only.state]]
+        return [*(() if self.newest else KEPT), *(("past",) if self.only.past or self.every else ())]
+
 
 @lru_cache(maxsize=MOST_WRITTEN)
-def compose(only: Filter, source: str, *, every: bool, newest: bool) -> sql.SQL:
-    """Write the statement for whole memories."""
-    conditions = restrict_rows(only, PLACE, every=every)
+def compose(only: Filter, *, named: bool, every: bool, newest: bool) -> sql.SQL:
+    """Write the statement for whole memories, for those of some ids if they are named."""
+    conditions = restrict_rows(only, PLACE, every=every, columns=NAMED_MEMORIES if named else MEMORIES)
+    source = sql.SQL(QUERIES["named" if named else "following"])
     order = NEWEST if newest else OLDEST
-    named = sql.SQL(QUERIES[source])
-    return write_out(sql.SQL(QUERIES["read"]).format(source=named, filter=conditions, order=order))
+    return write_out(sql.SQL(QUERIES["read"]).format(source=source, filter=conditions, order=order))
 
 
 async def ask(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:

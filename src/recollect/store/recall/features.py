@@ -58,7 +58,7 @@ async def load_features(
     cosines: AsyncCursor[DictRow] | None = None
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
         rows = await connection.execute(compose(reading.filter), parameters, binary=True)
-        asked = TERMS[: 1 + reading.filter.past]
+        asked = TERMS[: 1 + reading.filter.left]
         terms = [await connection.execute(query, parameters, binary=True) for query in asked]
         if place.space is not None and reading.vector is not None and len(distant):
             parameters["vector"] = to_vector(place.space, reading.vector)

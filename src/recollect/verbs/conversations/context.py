@@ -119,6 +119,8 @@ def check(wanted: PromptRequest, channels: Sequence[Channel]) -> PromptRequest:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
     check_text("system", wanted.system, LONGEST_MESSAGE)
     check_text("text", wanted.cue.text, LONGEST_MESSAGE)
+    if wanted.cue.blank:
+        raise InvalidInputError("a context needs text or an embedding")
     check_cue(shorten_cue(wanted.cue), [channel.name for channel in channels])
     check_shares(wanted.shares)
     # One moment for the whole prompt: memories, messages and summary.

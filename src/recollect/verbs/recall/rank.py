@@ -46,12 +46,12 @@ class Ranking:
 
 
 async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[str, Proposal]) -> Ranking:
-    """Rank the candidates; a channel that is asked alone ranks by itself."""
+    """Rank the candidates; a channel that is asked alone ranks by itself, and so does a list of the newest."""
     own = {name: proposal.candidates for name, proposal in proposals.items()}
     lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
     candidates = join(own, lent, asked.depth)
     weights = {**dict.fromkeys(candidates, PLUGGED_IN), **usual_weights(asked.reading.script), **asked.cue.weights}
-    if len(own.keys() - {PAST}) == 1:
+    if asked.cue.blank or len(own.keys() - {PAST}) == 1:
         return rank_plainly(asked, candidates, {**weights, **dict.fromkeys(own, 1.0)})
     found = await look_over(parts, place, asked, candidates)
     if found is None:

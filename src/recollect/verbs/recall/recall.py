@@ -47,9 +47,11 @@ HEAVY_CHARACTERS = 1_000
 RECORDING_SHARE = 0.25
 """The share of the deadline for noting accesses; an answer without them is better than none."""
 LENT = frozenset({"text", "vector"})
-"""If a cue names a time, the channel `past` is asked in addition to these two; they know no versions."""
+"""If a cue names a time or a state, the channel `past` is asked beside these two: they know only the present."""
+TOPIC = "topic"
+"""Asked for in any case where a cue names topics: what is filed there comes first."""
 RECENT = "recent"
-"""Asked in addition to the usual channels if a cue asks for what is newest."""
+"""Asked in addition to the usual channels if a cue asks for what is newest; alone if it has no text."""
 JUDGE, READ = "judge", "read"
 LOG = logging.getLogger("recollect.recall")
 Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
@@ -100,10 +102,12 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
     known = {channel.name: channel for channel in parts.channels}
     if unknown := sorted(set(cue.channels) - known.keys()):
         raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
-    named = [*(cue.channels or USUAL_CHANNELS)]
+    named = [*(cue.channels or ((RECENT,) if cue.blank else USUAL_CHANNELS))]
     if not cue.channels and Asks.LATEST in find_asked(find_question(cue.text)):
         named.append(RECENT)
-    if cue.past and not LENT.isdisjoint(named):
+    if cue.topics and not cue.topics_only:
+        named.append(TOPIC)
+    if cue.left and not LENT.isdisjoint(named):
         named.append(PAST)
     return [known[name] for name in dict.fromkeys(named) if name in known]
 
@@ -134,6 +138,8 @@ def take_vector(embedding: Embedding, place: Place) -> NDArray[np.float32]:
 
 def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
     """Say why no embedder can embed a cue; empty if one can."""
+    if cue.blank:
+        return "the cue has no text"
     if place.scope_id is None or parts.embedder is None:
         return "no embedder is configured"
     if not serves(parts.embedder, place.space):

@@ -24,7 +24,8 @@ from recollect.doors.http.bodies.fields import (
     show,
 )
 from recollect.errors import InvalidInputError
-from recollect.models.memories import JSON, Kind, NewMemory
+from recollect.models.memories import JSON, Kind, NewMemory, Role
+from recollect.models.recall import RecallState
 
 
 class ReachBody(Body):
@@ -119,6 +120,7 @@ class LoadBody(OfScope):
     memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
 
 
+Names = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=64)]
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 
 
@@ -142,19 +144,52 @@ class WeighingBody(Body):
     )
 
 
-class CueBody(WeighingBody):
-    """A cue, and how to recall by it."""
+class FilterBody(Body):
+    """What a read is restricted to."""
 
-    text: str = Field("", max_length=8_000, description="What to be reminded of, in any language.")
-    limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
-        None, description="Most hits to return; as the agent's profile has it, or 10, if left out."
-    )
     kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds; all if empty.")
+    conversations: Names = Field(default_factory=list[str], description="Only messages of these conversations.")
+    roles: list[Role] = Field(default_factory=list[Role], max_length=4, description="Only messages of these roles.")
+    speakers: Names = Field(default_factory=list[str], description="Only what these have said.")
+    origins: Names = Field(default_factory=list[str], description="Only what came in by these ways.")
+    topics: list[Annotated[str, Field(min_length=1, max_length=2_000)]] = Field(
+        default_factory=list[str],
+        max_length=16,
+        description="Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.",
+    )
+    below: bool = Field(
+        default=False, strict=True, description="Whether what lies below these topics counts as theirs."
+    )
+    topics_only: bool = Field(
+        default=False, strict=True, description="Whether only what is filed under these topics is recalled."
+    )
+    since: Moment | None = Field(None, description="Only what happened then or later, with an offset.")
+    until: Moment | None = Field(None, description="Only what happened before, with an offset.")
     min_trust: Integer = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
+    min_importance: Number = Field(0.0, ge=0, le=10, description="Only memories at least this important, of 1 to 10.")
     as_of: Moment | None = Field(None, description=AS_OF)
     at: Moment | None = Field(None, description=AT)
     pinned: bool | None = Field(
         default=None, strict=True, description="Only what is pinned, or only what is not; both if left out."
+    )
+    state: RecallState | None = Field(
+        None, description="Only what is in this state: current, in_archived, faded, past or withheld."
+    )
+    where: list[Annotated[str, Field(max_length=2_000)]] = Field(
+        default_factory=list[str],
+        max_length=16,
+        description="Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.",
+    )
+
+
+class CueBody(WeighingBody, FilterBody):
+    """A cue, and how to recall by it."""
+
+    text: str = Field(
+        "", max_length=8_000, description="What to be reminded of, in any language; if empty, the newest are listed."
+    )
+    limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
+        None, description="Most hits to return; as the agent's profile has it, or 10, if left out."
     )
     channels: list[Annotated[str, Field(max_length=20)]] = Field(
         default_factory=list[str],
@@ -169,16 +204,6 @@ class CueBody(WeighingBody):
     )
     zone: str = Field(
         "UTC", min_length=1, max_length=64, description="Time zone of who asks, by its IANA name, as in Asia/Shanghai."
-    )
-    since: Moment | None = Field(
-        None, description="Begin of the period asked about, with an offset; read from the text if left out."
-    )
-    until: Moment | None = Field(None, description="End of that period, itself not within; with an offset.")
-    topics: list[Annotated[str, Field(min_length=1, max_length=2_000)]] = Field(
-        default_factory=list[str], max_length=16, description="Paths of topics asked about, as in travel->Japan."
-    )
-    descendants: bool = Field(
-        default=False, strict=True, description="Whether what lies below these topics counts as theirs."
     )
     consult: bool = Field(
         default=False,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import AskedMind, AsOf, At, Cursor, IdempotencyKey, id_of, most
+from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, id_of, most
 from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, OfScope, build, show
-from recollect.doors.http.bodies.memories import ForgetBody, LoadBody, RememberBody
+from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody
 from recollect.doors.http.problems import describe
 from recollect.doors.http.reading import JsonRoute
-from recollect.doors.http.serve import forward, serve
+from recollect.doors.http.serve import NAMED, add_route, forward, in_query, serve
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.memories import Fading, FadingRules, Judgement, NewMemory, Receipt
+from recollect.models.memories import Fading, FadingRules, Judgement, NewMemory, Page, Receipt
+from recollect.models.recall import Filter
 
 router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")
@@ -36,7 +38,22 @@ async def load(mind: Mind, body: LoadBody, idempotency_key: IdempotencyKey = "")
     return await mind.load(memories, idempotency_key=idempotency_key)
 
 
-forward(router, "browse", "browse", cursor=Cursor, limit=most(200, "memories on a page"), as_of=AsOf, at=At)
+async def browse(mind: Mind, *, cursor: UUID | None, limit: int, **given: Any) -> Page:  # noqa: ANN401 - a field of any type
+    """List what the query admits."""
+    return await mind.browse(cursor, limit, build(Filter, FilterBody.model_construct(**given)))
+
+
+add_route(
+    router,
+    browse,
+    [
+        inspect.Parameter("cursor", NAMED, annotation=Cursor, default=None),
+        inspect.Parameter("limit", NAMED, annotation=most(200, "memories on a page"), default=50),
+        *in_query(FilterBody),
+    ],
+    "browse",
+    errors=(),
+)
 forward(router, "get", "get", errors=[404], memory_id=MemoryId)
 forward(router, "forget", "forget", ForgetBody)
 

@@ -71,6 +71,9 @@ create table memory_features (
     primary key (scope_id, id) include (importance)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 5000);
 alter table memory_features alter speaker set statistics 0;
+create index memory_features_by_time on memory_features (scope_id, occurred_at desc, id desc);
+create index memory_features_by_conversation on memory_features (scope_id, conversation_id, id)
+    where conversation_id is not null;
 create index memory_features_pinned on memory_features (scope_id, id) where pinned;
 select protect_scoped('memory_features');
 

@@ -244,6 +244,11 @@ begin
         using (cue::vector * array_fill((1 / greatest(lift, 1))::real, array[%4$s - 2])::vector)::%2$s
               || array[least(lift, 1), 0]::real[]::%2$s;
     perform set_config('enable_sort', 'on', true), set_config('hnsw.ef_search', usual, true);
+    -- Where the index comes short, as for kinds that few memories have, all are ranked.
+    if coalesce(cardinality(more), 0) < hit_limit then
+        return query select * from %5$I(asked_scope, cue, asked_kinds, null, weights, decay, horizon, hit_limit);
+        return;
+    end if;
     return query
     with place as materialized (
         select a.id, row_number() over (order by max(a.accessed_at) desc, bool_or(a.thought), a.id desc) as rank
@@ -279,6 +284,6 @@ begin
     order by s.score desc, s.rank, s.id desc
     limit hit_limit;
 end $$
-$create$, 'rank_near_' || space, type, vectors, width);
+$create$, 'rank_near_' || space, type, vectors, width, 'rank_newest_' || space);
 end $equip$;
 revoke execute on function equip_space(integer) from public;

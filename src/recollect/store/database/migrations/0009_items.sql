@@ -43,7 +43,7 @@ create function compare_field(field jsonb, operand jsonb) returns integer
         when (field #>> '{}') collate "C" > (operand #>> '{}') collate "C" then 1
     end;
 
--- Whether the fields of an item's value are as asked, each by its operator; a field that is not there is like nothing.
+-- Whether the fields of an item's value, or of metadata, are as asked, each by its operator; a field that is not there is like nothing.
 create function meets(value jsonb, fields text[], operators text[], operands jsonb[]) returns boolean
     language plpgsql immutable parallel safe as $$
 declare
@@ -58,6 +58,13 @@ begin
             when '$gte' then compare_field(field, operands[place]) >= 0
             when '$lt' then compare_field(field, operands[place]) < 0
             when '$lte' then compare_field(field, operands[place]) <= 0
+            when '$in' then exists (select from jsonb_array_elements(operands[place]) as one where one = field)
+            when '$contains' then case jsonb_typeof(field)
+                when 'array' then exists (select from jsonb_array_elements(field) as one where one = operands[place])
+                when 'string' then jsonb_typeof(operands[place]) = 'string'
+                    and strpos(field #>> '{}', operands[place] #>> '{}') > 0
+            end
+            when '$exists' then (field is not null) = operands[place]::boolean
         end) is not true then
             return false;
         end if;
