@@ -7,7 +7,7 @@ from recollect.core.text.names import normalise_name
 
 STATES = {
     None: "current", "archived": "in_archived", "faded": "faded", "past": "past",
-    "deleted": "withheld", "to_rederive": "withheld",
+    "deleted": "deleted", "to_rederive": "withheld",
 }  # fmt: skip
 EXPECTED = """
 select memories.scope_id, memories.id, memories.kind, memories.occurred_at, memories.expires_at, memories.importance,

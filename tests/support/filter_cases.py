@@ -36,8 +36,8 @@ CONDITIONS = {
     "min_trust": "m.trust >= %(min_trust)s",
     "min_importance": "m.importance >= %(min_importance)s",
     "pinned": "(select pinned from memory_features f where f.id = m.id) = %(pinned)s",
-    "state": "case m.withheld when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past' "
-    "else coalesce('withheld:' || m.withheld, 'current') end = %(state)s",
+    "state": "case m.withheld when 'archived' then 'in_archived' when 'to_rederive' then 'withheld' "
+    "else coalesce(m.withheld, 'current') end = %(state)s",
 }
 """What each field of a filter means, in terms of the tables that hold the record."""
 WHERE = {
@@ -151,8 +151,22 @@ async def fill(mind, owner):
     for fact in facts[::2]:
         await mind.knowledge.end(fact.id, NOW - DAY / 2)
     await mind.conversation("c2").archive()
+    await erase(mind)
     await fade(mind, owner)
     return as_of
+
+
+async def erase(mind):
+    """Delete a conversation, and purge another; a thought rests on both."""
+    [other] = await mind.remember(NewMemory("river of its own", occurred_at=NOW))
+    for name in ("deleted", "purged"):
+        [said] = await mind.conversation(name).append([NewMessage(Role.USER, "a secret river", occurred_at=NOW)])
+        thought = NewMemory(
+            f"river {name}", Kind.THOUGHT, evidence=(said.id, other.id), topic="travel", occurred_at=NOW
+        )
+        await mind.remember(thought)
+        await mind.conversation(name).delete()
+    await mind.conversation("purged").purge()
 
 
 async def talk(mind, writer):

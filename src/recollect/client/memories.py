@@ -55,9 +55,11 @@ class RemoteMemories(RemoteView):
         answer: list[UUID] = await self.call("pin", ids=ids, pinned=pinned)
         return answer
 
-    async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Delete memories and all that was derived from them."""
-        answer: list[UUID] = await self.call("forget", ids=ids)
+    async def forget(
+        self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
+    ) -> list[UUID]:
+        """Delete memories, or all that a filter admits, with all that was derived from them; or only list them."""
+        answer: list[UUID] = await self.call("forget", ids=ids, only=only, dry_run=dry_run)
         return answer
 
 

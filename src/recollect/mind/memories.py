@@ -52,10 +52,12 @@ class MemoryVerbs:
         """Let every context show these memories, or stop it; return those that exist."""
         return await pin(self.access.parts, self.access.scope, ids, pinned=pinned)
 
-    @operation("POST /v1/forget", Right.WRITE, answer="forgotten", tool="forget")
-    async def forget(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Delete memories and all that was derived from them."""
-        return await forget(self.access.parts, self.access.scope, ids)
+    @operation("POST /v1/forget", Right.WRITE, answer="forgotten", command="forget", tool="forget")
+    async def forget(
+        self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
+    ) -> list[UUID]:
+        """Delete memories, or all that a filter admits, with all that was derived from them; or only list them."""
+        return await forget(self.access.parts, self.access.scope, ids, only or EVERYTHING, dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ async def test_isolated_cues_are_answered_in_one_go_and_all_their_hits_recorded(
 
 async def test_one_bad_cue_among_many_is_refused_before_anything_is_asked(mind, owner):
     await remember_many(mind, 1)
-    for cues in ([], ["x"] * 65, ["x", ""], ["x", Cue("y", channels=("telepathy",))]):
+    for cues in ([], ["x"] * 65, ["x", Cue("y", min_trust=101)], ["x", Cue("y", channels=("telepathy",))]):
         with pytest.raises(InvalidInputError):
             await mind.recall_each(cues)
     assert owner.execute("select count(*) from access_log").fetchone() == (0,)

@@ -72,7 +72,7 @@ async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     await talk.archive()
     expect(owner, current=12, in_archived=3)
     await talk.delete()
-    expect(owner, current=12, withheld=3)
+    expect(owner, current=12, deleted=3)
     await talk.restore()
     expect(owner, current=15)
     owner.execute("update memories set created_at = %s, occurred_at = %s where kind = 'event'", [OLD, OLD])

@@ -17,7 +17,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from recollect.doors.cli import recall
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind
+from recollect.doors.cli.terminal import Agent, Tenant, User, Yes, err, out, run, with_mind
 from recollect.errors import ConflictError, NotFoundError, RecollectError, UnavailableError
 from recollect.mind.conversations import ConversationView
 from recollect.mind.mind import Mind
@@ -38,7 +38,6 @@ State = Annotated[
     typer.Option(help="active, archived, deleted or purging.", show_default="active, archived"),
 ]
 Limit = Annotated[int, typer.Option(help="Most to show.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]

@@ -1,4 +1,4 @@
-"""Commands for memories: remember one, pin some, and let them fade."""
+"""Commands for memories: remember one, pin some, forget some, and let them fade."""
 
 from __future__ import annotations
 
@@ -12,9 +12,21 @@ import typer
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.cli.terminal import (
+    FILTER_OPTIONS,
+    Agent,
+    Tenant,
+    User,
+    Yes,
+    err,
+    out,
+    read_filter,
+    with_mind,
+    with_options,
+)
 from recollect.mind.mind import Mind
 from recollect.models.memories import Faded, Fading, FadingRules, Judgement, Kind, NewMemory
+from recollect.models.recall import Filter
 
 commands = typer.Typer()
 
@@ -158,3 +170,21 @@ def pin(
     """Let every context show memories, before what is recalled; or no longer."""
     found = with_mind(agent, user, tenant, lambda mind: mind.pin(ids, pinned=not off))
     out.print(f"{len(found)} of {len(ids)} memories are {'no longer ' if off else ''}pinned.", highlight=False)
+
+
+@commands.command()
+@with_options(yes=Yes, **FILTER_OPTIONS)
+def forget(
+    agent: Agent,
+    ids: Annotated[list[UUID] | None, typer.Argument(help="Ids of memories; or none, and a filter.")] = None,
+    user: User = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")] = False,
+    tenant: Tenant = "default",
+    **given: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Delete memories for good, by their ids or all that the options admit, with all that was derived from them."""
+    if not (dry_run or given["yes"]):
+        typer.confirm("Delete them for good?", abort=True, err=True)
+    only = Filter(**read_filter(given))
+    gone = with_mind(agent, user, tenant, lambda mind: mind.forget(ids or (), only, dry_run=dry_run))
+    out.print(f"{len(gone)} memories {'would be' if dry_run else 'are'} forgotten.", highlight=False)

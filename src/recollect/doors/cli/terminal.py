@@ -28,6 +28,7 @@ out, err = Console(), Console(stderr=True)
 Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
 User = Annotated[str, typer.Option(help="Whom it is about or with.")]
 Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 MOMENTS = ("since", "until", "as_of", "at")
 """Options with a time without an offset, which means UTC."""
 MODIFIERS = ("below", "topics_only")

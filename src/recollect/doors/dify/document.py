@@ -44,7 +44,7 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "list_facts": (*SCOPE, "predicate", "as_of", "at", "limit"),
         "list_topics": (*SCOPE, "path", "limit"),
-        "forget": (*SCOPE, "ids"),
+        "forget": (*SCOPE, "ids", "dry_run", *FILTER),
         "forget_one": ("memory_id", *SCOPE),
     }
 )

@@ -78,7 +78,7 @@ class Prompted(BaseModel):
 
 
 class ForgottenMemories(BaseModel):
-    """What was deleted: the memories and all that was derived from them."""
+    """What was deleted, or would be: the memories and all that was derived from them."""
 
     forgotten: list[UUID]
 
@@ -162,9 +162,10 @@ def tell_context(found: Context) -> tuple[Prompted, str]:
     return Prompted(text=text, tokens=spent, memory_ids=shown), text or NOTHING
 
 
-def tell_forgotten(ids: list[UUID]) -> tuple[ForgottenMemories, str]:
-    """Say what was deleted."""
-    return ForgottenMemories(forgotten=ids), f"Forgotten: {len(ids)}, with all that was derived from them."
+def tell_forgotten(ids: list[UUID], *, dry_run: bool) -> tuple[ForgottenMemories, str]:
+    """Say what was deleted, or would be."""
+    said = "Would be forgotten" if dry_run else "Forgotten"
+    return ForgottenMemories(forgotten=ids), f"{said}: {len(ids)}, with all that was derived from them."
 
 
 def tell_pinned(ids: list[UUID], *, pinned: bool) -> tuple[PinnedMemories, str]:

@@ -186,15 +186,19 @@ class ContextArguments(FilterArguments):
         return Cue(self.text, **self.to_fields())
 
 
-class ForgetArguments(Arguments):
+class ForgetArguments(FilterArguments):
     """Which memories to delete."""
 
-    ids: Ids = Field(min_length=1, max_length=100, description="Ids of memories, as recall gives them.")
+    ids: Ids = Field(
+        default_factory=list[UUID], max_length=100, description="Ids of memories, as recall gives them; or a filter."
+    )
+    dry_run: bool = Field(default=False, description="Only list what would be deleted.")
 
 
-class PinArguments(ForgetArguments):
+class PinArguments(Arguments):
     """Which memories to pin, or not to pin any longer."""
 
+    ids: Ids = Field(min_length=1, max_length=100, description="Ids of memories, as recall gives them.")
     pinned: bool = Field(default=True, description="False lets them go.")
 
 

@@ -25,6 +25,7 @@ from recollect.doors.mcp.arguments import (
     Scoped,
 )
 from recollect.mind.mind import OPERATIONS
+from recollect.models.recall import Filter
 from recollect.models.service import Right
 
 READ = str(Right.READ)
@@ -114,8 +115,9 @@ async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, st
 
 
 async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]:
-    """Delete memories by their ids, with all that was derived from them, for good. Ask the user first."""
-    return answers.tell_forgotten(await mind.forget(given.ids))
+    """Delete memories by ids, or all that a filter admits, with what was derived, for good. Ask the user first."""
+    gone = await mind.forget(given.ids, Filter(**given.to_fields()), dry_run=given.dry_run)
+    return answers.tell_forgotten(gone, dry_run=given.dry_run)
 
 
 async def pin(mind: AnyMind, given: PinArguments) -> tuple[BaseModel, str]:

@@ -1040,8 +1040,7 @@ begin
     update memory_features
     set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
         state = case new.withheld
-            when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past'
-            when 'deleted' then 'withheld' when 'to_rederive' then 'withheld' else 'current'
+            when 'archived' then 'in_archived' when 'to_rederive' then 'withheld' else coalesce(new.withheld, 'current')
         end
     where scope_id = new.scope_id and id between new.id and new.id;
     if new.importance is distinct from old.importance then
@@ -2736,7 +2735,7 @@ CREATE TABLE public.memory_features (
     origin text NOT NULL,
     conversation_id text,
     role text,
-    CONSTRAINT memory_features_state_check CHECK ((state = ANY (ARRAY['current'::text, 'in_archived'::text, 'faded'::text, 'past'::text, 'withheld'::text])))
+    CONSTRAINT memory_features_state_check CHECK ((state = ANY (ARRAY['current'::text, 'in_archived'::text, 'faded'::text, 'past'::text, 'withheld'::text, 'deleted'::text])))
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
 ALTER TABLE ONLY public.memory_features ALTER COLUMN speaker SET STATISTICS 0;

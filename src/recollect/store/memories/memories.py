@@ -44,6 +44,9 @@ WITHHELD: Mapping[RecallState, Sequence[str]] = {
     RecallState.WITHHELD: ("to_rederive",),
 }
 """Why a memory in each state takes no part in recall; what is deleted is shown in none."""
+FORESEE, FORGET = (
+    write_out(sql.SQL(QUERIES["derived"]).format(then=sql.SQL(QUERIES[name]))) for name in ("foresee", "forget")
+)
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "triple", "keywords", "evidence", "conversation", "role"}
@@ -303,18 +306,33 @@ async def fetch_accessed(
     return await read_each(found), {moment: await accesses.read_recorded(each) for moment, each in sent.items()}
 
 
-async def forget(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and all that was derived from them; the scope is locked first, so nothing comes in between."""
-    async with database.transaction(scope.tenant_id) as connection:
-        await lock_scope(connection, scope)
-        return await forget_held(connection, scope, ids)
+async def forget(
+    database: Database, scope: Scope, wanted: RowQuery, *, dry_run: bool = False
+) -> tuple[list[UUID], UUID | None]:
+    """Delete memories and all that was derived from them, or only list them; return the cursor if there may be more.
+
+    The scope is locked first, so nothing comes in between.
+    """
+    begin = database.reading if dry_run else database.transaction
+    async with begin(scope.tenant_id) as connection:
+        if not dry_run:
+            await lock_scope(connection, scope)
+        chosen = [*(wanted.ids or ())] or [*await read(await ask(connection, scope, wanted))]
+        gone = await (foresee if dry_run else forget_held)(connection, scope, chosen)
+    return gone, chosen[-1] if len(chosen) == wanted.limit else None
+
+
+async def foresee(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """List memories and all that was derived from them."""
+    found = await connection.execute(FORESEE, {**names(scope), "ids": list(ids)})
+    return [row["id"] for row in await found.fetchall()]
 
 
 async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
     """Delete memories and all that was derived from them, in a locked scope."""
     # A forgotten memory must not go on counting as one that was recently accessed.
     await connection.execute(QUERIES["fold_scope"], names(scope))
-    forgotten = await connection.execute(QUERIES["forget"], {**names(scope), "ids": list(ids)})
+    forgotten = await connection.execute(FORGET, {**names(scope), "ids": list(ids)})
     gone = await forgotten.fetchall()
     if any(row["kind"] == Kind.MESSAGE for row in gone):
         # Messages that follow it have lost the vector made with it, or are being embedded with it just now.

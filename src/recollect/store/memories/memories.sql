@@ -153,7 +153,8 @@ where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 select fold_accesses(id) from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
--- name: forget
+-- name: derived
+-- Memories, and all that was derived from them.
 with recursive place as (
     select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), doomed (id) as (
@@ -161,7 +162,13 @@ with recursive place as (
     union
     select evidence.memory_id from doomed
     join evidence on evidence.scope_id = (select id from place) and evidence.source_id = doomed.id
-), gone as (
+){then}
+
+-- name: foresee
+select id from doomed
+
+-- name: forget
+, gone as (
     delete from memories
     where scope_id = (select id from place) and id = any (array(select id from doomed))
     returning id, kind, withheld

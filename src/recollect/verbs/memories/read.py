@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from recollect.core.memories.checks import MOST_MEMORIES
@@ -13,6 +14,7 @@ from recollect.models.memories import Memory, Page
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.memories import memories
+from recollect.store.memories.memories import RowQuery
 from recollect.store.service import scopes
 from recollect.verbs.parts import Parts
 
@@ -40,8 +42,18 @@ async def pin(parts: Parts, scope: Scope, ids: Sequence[UUID], *, pinned: bool) 
     return await memories.pin(parts.database, scope, ids, pinned=pinned)
 
 
-async def forget(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and what was derived from them; return all deleted ids."""
-    if not 1 <= len(ids) <= MOST_MEMORIES:
-        raise InvalidInputError(f"ids must hold 1 to {MOST_MEMORIES} items")
-    return await memories.forget(parts.database, scope, ids)
+async def forget(parts: Parts, scope: Scope, ids: Sequence[UUID], only: Filter, *, dry_run: bool = False) -> list[UUID]:
+    """Delete memories, or all that a filter admits, and what was derived from them; return all deleted ids."""
+    check_filter(only)
+    if bool(ids) == bool(only.named):
+        raise InvalidInputError("forget needs either ids or a filter")
+    if len(ids) > MOST_MEMORIES:
+        raise InvalidInputError(f"ids must hold at most {MOST_MEMORIES} items")
+    gone = dict[UUID, None]()
+    # Past versions go, too: one that only the newest had replaced would come back.
+    wanted = RowQuery(ids or None, only, limit=None if ids else MOST_MEMORIES, expired=True, every=not only.past)
+    cursor: UUID | None = scopes.BEGINNING
+    while cursor is not None:
+        found, cursor = await memories.forget(parts.database, scope, replace(wanted, cursor=cursor), dry_run=dry_run)
+        gone |= dict.fromkeys(found)
+    return [*gone]

@@ -244,9 +244,12 @@ class RecallEachBody(OfScope):
     )
 
 
-class ForgetBody(OfScope):
-    """Memories of one scope to delete."""
+class ForgetBody(OfScope, FilterBody):
+    """Memories of one scope to delete: by their ids, or all that the other fields admit."""
 
     model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
 
-    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to delete.")
+    ids: list[UUID] = Field(
+        default_factory=list[UUID], max_length=1_000, description="Ids of the memories to delete, without a filter."
+    )
+    dry_run: bool = Field(default=False, strict=True, description="Only list what would be deleted.")

@@ -55,7 +55,12 @@ add_route(
     errors=(),
 )
 forward(router, "get", "get", errors=[404], memory_id=MemoryId)
-forward(router, "forget", "forget", ForgetBody)
+
+
+@serve(router, "forget")
+async def forget(mind: Mind, body: ForgetBody) -> list[UUID]:
+    """Delete what the body names, or only list it."""
+    return await mind.forget(body.ids, build(Filter, body), dry_run=body.dry_run)
 
 
 class PinBody(OfScope):

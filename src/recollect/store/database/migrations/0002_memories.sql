@@ -61,7 +61,9 @@ create table memory_features (
     tells smallint not null,
     pinned boolean not null,
     kind text not null,
-    state text not null default 'current' check (state in ('current', 'in_archived', 'faded', 'past', 'withheld')),
+    -- What is deleted has a state that no filter names.
+    state text not null default 'current'
+        check (state in ('current', 'in_archived', 'faded', 'past', 'withheld', 'deleted')),
     -- In the form names are compared by.
     speaker text not null,
     origin text not null,
@@ -86,8 +88,7 @@ begin
     update memory_features
     set importance = new.importance, occurred_at = new.occurred_at, expires_at = new.expires_at,
         state = case new.withheld
-            when 'archived' then 'in_archived' when 'faded' then 'faded' when 'past' then 'past'
-            when 'deleted' then 'withheld' when 'to_rederive' then 'withheld' else 'current'
+            when 'archived' then 'in_archived' when 'to_rederive' then 'withheld' else coalesce(new.withheld, 'current')
         end
     where scope_id = new.scope_id and id between new.id and new.id;
     if new.importance is distinct from old.importance then
