@@ -16,13 +16,14 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from pydantic import TypeAdapter, ValidationError
 
 from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedError, UnavailableError
-from recollect.models import Cue, Memory
+from recollect.models import Cue, Filter, Memory
 from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
 
 Given = dict[str, Any]
 Answer = tuple[str, dict[str, Any]]  # text for a model to read, and variables for a workflow to go on with
-LISTS, PLAIN, QUOTED = {"ids", "keywords", "kinds"}, re.compile(r"[A-Za-z0-9._:@-]{1,128}"), "x:"
-SHOWN = ("id", "kind", "content", "speaker", "importance", "occurred_at", "conversation")
+LISTS = {"ids", "keywords", *(each.name for each in fields(Filter) if str(each.type).startswith("tuple"))}
+PLAIN, QUOTED = re.compile(r"[A-Za-z0-9._:@-]{1,128}"), "x:"
+SHOWN = {"id", "kind", "content", "speaker", "importance", "occurred_at", "conversation"}
 REMEDIES = {UnauthenticatedError: "Enter a valid API key in the plugin's authorization."} | dict.fromkeys(
     (UnavailableError, RecollectError), "See that Recollect runs where the authorization's URL leads."
 )
@@ -83,8 +84,7 @@ def read(name: str, value: object) -> object:
 
 def fill(kind: type[Any], given: Given, **more: object) -> Any:  # noqa: ANN401 - a value of the kind
     """Make a value from the parameters that are called as its fields are."""
-    named = {each.name: given[each.name] for each in fields(kind) if each.name in given}
-    return TypeAdapter(kind).validate_python(named | more)
+    return TypeAdapter(kind).validate_python({f.name: given[f.name] for f in fields(kind) if f.name in given} | more)
 
 
 def scope_name(field: str, given: Given, usual: str | None) -> str:
@@ -118,8 +118,7 @@ def explain(problem: RecollectError | ValidationError) -> RecollectError:
 
 def show(memories: Iterable[Memory]) -> list[dict[str, Any]]:
     """Give memories as flat objects of a workflow."""
-    whole = TypeAdapter(list[Memory]).dump_python(list(memories), mode="json")
-    return [{name: each[name] for name in SHOWN} for each in whole]
+    return TypeAdapter(list[Memory]).dump_python(list(memories), mode="json", include={"__all__": SHOWN})
 
 
 def tell(shown: list[dict[str, Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 import uuid
@@ -10,6 +11,8 @@ from collections import Counter
 import pytest
 import yaml
 from daemon import PLUGIN, Dify, embedding
+
+from recollect.models import Filter
 
 TOOLS = ("remember", "append", "recall", "history", "context", "associate", "forget")
 
@@ -51,6 +54,27 @@ def test_what_is_remembered_is_recalled_and_forgotten(dify):
     assert gone.variables["ids"] == [hit["id"]]
     left = check("recall", dify.use("recall", cue="What does Li like to drink?"))
     assert hit["id"] not in left.variables["ids"]
+
+
+def test_a_filter_is_the_same_at_every_tool(dify):
+    fields = {each.name for each in dataclasses.fields(Filter)}
+    for tool, other in (("recall", set()), ("context", set()), ("forget", {"topics_only"})):
+        declared = yaml.safe_load((PLUGIN / "tools" / f"{tool}.yaml").read_text(encoding="utf-8"))
+        assert fields - other <= {each["name"] for each in declared["parameters"]}, tool
+    for content, importance, topic in (("green tea", 9, "food->tea"), ("black tea", 2, "food"), ("tea time", 5, "")):
+        dify.use("remember", content=content, importance=importance, topic=topic)
+
+    def recall(**only):
+        return {each["content"] for each in check("recall", dify.use("recall", **only)).variables["hits"]}
+
+    assert recall(cue="tea", min_importance=5) == recall(min_importance="5") == {"green tea", "tea time"}
+    assert recall(cue="tea", topics="food", below=True, topics_only=True) == {"green tea", "black tea"}
+    assert recall(since="2900-01-01T00:00:00Z") == recall(state="faded") == recall(pinned="true") == set()
+    assert recall(where='["size exists false", "tags exists false"]', until="2900-01-01T00:00:00Z", pinned="false")
+    shown = check("forget", dify.use("forget", topics="food", below=True, dry_run=True))
+    assert (len(shown.variables["ids"]), shown.text) == (2, "Would forget 2 memories.")
+    assert len(check("forget", dify.use("forget", topics="food", below=True)).variables["ids"]) == 2
+    assert recall(cue="tea") == {"tea time"}
 
 
 def test_nothing_remembered_is_no_error(dify):

@@ -7,5 +7,6 @@ class Forget(memory_tool.MemoryTool):
     """Forget something."""
 
     def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
-        forgotten = [str(each) for each in mind.forget(given.get("ids", []))]
-        return f"Forgot {len(forgotten)} memories.", {"ids": forgotten}
+        only, dry_run = memory_tool.fill(memory_tool.Filter, given), bool(given.get("dry_run"))
+        gone = [str(each) for each in mind.forget(given.get("ids", []), only, dry_run=dry_run)]
+        return f"{'Would forget' if dry_run else 'Forgot'} {len(gone)} memories.", {"ids": gone}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agents import FunctionTool, function_tool
 
 from recollect.client import RemoteMind
+from recollect.models import Cue
 
 NOTHING = "Nothing comes to mind."
 
 
-def memory_tools(mind: RemoteMind, *, limit: int = 5) -> list[FunctionTool]:
-    """Make the tools `remember` and `recall` for one scope; a recall gives back up to a limit of memories."""
+USUAL = Cue()
+
+
+def memory_tools(mind: RemoteMind, *, limit: int = 5, usual: Cue = USUAL) -> list[FunctionTool]:
+    """Make the tools `remember` and `recall` for one scope; `usual` is what else every recall says, as its kinds."""
 
     @function_tool
     async def remember(text: str) -> str:
@@ -29,7 +35,7 @@ def memory_tools(mind: RemoteMind, *, limit: int = 5) -> list[FunctionTool]:
         Args:
             cue: A question, or a few words, about what you want to know.
         """
-        found = await mind.recall(cue, limit=limit)
+        found = await mind.recall(replace(usual, text=cue, limit=limit))
         return "\n".join(f"- {hit.memory.content} ({hit.memory.occurred_at:%Y-%m-%d})" for hit in found.hits) or NOTHING
 
     return [remember, recall]

@@ -75,6 +75,13 @@ class MetadataCondition(BaseModel):
         met = [condition.holds(metadata) for condition in self.conditions or []]
         return not met or (any(met) if self.logical_operator == "or" else all(met))
 
+    @property
+    def demanded(self) -> list[FieldTest]:
+        """List the conditions on one field that all records have to meet."""
+        tests = self.conditions or []
+        several = self.logical_operator == "or" and len(tests) > 1
+        return [] if several else [test for test in tests if len(test.name) == 1]
+
 
 def is_empty(found: JSON) -> bool:
     """Tell whether a field is empty."""

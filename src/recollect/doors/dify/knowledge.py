@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.doors.dify.conditions import MetadataCondition
+from recollect.doors.dify.narrowing import narrow
 from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
 from recollect.doors.http.auth import DOOR, OpenMind, bearer, running
 from recollect.doors.http.bodies.fields import Integer, Number
@@ -113,18 +114,20 @@ async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Respon
         raise NotFoundError(NO_SCOPE)
     mind = await open_mind(named[1], named[2] or "")
     most = min(body.retrieval_setting.top_k or USUAL, MOST)
-    narrowed = bool(body.metadata_condition and body.metadata_condition.conditions)
+    condition = body.metadata_condition or MetadataCondition(conditions=None)
+    narrowed, only = bool(condition.conditions), narrow(condition)
+    restricted = {name: getattr(only, name) for name in only.named}
     # What is left out afterwards was shown to nobody, and so is not accessed.
-    cue = Cue(body.query[:LONGEST_CUE], limit=MOST if narrowed else most, touch=not narrowed)
-    found = await mind.recall(cue)
+    found = await mind.recall(
+        Cue(body.query[:LONGEST_CUE], limit=MOST if narrowed else most, touch=not narrowed, **restricted)
+    )
     records = [
         Record(content=hit.memory.content, score=score, title=entitle(hit.memory), metadata=describe_memory(hit.memory))
         for hit, score in zip(found.hits, score_hits(found.hits), strict=True)
         if score >= (body.retrieval_setting.score_threshold or 0.0)
     ]
-    if body.metadata_condition:
-        records = [record for record in records if body.metadata_condition.holds(record.metadata)]
-    return Response(Records(records=records[:most]).model_dump_json(), media_type=MEDIA)
+    kept = [record for record in records if condition.holds(record.metadata)]
+    return Response(Records(records=kept[:most]).model_dump_json(), media_type=MEDIA)
 
 
 def score_hits(hits: Sequence[Hit]) -> list[float]:
