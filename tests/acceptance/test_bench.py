@@ -66,6 +66,12 @@ def test_growth():
     assert all(figures["2,000"][f"{call} buffers"] > 0 for call in ("recall", "remember", "turn"))
 
 
+def test_filters():
+    figures = measure("filters", "--scopes", "300", "--rounds", "2")
+    assert {"300 none", "300 since", "300 where", "300 topics_only"} <= set(figures)
+    assert all(row["cpu"] > 0 for row in figures.values())
+
+
 def test_load():
     short = ("--scopes", "4", "--memories", "50", "--seconds", "1", "--rounds", "1", "--clients", "1", "8")
     figures = measure("load", *short)

@@ -55,6 +55,8 @@ WHERE = {
     "size exists false": "not m.metadata ? 'size'",
     "done == true": "m.metadata->'done' = 'true'",
     "done == 1": "false",
+    "tags in [1]": "false",
+    "tags contains 1": "false",
 }
 """Conditions on metadata, and what each means in plain SQL."""
 VALUES = {

@@ -22,7 +22,7 @@ from recollect.models.memories import Kind
 from recollect.models.recall import Cue, Filter, RecallState
 from sizes import Sizes
 
-FILTERS = Sizes("filters", ci=40, long=2_000)
+FILTERS = Sizes("filters, each by nine channels", ci=40, long=2_500)
 CUT = 3
 EVERY = ("vector", "text", "keyword", "date", "recent", "topic", "stream", "graph")
 CHANNELS = (

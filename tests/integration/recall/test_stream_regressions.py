@@ -99,6 +99,23 @@ async def test_an_indexed_scope_takes_any_weights(recollect, mind, weighing):
     assert scores[1] == pytest.approx(scores[0], abs=0.02)
 
 
+async def test_an_indexed_scope_has_as_many_of_a_rare_kind_as_there_are(recollect, mind):
+    """The index alone would come short of them: then all are ranked."""
+    random = np.random.default_rng(6)
+    kinds = [Kind.THOUGHT if number % 100 == 0 else Kind.EVENT for number in range(2_000)]
+    await mind.load(
+        [NewMemory(f"note {n}", kind, embedding=random.standard_normal(64)) for n, kind in enumerate(kinds)]
+    )
+    cue = stream("", embedding=random.standard_normal(64), kinds=(Kind.THOUGHT,), limit=30, touch=False)
+    cue = replace(cue, weighing=Weighing(recency=0.0))
+    exact = await mind.recall(cue)
+    await recollect.operator.index_large_scopes(at_least=100)
+    near = await mind.recall(cue)
+    assert (exact.methods["stream"], near.methods["stream"]) == ("exact", "near-exact")
+    assert len(exact.hits) == 20 and {hit.memory.kind for hit in near.hits} == {Kind.THOUGHT}
+    assert [hit.memory.id for hit in near.hits] == [hit.memory.id for hit in exact.hits]
+
+
 async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect, mind, embedder):
     await mind.remember([NewMemory(f"note {number}", importance=1) for number in range(60)])
     await recollect.operator.spaces.index_large_scopes(at_least=10)

@@ -71,6 +71,11 @@ def read_operand(operator: str, text: str) -> JSON:
     return value
 
 
+def is_scalar(value: JSON) -> bool:
+    """Tell whether a value has no parts."""
+    return not isinstance(value, list | dict)
+
+
 def refuse_constant(name: str) -> JSON:
     """Refuse what JSON does not know, as NaN."""
     raise ValueError(name)
@@ -80,8 +85,10 @@ def check_operand(condition: WhereCondition) -> None:
     """Refuse what an operator cannot compare with."""
     operator, operand = condition.operator, condition.operand
     check_json("where", {"": operand}, 2 * LONGEST_CONDITION, DEEPEST_VALUE)
-    if operator == "$in" and not isinstance(operand, list):
-        raise InvalidInputError('where: `in` needs a list, as in project in ["alpha", "beta"]')
+    if operator == "$in" and (not isinstance(operand, list) or not all(map(is_scalar, operand))):
+        raise InvalidInputError('where: `in` needs a list of texts or numbers, as in project in ["alpha", "beta"]')
+    if operator == "$contains" and not is_scalar(operand):
+        raise InvalidInputError("where: `contains` needs a text or a number")
     if operator == "$exists" and not isinstance(operand, bool):
         raise InvalidInputError("where: `exists` stands alone, or with true or false")
     if operator in ORDERING and (isinstance(operand, bool) or not isinstance(operand, str | int | float)):

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.memories.conditions import read_condition
 from recollect.core.memories.ids import first_id_after
+from recollect.core.recall.checks import MOST_CONDITIONS
 from recollect.core.text.names import normalise_name
 from recollect.core.topics.paths import encode, find_topics
 from recollect.models.memories import Kind
@@ -73,8 +74,10 @@ FEATURES: Mapping[str, Callable[[Filter], object]] = MappingProxyType(
     }
 )
 """The fields whose conditions are on rows of `memory_features`, and what each is compared with."""
-TOPICS, WHERE = ("topics", "topics_below"), "where"
-LOOKED_UP = frozenset({*FEATURES, *TOPICS, WHERE})
+TOPICS = ("topics", "topics_below")
+WHERE = {f"where_{count}": count for count in range(1, MOST_CONDITIONS + 1)}
+"""So many conditions on metadata, by a name for each number of them."""
+LOOKED_UP = frozenset({*FEATURES, *TOPICS, *WHERE})
 NARROW = frozenset({"pinned", "conversations", *TOPICS})
 """Fields that few memories meet: these are read by their keys, in whatever order a statement reads otherwise."""
 
@@ -114,7 +117,7 @@ def list_featured(only: Filter) -> sql.Composable:
 
 def name_features(only: Filter) -> list[str]:
     """List the conditions of a filter on features, for what the indexes of recall hold."""
-    named = [name for name in leave_current(only).named if name in LOOKED_UP]
+    named = [name for name in leave_current(only).named if name in FEATURES or name == "where"]
     return ["not_pinned" if name == "pinned" and not only.pinned else choose_condition(only, name) for name in named]
 
 
@@ -128,9 +131,19 @@ def find_featured(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
     return sql.SQL(QUERIES["featured"]).format(scope=scope, conditions=write_features(names, scope))
 
 
-def write_features(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
-    """Write the conditions of these names on features, each after an `and`."""
-    return sql.Composed([AND + sql.SQL(QUERIES[name]).format(scope=scope) for name in sorted(names)])
+def write_features(names: Iterable[str], scope: sql.Composable, *, few: bool = False) -> sql.Composed:
+    """Write the conditions of these names on features, each after an `and`; for few rows if told."""
+    return sql.Composed([AND + write_feature(name, scope, few=few) for name in sorted(names)])
+
+
+def write_feature(name: str, scope: sql.Composable, *, few: bool) -> sql.Composed:
+    """Write one condition on features."""
+    if name not in WHERE:
+        return sql.SQL(QUERIES[name]).format(scope=scope)
+    each = sql.SQL(QUERIES["condition"])
+    conditions = [AND + each.format(place=sql.Literal(place)) for place in range(1, WHERE[name] + 1)]
+    among = sql.SQL(QUERIES["where_of_row" if few else "where"])
+    return among.format(scope=scope, conditions=sql.Composed(conditions))
 
 
 def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
@@ -145,7 +158,9 @@ def name_conditions(only: Filter) -> list[str]:
 
 
 def choose_condition(only: Filter, name: str) -> str:
-    """Choose the condition of a field: topics are asked for with what lies below them, or without."""
+    """Choose the condition of a field: of topics with what lies below them or without, of metadata by their number."""
+    if name == "where":
+        return f"where_{len(only.where)}"
     return "topics_below" if name == "topics" and only.below else name
 
 
@@ -170,12 +185,12 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
 def look_up(features: Iterable[str], columns: Columns, own: Mapping[str, sql.Composable]) -> sql.Composed:
     """Write the conditions on features in the way that suits the statement, after an `and`."""
     names = [*features]
+    conditions = write_features(names, own["scope"], few=True)
     if columns.lookup is Lookup.OWN:
-        return write_features(names, own["scope"])
-    few = columns.lookup is Lookup.BY_SET and not NARROW.isdisjoint(names)
-    conditions = write_features(names, own["scope"])
+        return conditions
+    narrow = columns.lookup is Lookup.BY_SET and not NARROW.isdisjoint(names)
     allowed = find_featured(names, own["scope"])
-    found = sql.SQL(QUERIES[Lookup.BY_KEY if few else columns.lookup])
+    found = sql.SQL(QUERIES[Lookup.BY_KEY if narrow else columns.lookup])
     return AND + found.format(**own, allowed=allowed, conditions=conditions)
 
 

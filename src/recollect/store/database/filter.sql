@@ -55,11 +55,26 @@ features.importance >= %(min_importance)s::real
 features.state = %(state)s
 
 -- name: where
-meets(
-    (select described.metadata from memories described
-     where described.scope_id = {scope} and described.id between features.id and features.id
-     order by described.id limit 1),
-    %(where_fields)s::text[], %(where_operators)s::text[], %(where_operands)s::jsonb[]
+-- The metadata of a whole scope are read once: row by row it would take many times as long.
+features.id = any (array(
+    select described.id from memories described where described.scope_id = {scope}{conditions}
+))
+
+-- name: where_of_row
+-- Of few rows, each has its metadata looked up.
+exists (
+    select from (
+        select metadata from memories
+        where memories.scope_id = {scope} and memories.id between features.id and features.id
+        order by memories.id limit 1
+    ) described
+    where true{conditions}
+)
+
+-- name: condition
+field_meets(
+    described.metadata -> (%(where_fields)s::text[])[{place}], (%(where_operators)s::text[])[{place}],
+    (%(where_operands)s::jsonb[])[{place}]
 )
 
 -- name: pinned

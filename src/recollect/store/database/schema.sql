@@ -880,6 +880,10 @@ begin
     return taken;
 end $$;
 
+CREATE FUNCTION public.field_meets(field jsonb, operator text, operand jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE operator WHEN '$eq'::text THEN (field = operand) WHEN '$ne'::text THEN (field <> operand) WHEN '$gt'::text THEN (public.compare_field(field, operand) > 0) WHEN '$gte'::text THEN (public.compare_field(field, operand) >= 0) WHEN '$lt'::text THEN (public.compare_field(field, operand) < 0) WHEN '$lte'::text THEN (public.compare_field(field, operand) <= 0) WHEN '$in'::text THEN ((jsonb_typeof(field) <> ALL (ARRAY['array'::text, 'object'::text])) AND (operand @> field)) WHEN '$contains'::text THEN CASE jsonb_typeof(field) WHEN 'array'::text THEN (field @> operand) WHEN 'string'::text THEN ((jsonb_typeof(operand) = 'string'::text) AND (strpos((field #>> '{}'::text[]), (operand #>> '{}'::text[])) > 0)) ELSE NULL::boolean END WHEN '$exists'::text THEN ((field IS NOT NULL) = (operand)::boolean) ELSE NULL::boolean END;
+
 CREATE FUNCTION public.find_named(asked_scope bigint, names text[], firsts integer[], lasts integer[], most integer) RETURNS uuid[]
     LANGUAGE plpgsql STABLE
     SET plan_cache_mode TO 'force_generic_plan'
@@ -1552,32 +1556,15 @@ end $$;
 
 CREATE FUNCTION public.meets(value jsonb, fields text[], operators text[], operands jsonb[]) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $_$
-declare
-    field jsonb;
+    AS $$
 begin
     for place in 1 .. cardinality(fields) loop
-        field := value -> fields[place];
-        if (case operators[place]
-            when '$eq' then field = operands[place]
-            when '$ne' then field <> operands[place]
-            when '$gt' then compare_field(field, operands[place]) > 0
-            when '$gte' then compare_field(field, operands[place]) >= 0
-            when '$lt' then compare_field(field, operands[place]) < 0
-            when '$lte' then compare_field(field, operands[place]) <= 0
-            when '$in' then exists (select from jsonb_array_elements(operands[place]) as one where one = field)
-            when '$contains' then case jsonb_typeof(field)
-                when 'array' then exists (select from jsonb_array_elements(field) as one where one = operands[place])
-                when 'string' then jsonb_typeof(operands[place]) = 'string'
-                    and strpos(field #>> '{}', operands[place] #>> '{}') > 0
-            end
-            when '$exists' then (field is not null) = operands[place]::boolean
-        end) is not true then
+        if field_meets(value -> fields[place], operators[place], operands[place]) is not true then
             return false;
         end if;
     end loop;
     return true;
-end $_$;
+end $$;
 
 CREATE FUNCTION public.names_of(asked_scope bigint, asked_topic uuid) RETURNS text[]
     LANGUAGE plpgsql STABLE

@@ -107,6 +107,9 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
         named.append(RECENT)
     if cue.topics and not cue.topics_only:
         named.append(TOPIC)
+    elif cue.topics and not cue.channels:
+        # All that is admitted is filed there: where each of it is filed says little.
+        named = [name for name in named if name != TOPIC]
     if cue.left and not LENT.isdisjoint(named):
         named.append(PAST)
     return [known[name] for name in dict.fromkeys(named) if name in known]
