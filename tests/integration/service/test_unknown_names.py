@@ -43,10 +43,10 @@ async def refused(http, method, path, **sent):
             "`vaule` is not known here; did you mean `value`?",
         ),
         (
-            "/v1/forget",
+            "/v1/pin",
             {"ids": ["0199a1b2-0000-7000-8000-000000000001"], "zzz": 1},
             "body.zzz",
-            "`zzz` is not known here; known are `agent`, `user`, `ids`",
+            "`zzz` is not known here; known are `agent`, `user`, `ids`, `pinned`",
         ),
     ],
 )
@@ -64,7 +64,8 @@ async def test_an_unknown_name_is_repeated_in_short_only(http):
 @pytest.mark.parametrize(
     ("method", "path", "name", "message"),
     [
-        ("GET", "/v1/memories", "kind", "known are `agent`, `user`, `cursor`, `limit`, `as_of`, `at`"),
+        ("GET", "/v1/memories", "kind", "did you mean `kinds`?"),
+        ("DELETE", "/v1/memories/0199a1b2-0000-7000-8000-000000000001", "zzz", "known are `agent`, `user`"),
         ("GET", "/v1/memories", "user_id", "did you mean `user`?"),
         ("GET", "/v1/memories", "asof", "did you mean `as_of`?"),
         ("DELETE", "/v1/memories/0199a1b2-0000-7000-8000-000000000001", "usr", "did you mean `user`?"),
