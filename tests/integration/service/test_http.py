@@ -308,7 +308,7 @@ async def test_a_memory_that_cannot_be_stored_is_refused_by_name(http, owner, fi
     [
         ("text", "\x00"),
         ("text", "x" * 8_001),
-        ("text", ""),
+        ("state", "gone"),
         ("limit", 0),
         ("limit", 201),
         ("limit", True),

@@ -25,7 +25,6 @@ from recollect.doors.http.bodies.fields import (
 )
 from recollect.errors import InvalidInputError
 from recollect.models.memories import JSON, Kind, NewMemory, Role
-from recollect.models.recall import RecallState
 
 
 class ReachBody(Body):
@@ -172,8 +171,10 @@ class FilterBody(Body):
     pinned: bool | None = Field(
         default=None, strict=True, description="Only what is pinned, or only what is not; both if left out."
     )
-    state: RecallState | None = Field(
-        None, description="Only what is in this state: current, in_archived, faded, past or withheld."
+    state: str = Field(
+        "",
+        pattern="^(current|in_archived|faded|past|withheld)?$",
+        description="Only what is in this state: current, in_archived, faded, past or withheld.",
     )
     where: list[Annotated[str, Field(max_length=2_000)]] = Field(
         default_factory=list[str],
