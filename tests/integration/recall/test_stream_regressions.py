@@ -109,7 +109,7 @@ async def test_an_indexed_scope_has_as_many_of_a_rare_kind_as_there_are(recollec
     cue = stream("", embedding=random.standard_normal(64), kinds=(Kind.THOUGHT,), limit=30, touch=False)
     cue = replace(cue, weighing=Weighing(recency=0.0))
     exact = await mind.recall(cue)
-    await recollect.operator.index_large_scopes(at_least=100)
+    await recollect.operator.spaces.index_large_scopes(at_least=100)
     near = await mind.recall(cue)
     assert (exact.methods["stream"], near.methods["stream"]) == ("exact", "near-exact")
     assert len(exact.hits) == 20 and {hit.memory.kind for hit in near.hits} == {Kind.THOUGHT}

@@ -303,6 +303,11 @@ async def test_a_memory_that_cannot_be_stored_is_refused_by_name(http, owner, fi
     assert owner.execute("select count(*) from memories").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("query", [{"state": "gone"}, {"speakers": ["x"] * 65}, {"min_trust": 101}])
+async def test_a_filter_in_a_query_is_checked_as_in_a_body(http, query):
+    check_problem(await http.get("/v1/memories", params=SCOPE | query), 422, "invalid_input")
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from fastapi import APIRouter, Query, Response
-from pydantic import TypeAdapter, create_model
+from pydantic import Strict, TypeAdapter, create_model
 
 from recollect.doors.http.auth import JSON, AskedAgent, AskedMind, OpenMind
 from recollect.doors.http.bodies.fields import Body, OfAgent, OfScope
@@ -67,12 +67,16 @@ def forward(
 
 
 def in_query(body: type[Body]) -> list[inspect.Parameter]:
-    """Give the fields of a body as parameters of a query; whoever builds the value checks it."""
+    """Give the fields of a body as parameters of a query, where all is written as text."""
     return [
         inspect.Parameter(
             name,
             NAMED,
-            annotation=Annotated[field.annotation, Query(description=field.description)],
+            annotation=Annotated[
+                field.annotation,
+                *(rule for rule in field.metadata if not isinstance(rule, Strict)),
+                Query(description=field.description),
+            ],
             default=field.get_default(call_default_factory=True),
         )
         for name, field in body.model_fields.items()
