@@ -107,5 +107,5 @@ class Slow:
 
     async def execute(self, *arguments):
         answer = await self.connection.execute(*arguments)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.06)
         return answer
