@@ -15,7 +15,7 @@ from recollect.store.memories import memories
 from sizes import Sizes
 
 RACES = Sizes("races", ci=40, long=200)
-UNLOCKED = Sizes("races", ci=12, long=20)
+UNLOCKED = Sizes("races", ci=36, long=60)
 DERIVERS, STEPS = 2, 3
 WORD = "leakage"
 SOURCES = """select id, trust, depth from memories
@@ -107,5 +107,5 @@ class Slow:
 
     async def execute(self, *arguments):
         answer = await self.connection.execute(*arguments)
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.02)
         return answer
