@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import uvloop
 from pgvector.psycopg import register_vector_async
 
 import filler
-from ground import DIMENSIONS, LARGE_MACHINE, open_folder, processor_seconds, running
+from ground import DIMENSIONS, ONE_PROCESS, open_folder, processor_seconds, running
 from recollect import Cue, Mind, NewMemory, Recollect
 from recollect.doors.imports.files import read_documents
 from recollect.models.conversations import NewMessage
@@ -178,8 +179,11 @@ class Arm:
     def server_seconds(self) -> dict[int, float]:
         """Read the processor time of every backend that serves us."""
         query = "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"
-        found = self.watcher.execute(query).fetchall()
-        return {pid: processor_seconds(pid) for (pid,) in found}
+        seconds: dict[int, float] = {}
+        for (pid,) in self.watcher.execute(query).fetchall():
+            with suppress(FileNotFoundError, ProcessLookupError):  # a backend may end between the two looks
+                seconds[pid] = processor_seconds(pid)
+        return seconds
 
     async def obey(self, order: dict[str, Any]) -> dict[str, Any]:
         """Do as a line says, and tell what it took."""
@@ -195,8 +199,7 @@ class Arm:
 async def main() -> None:
     """Open a server, say that it is ready, then obey."""
     folder = Path(sys.argv[1])
-    settings = {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
-    with open_folder("arm") as data, Cluster(data / "postgres", settings=settings) as cluster:
+    with open_folder("arm") as data, Cluster(data / "postgres", settings=ONE_PROCESS) as cluster:
         async with running(cluster, "arm") as recollect:
             arm = Arm(recollect, folder)
             answers = os.fdopen(os.dup(1), "w", buffering=1)

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -101,12 +101,18 @@ def in_training(name: str, number: int) -> bool:
     return number < LOCOMO_TRAINING if name == "locomo" else number % 2 == 0
 
 
-def load(name: str, questions: int = 0) -> list[Conversation]:
+def load(name: str, questions: int = 0, *, adversarial: bool = False) -> list[Conversation]:
     """Load a set; with a number of questions, keep about so many, spread evenly over the set."""
     path = DATA / FILES[name]
     conversations = list(_read_locomo(path) if path.suffix == ".json" else _read_lines(path))
+    if not adversarial:
+        conversations = [replace(each, questions=tuple(_leave_adversarial(each.questions))) for each in conversations]
     total = sum(len(conversation.questions) for conversation in conversations)
     return conversations if not 0 < questions < total else list(_thin(conversations, total / questions))
+
+
+def _leave_adversarial(questions: Iterable[Question]) -> Iterator[Question]:
+    return (question for question in questions if question.category != ADVERSARIAL)
 
 
 def _thin(conversations: Iterable[Conversation], step: float) -> Iterator[Conversation]:
@@ -126,9 +132,7 @@ def _read_lines(path: Path) -> Iterator[Conversation]:
         for raw in map(json.loads, lines):
             turns = tuple(Turn(t["id"], str(t["session"]), t["speaker"], t["text"], t["when"]) for t in raw["turns"])
             questions = tuple(
-                Question(q["id"], q["text"], q["category"], frozenset(q["gold"]))
-                for q in raw["questions"]
-                if q["category"] != ADVERSARIAL
+                Question(q["id"], q["text"], q["category"], frozenset(q["gold"])) for q in raw["questions"]
             )
             yield Conversation(raw["id"], turns, questions)
 
@@ -141,7 +145,7 @@ def _read_locomo(path: Path) -> Iterator[Conversation]:
         for number, raw in enumerate(sample["qa"]):
             gold = _read_evidence(raw.get("evidence", ())) & known
             category = _LOCOMO_CATEGORIES[raw["category"]]
-            if gold and category != ADVERSARIAL:
+            if gold:
                 name = f"{sample['sample_id']}/{number}"
                 questions.append(Question(name, raw["question"], category, frozenset(gold)))
         yield Conversation(sample["sample_id"], turns, tuple(questions))

@@ -15,7 +15,7 @@ from pgvector.psycopg import register_vector
 from space import VECTORS
 
 WEIGHTS, DECAY = (0.5, 3.0, 2.0), 0.99
-"""What recency, relevance and importance weigh, as they do inside."""
+"""What recency, similarity and importance weigh, as they do inside."""
 LIMIT = 30
 COARSE = 100
 """So many of the nearest are taken where a search by vector goes first."""
@@ -47,10 +47,10 @@ def rank_in_python(dsn: str, scope_id: int, cue: np.ndarray) -> list[UUID]:
         rows = connection.execute(query, {"scope": scope_id}).fetchall()
     asked = [float(number) for number in cue]
     recency = normalise({row[0]: DECAY**place for place, row in enumerate(rows, 1)})
-    relevance = normalise({row[0]: cosine(json.loads(row[3]), asked) for row in rows})
+    similarity = normalise({row[0]: cosine(json.loads(row[3]), asked) for row in rows})
     importance = normalise({row[0]: float(row[2]) for row in rows})
     scores = {
-        id_: WEIGHTS[0] * recency[id_] + WEIGHTS[1] * relevance[id_] + WEIGHTS[2] * importance[id_] for id_ in recency
+        id_: WEIGHTS[0] * recency[id_] + WEIGHTS[1] * similarity[id_] + WEIGHTS[2] * importance[id_] for id_ in recency
     }
     return sorted(scores, key=lambda id_: scores[id_], reverse=True)[:LIMIT]
 

@@ -35,8 +35,8 @@ SAVED = ROOT.parent / "shared" / "data" / "ga_july1_step_3_12" / "maria_lopez"
 PICTURE = ROOT / "docs" / "explanation" / "three-factors.svg"
 CUE, LIMIT = "asking questions", 30
 MODES = (Mode.NEWEST, Mode.ORIGINAL, Mode.PAPER)
-FACTORS = ("relevance", "importance", "recency")
-COLOURS = {"relevance": "#4477aa", "importance": "#ddaa33", "recency": "#bb5566"}
+FACTORS = ("similarity", "importance", "recency")
+COLOURS = {"similarity": "#4477aa", "importance": "#ddaa33", "recency": "#bb5566"}
 GREY = "#555555"
 AGES, HOURS = mpl.colormaps["viridis_r"], (9, 15)
 """Late is dark; nearly all of the memories are of these hours of one day."""
@@ -51,7 +51,7 @@ async def recall() -> Hits:
     """Import the saved memories and recall by the same cue in every mode."""
     with open_folder("factors") as folder:
         settings = Settings(database_url="embedded", data_dir=folder / "data", embedder="local", embed_wait_seconds=60)
-        async with open_recollect(settings) as recollect:
+        async with open_recollect(settings, work=False) as recollect:
             mind = await recollect.mind("maria_lopez")
             with console.status("importing and embedding"):
                 await import_folder(recollect, mind, SAVED, lambda *_: None)
@@ -80,8 +80,8 @@ def draw(hits: Hits) -> Figure:
 
 def draw_contributions(axes: Axes, hits: Sequence[Hit]) -> None:
     """Stack what the factors add to each hit's score."""
-    recency, relevance, importance = resolve_weighing(Weighing(), Weighing()).weights
-    weights = {"recency": recency, "relevance": relevance, "importance": importance}
+    recency, similarity, importance = resolve_weighing(Weighing(), Weighing()).weights
+    weights = {"recency": recency, "similarity": similarity, "importance": importance}
     rows = range(1, len(hits) + 1)
     ends = [0.0] * len(hits)
     for factor in FACTORS:
@@ -93,7 +93,7 @@ def draw_contributions(axes: Axes, hits: Sequence[Hit]) -> None:
         axes.text(end + 0.04, row, f"{end:.2f}", va="center", color=GREY)
     axes.set_yticks(rows, [name(hit) for hit in hits])
     axes.set_xlim(0, 5.5)
-    axes.set_xlabel("score = recency + relevance + importance, each scaled over all candidates and weighed")
+    axes.set_xlabel("score = recency + similarity + importance, each scaled over all candidates and weighed")
     axes.set_title(f"What comes to mind at “{CUE}”, and why", loc="left", fontweight="bold")
     axes.legend(loc="center right", frameon=False, fontsize="large")
     axes.tick_params(length=0)

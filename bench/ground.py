@@ -24,6 +24,10 @@ OUT = Path(__file__).resolve().parent / "out"
 LARGE_MACHINE: Mapping[str, str] = MappingProxyType(
     {"shared_buffers": "4GB", "maintenance_work_mem": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
 )
+ONE_PROCESS: Mapping[str, str] = MappingProxyType(
+    {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
+)
+"""Where processor time is counted: that of parallel workers would be missed."""
 WARMING = 3
 """Calls before the first that counts."""
 

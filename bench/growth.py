@@ -162,12 +162,18 @@ def grow(owner: Owner, template: int, first: int, last: int) -> None:
     owner.execute("vacuum analyze")
 
 
-def measure_sizes(owner: Owner, before: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Read the bytes of all relations, by table, and how many more they are than before."""
+def measure_sizes(owner: Owner) -> dict[str, int]:
+    """Read the bytes of all relations, by table."""
     sizes: dict[str, int] = {}
     for table, _, size in owner.execute(SIZES):
         sizes[table] = sizes.get(table, 0) + size
-    return sizes, {table: size - before.get(table, 0) for table, size in sizes.items()}
+    return sizes
+
+
+def divide_sizes(owner: Owner, empty: dict[str, int], count: int) -> dict[str, float]:
+    """Give the bytes of a memory, by table, where it takes any."""
+    added = {table: size - empty.get(table, 0) for table, size in measure_sizes(owner).items()}
+    return {table: size / count for table, size in added.items() if size > count}
 
 
 async def measure_wal(owner: Owner, calls: int, call: Callable[[int], Awaitable[object]]) -> dict[str, float]:
@@ -231,23 +237,19 @@ async def run(cluster: Cluster, sizes: list[int], calls: int) -> dict[str, dict[
             await write_scope(probed, texts[PER_SCOPE : PER_SCOPE + PROBED], 1)
             [(number,)] = owner.execute("select id from scopes where agent = 'template'").fetchall()
             owner.execute("vacuum analyze")
-            empty, _ = measure_sizes(owner, {})
+            empty = measure_sizes(owner)
             filled = 0
             for position, size in enumerate(sizes):
                 first = PER_SCOPE + PROBED + position * (calls + 3)
                 said = [content for _, content in texts[first : first + calls + 3]]
                 grow(owner, number, filled // PER_SCOPE, size // PER_SCOPE)
                 filled = size
-                _, added = measure_sizes(owner, empty)
-                figures[f"{size:,} bytes"] = {table: held / size for table, held in added.items() if held > size}
+                figures[f"{size:,} bytes"] = divide_sizes(owner, empty, size)
                 figures[f"{size:,}"] = await measure(owner, probed, calls, said)
                 if position == 0:
                     for index in (f"{VECTORS}_pkey", "memory_terms_by_term"):
                         owner.execute(f"reindex index concurrently {index}")
-                    _, added = measure_sizes(owner, empty)
-                    figures[f"{size:,} bytes, built anew"] = {
-                        name: held / size for name, held in added.items() if held > size
-                    }
+                    figures[f"{size:,} bytes, built anew"] = divide_sizes(owner, empty, size)
     return figures
 
 

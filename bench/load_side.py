@@ -14,7 +14,7 @@ import numpy as np
 import psycopg
 import uvloop
 
-from ground import DIMENSIONS, LARGE_MACHINE, NoEmbedder, open_folder
+from ground import DIMENSIONS, ONE_PROCESS, NoEmbedder, open_folder
 from recollect import NewMemory, Recollect, Settings
 from recollect.llm.build import has_minilm
 from recollect.mind.service import Addresses
@@ -49,8 +49,7 @@ async def fill(recollect: Recollect, folder: Path, scopes: int, memories: int) -
 async def main() -> None:
     """Open a server, fill it, say where it is, and keep it until the input ends."""
     folder, scopes, memories = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    settings = {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
-    with open_folder("load") as data, Cluster(data / "postgres", settings=settings) as cluster:
+    with open_folder("load") as data, Cluster(data / "postgres", settings=ONE_PROCESS) as cluster:
         await ensure_database(cluster.dsn(), DATABASE)
         addresses = Addresses(cluster.dsn(DATABASE, "recollect_service"), cluster.dsn(DATABASE))
         await prepare(addresses, Named())

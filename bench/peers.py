@@ -28,7 +28,7 @@ from rich.progress import track
 from rich.table import Table
 
 from bare import WINNERS, Bare, Spent, Vectors
-from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, processor_seconds
+from ground import DIMENSIONS, ONE_PROCESS, OUT, WARMING, open_folder, processor_seconds
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from yardstick import Side, open_sides, prepare, sum_up
@@ -201,8 +201,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(open_folder("peers"))
         pairs, cues, vectors, cue_vectors = asyncio.run(prepare(folder, asked.scope, asked.rounds + WARMING))
-        settings = {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
-        cluster = stack.enter_context(Cluster(folder / "postgres", settings=settings))
+        cluster = stack.enter_context(Cluster(folder / "postgres", settings=ONE_PROCESS))
         # Numbered, because some stores keep equal texts once.
         texts = [f"{speaker}: {content} #{number}" for number, (speaker, content) in enumerate(pairs)]
         shelf = Shelf(texts, vectors, cues, cue_vectors, folder, cluster)

@@ -33,7 +33,7 @@ from rich.table import Table
 import filler
 from bare import WINNERS, Bare, Vectors
 from datasets import DATA, FILES, load
-from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder
+from ground import DIMENSIONS, ONE_PROCESS, OUT, WARMING, open_folder
 from recollect.llm.build import has_minilm
 from recollect.llm.local.minilm import load_minilm
 from recollect.store.database.ownership import ensure_database
@@ -227,9 +227,7 @@ def main() -> None:
         calls = asked.rounds + WARMING
         most = max(*asked.scopes, 2 * calls + 2)
         texts, cues, vectors, cue_vectors = asyncio.run(prepare(folder, most, calls))
-        # As on the other sides, one process does all: the time of parallel workers would not be counted.
-        settings = {**LARGE_MACHINE, "shared_buffers": "1GB", "max_parallel_workers_per_gather": "0"}
-        cluster = stack.enter_context(Cluster(folder / "postgres", settings=settings))
+        cluster = stack.enter_context(Cluster(folder / "postgres", settings=ONE_PROCESS))
         asyncio.run(ensure_database(cluster.dsn(), "bare"))
         bare = Bare(cluster.dsn("bare"))
         stack.callback(bare.connection.close)

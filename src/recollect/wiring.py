@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 
 from recollect.channels.channel import Channel
 from recollect.channels.date import DateChannel
@@ -19,6 +20,7 @@ from recollect.core.conversations.retention import share_kept
 from recollect.core.service.costs import read_prices
 from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import SetupError
+from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
 from recollect.llm.build import build_chat_model, build_embedder
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
@@ -45,10 +47,12 @@ SERVICE_ROLE = "recollect_service"
 
 
 @asynccontextmanager
-async def open_recollect(settings: Settings | None = None, *, wait_seconds: float = 0) -> AsyncIterator[Recollect]:
+async def open_recollect(
+    settings: Settings | None = None, *, work: bool = True, wait_seconds: float = 0
+) -> AsyncIterator[Recollect]:
     """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done.
 
-    A PostgreSQL that does not answer yet is waited for as long as told.
+    A worker runs in the background unless told not to. A PostgreSQL that does not answer yet is waited for as told.
     """
     chosen = settings or read_settings()
     with reach_database(chosen) as addresses:
@@ -57,7 +61,9 @@ async def open_recollect(settings: Settings | None = None, *, wait_seconds: floa
             if chosen.database_url == EMBEDDED:
                 await prepare(addresses, embedder)
             async with connected(chosen, addresses, embedder, chat, wait_seconds=wait_seconds) as recollect:
-                yield recollect
+                working = working_beside(partial(recollect.work, stop_seconds=SHORT_STOP_SECONDS))
+                async with working if work else nullcontext():
+                    yield recollect
         finally:
             for model in (chat, embedder):
                 if model is not None:

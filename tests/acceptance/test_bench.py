@@ -198,6 +198,13 @@ def test_quality(shared):
     assert 0.5 < figures["all"]["low"] < figures["all"]["recall_10"] < figures["all"]["high"] < 0.75
 
 
+def test_relevance(shared):
+    figures = measure("relevance", "--set", "madial-zh", "--questions", "60")["madial-zh, words alone"]
+    assert figures["questions"] > 20
+    assert figures["expected error"] < 0.05
+    assert figures["area"] > 0.7
+
+
 def test_learn(shared):
     table = run("learn.py", "--set", "madial-zh", "--questions", "60")
     [row] = [line for line in table.splitlines() if " text " in line]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from folders import find_memory, open_folder
 from programs import plain_environment
-from recollect.core.conversations.block import HEADING
+from recollect.core.conversations.wording import ENGLISH
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "context.md"
 
@@ -20,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_program_prints_what_the_page_shows():
     programs, [block, *printed] = blocks("python"), blocks("text")
-    assert block.startswith(f"{HEADING}\n<memories>\n")
+    assert block.startswith(f"{ENGLISH.heading}\n<memories>\n")
     assert len(programs) == len(printed) == 2
     for program, shown in zip(programs, printed, strict=True):
         assert run(program) == shown

@@ -37,6 +37,8 @@ from recollect.settings import Settings
 from recollect.store.embedded.account import find_programs
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
+from scripted_chat import chatting
+from scripted_extractions import entity, fact
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -70,6 +72,21 @@ def folder():
         yield made
 
 
+def run_program(name, folder, settings=None):
+    """Run the blocks of a page as one program."""
+    environment = plain_environment()
+    environment |= {
+        "RECOLLECT_DATA_DIR": str(folder / "data"),
+        "RECOLLECT_EMBEDDER": "local" if has_minilm() else "fake",
+        "RECOLLECT_EMBED_WAIT_SECONDS": "30",
+        "PYTHONIOENCODING": "utf-8",
+    } | (settings or {})
+    program = folder / "program.py"
+    program.write_text("\n".join(blocks(name, "python")), encoding="utf-8")
+    command = [sys.executable, str(program)]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=120, check=False)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -80,23 +97,21 @@ def folder():
     ],
 )
 def test_programs_run_and_print_what_the_page_shows(name, folder):
-    local = has_minilm()
-    environment = plain_environment()
-    environment |= {
-        "RECOLLECT_DATA_DIR": str(folder / "data"),
-        "RECOLLECT_EMBEDDER": "local" if local else "fake",
-        "RECOLLECT_EMBED_WAIT_SECONDS": "30",
-        "PYTHONIOENCODING": "utf-8",
-    }
-    program = folder / "program.py"
-    program.write_text("\n".join(blocks(name, "python")), encoding="utf-8")
-    command = [sys.executable, str(program)]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=120, check=False)
+    done = run_program(name, folder)
     assert done.returncode == 0, done.stderr.decode()
     shown = "".join(blocks(name, "text"))
-    if shown and local:
+    if shown and has_minilm():
         # A block says on which day something happened, and by which id; the page was written on another, of another.
         assert mask(done.stdout.decode()) == mask(shown)
+
+
+@pytest.mark.parametrize(("name", "told"), [("README.md", "Fact: "), ("README.zh.md", "事实： ")])
+def test_the_first_program_learns_facts_with_a_chat_model(name, told, folder):
+    facts = [fact("Li", "cooks with", "Bo")]
+    extraction = {"summary": "They cook.", "entities": [entity("Li"), entity("Bo")], "facts": facts}
+    with chatting(answering=lambda *_: extraction) as url:
+        done = run_program(name, folder, {"RECOLLECT_CHAT_URL": url, "RECOLLECT_CHAT_MODEL": "scripted"})
+    assert done.stdout.decode().endswith(f"They cook.\n{told}Li cooks with Bo.\n"), done.stderr.decode()
 
 
 def mask(printed: str) -> str:

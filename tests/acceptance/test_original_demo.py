@@ -52,14 +52,14 @@ def test_a_persona_is_imported_asked_and_exported(shared, home):
         ("scratch values", 47, 0),
     ]
     assert recalled.code == 0, recalled.stderr
-    for factor in ("score", "recency", "relevance", "importance"):
+    for factor in ("score", "recency", "similarity", "importance"):
         assert factor in recalled.stdout
     rows = ROW.findall(recalled.stdout)
     assert len(rows) == 10
     scores = [float(row[0]) for row in rows]
     assert scores == sorted(scores, reverse=True)
-    for score, recency, relevance, importance in ([float(number) for number in row[:4]] for row in rows):
-        assert score == pytest.approx(0.5 * recency + 3 * relevance + 2 * importance, abs=0.005)
+    for score, recency, similarity, importance in ([float(number) for number in row[:4]] for row in rows):
+        assert score == pytest.approx(0.5 * recency + 3 * similarity + 2 * importance, abs=0.005)
     assert any("asking" in row[6] for row in rows[:3])
     assert "267 memories exported" in exported.stdout
     assert read_saved_folder(back)["nodes.json"] == read_saved_folder(saved)["nodes.json"]

@@ -192,6 +192,12 @@ def check_class_names(root: Path) -> list[str]:
     return [f"{name}: {' and '.join(found)}" for name, found in sorted(places.items()) if len(found) > 1]
 
 
+def check_test_names(root: Path) -> list[str]:
+    """No two files of tests have one name: pytest would refuse the second, in whichever process it meets both."""
+    counted = Counter(path.name for path in _files(root, "tests") if path.name.startswith("test_"))
+    return [f"{name}: {count} files of tests" for name, count in sorted(counted.items()) if count > 1]
+
+
 def check_folders(root: Path) -> list[str]:
     """A folder is not crowded, and a file is more than a scrap."""
     modules = list(_files(root, "src"))
@@ -279,7 +285,7 @@ def check_reference(root: Path) -> list[str]:
 
 CODE_RULES: tuple[Rule, ...] = (
     *(check_sizes, check_docstrings, check_words, check_rooms, check_cycles, check_loads),
-    *(check_class_names, check_folders),
+    *(check_class_names, check_test_names, check_folders),
     *(check_sql, check_channels, check_purity, check_integrations),
 )
 DOCS_RULES: tuple[Rule, ...] = (check_glossary, check_decisions, check_settings, check_reference)

@@ -257,3 +257,10 @@ def test_what_the_docs_leave_out_is_found(tmp_path):
     (docs / "reference" / "python.md").write_text("## Mind")
     for rule in (rules.check_glossary, rules.check_settings, rules.check_reference):
         assert rule(tmp_path) == []
+
+
+def test_two_files_of_tests_with_one_name_are_found(tmp_path):
+    for folder in ("unit", "integration"):
+        (tmp_path / "tests" / folder).mkdir(parents=True)
+        (tmp_path / "tests" / folder / "test_planted.py").write_text('"""A planted file."""\n')
+    assert rules.check_test_names(tmp_path) == ["test_planted.py: 2 files of tests"]

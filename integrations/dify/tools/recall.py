@@ -9,5 +9,5 @@ class Recall(memory_tool.MemoryTool):
     def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
         found = mind.recall(self.cue(given))
         shown = memory_tool.show(hit.memory for hit in found.hits)
-        hits = [each | {"score": hit.score} for each, hit in zip(shown, found.hits, strict=True)]
+        hits = [a | {"score": b.score, "relevance": b.relevance or 0.0} for a, b in zip(shown, found.hits, strict=True)]
         return memory_tool.tell(hits), {"status": found.status.value, "hits": hits, "ids": [hit["id"] for hit in hits]}

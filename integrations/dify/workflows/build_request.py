@@ -58,7 +58,7 @@ def main(**asked: object) -> dict:
         "mode": asked["recency_mode"] or "original",
         "limit": int(min(top_k, MOST_NODES)),
         "recency": weights[0],
-        "relevance": weights[1],
+        "similarity": weights[1],
         "importance": weights[2],
         "gains": GAINS,
         "decay": decay,

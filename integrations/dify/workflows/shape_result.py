@@ -31,7 +31,9 @@ def give(status: str, message: str = "", nodes: tuple = (), accessed: tuple = ()
 
 def shape(hit: dict) -> dict:
     """Turn a hit into a row of `memory_nodes` with its score and what the score is made of."""
-    memory, found = hit["memory"], hit["channels"]["stream"]
+    # What was found by words alone, because the cue could not be embedded, has a score and no factors.
+    memory, found = hit["memory"], hit["channels"].get("stream", hit)
+    factors = found.get("factors") or dict.fromkeys(("recency", "similarity", "importance"), 0.0)
     return {
         "id": memory["id"],
         "node_id": memory["id"],
@@ -45,9 +47,9 @@ def shape(hit: dict) -> dict:
         "filling": memory["evidence"],
         "depth": memory["depth"],
         "score": round(found["score"], 9),
-        "recency": round(found["factors"]["recency"], 9),
-        "relevance": round(found["factors"]["relevance"], 9),
-        "importance": round(found["factors"]["importance"], 9),
+        "recency": round(factors["recency"], 9),
+        "relevance": round(factors["similarity"], 9),
+        "importance": round(factors["importance"], 9),
     }
 
 

@@ -1,4 +1,4 @@
-"""Recall as the memory stream does: by recency, relevance and importance together, over all of a scope."""
+"""Recall as the memory stream does: by recency, similarity and importance together, over all of a scope."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def read(answer: AsyncCursor[DictRow], method: str, memory_count: int) -> 
     """Read the candidates with their factors, best first, and how many they were chosen from."""
     rows = await answer.fetchall()
     candidates = [
-        Candidate(row["id"], row["score"], Factors(row["recency"], row["relevance"], row["importance"], row["rank"]))
+        Candidate(row["id"], row["score"], Factors(row["recency"], row["similarity"], row["importance"], row["rank"]))
         for row in rows
     ]
     if not rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -11,7 +12,7 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
 from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
-from recollect.core.topics.paths import encode, find_topics
+from recollect.core.topics.paths import encode, encode_label, find_topics
 from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, Found, rank
 from recollect.models.recall import Filter
 from recollect.models.topics import Reach, TopicSource
@@ -23,6 +24,8 @@ QUERIES = load_queries(__file__)
 COLUMNS = Columns("topic_links", id="memory_id", lookup=Lookup.BY_SET)
 MOST_LINKS = 500
 """So many links of one topic are read, and so many below all of them, the newest: there may be very many."""
+MOST_WORDED = 8
+"""So many topics are searched that only words of the cue name."""
 UNNAMED = "the cue names no topic"
 UNKNOWN = "there is no such topic"
 
@@ -35,37 +38,47 @@ class TopicChannel:
     async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
         """Send the search."""
         asked = find_topics(reading.facets.topics)
-        if place.scope_id is None or not asked:
+        labels = [] if asked else find_labels(reading.facets.keywords)
+        if place.scope_id is None or not (asked or labels):
             return skipped(UNNAMED)
         if not place.has_topics:
-            return skipped(UNKNOWN)
+            return skipped(UNKNOWN if asked else UNNAMED)
         parameters = {
             "scope_id": place.scope_id,
             "paths": [encode(names) for names in asked],
             "parents": [encode(names[:-1]) for names in asked if len(names) > 1],
+            "labels": labels,
+            "most_worded": MOST_WORDED,
             "below": reading.below,
             "related_taken": RELATED_TAKEN,
             "parent_taken": PARENT_TAKEN,
             "most": MOST_LINKS,
             **bind(reading.filter),
         }
-        query = compose(reading.filter)
-        return partial(read, await connection.execute(query, parameters), reading.now, limit)
+        query = compose(reading.filter, worded=not asked)
+        missing = UNKNOWN if asked else UNNAMED
+        return partial(read, await connection.execute(query, parameters), reading.now, limit, missing)
 
 
-def compose(only: Filter) -> sql.Composed:
+def find_labels(keywords: Sequence[str]) -> list[str]:
+    """List the labels that topics have whose names are words or phrases of the cue."""
+    return [label for keyword in keywords if (label := encode_label(keyword))]
+
+
+def compose(only: Filter, *, worded: bool = False) -> sql.Composed:
     """Write the statement: links that are not proposed still lead on to related topics, if trusted and valid then."""
     leads = Filter(min_trust=only.min_trust, as_of=only.as_of, at=only.at)
     outward, conditions = restrict(leads, COLUMNS), restrict(only, COLUMNS)
     own = sql.SQL(QUERIES["same" if outward == conditions else "own"]).format(filter=conditions)
-    return sql.SQL(QUERIES["collect"]).format(outward=outward, own=own, filter=conditions)
+    given = sql.SQL(QUERIES["worded" if worded else "written"])
+    return sql.SQL(QUERIES["collect"]).format(given=given, outward=outward, own=own, filter=conditions)
 
 
-async def read(answer: AsyncCursor[DictRow], now: datetime, limit: int) -> Proposal:
+async def read(answer: AsyncCursor[DictRow], now: datetime, limit: int, missing: str) -> Proposal:
     """Read the links and rate them."""
     rows = await answer.fetchall()
     if not rows[0]["known"]:
-        return Proposal(Candidates(), SKIPPED + UNKNOWN)
+        return Proposal(Candidates(), SKIPPED + missing)
     found = [to_found(row) for row in rows if row["memory_id"]]
     return Proposal(to_candidates(rank(found, now, limit)), "approximate" if rows[0]["cut"] else "exact")
 

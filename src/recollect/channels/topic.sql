@@ -1,10 +1,12 @@
 -- name: collect
 -- What is filed under the topics themselves, and below them if asked; the newest under the topics above them, and under
 -- those that their own links lead to.
-with found as materialized (
-    select place, id from topics_at(%(scope_id)s, %(paths)s::text[] || %(parents)s::text[])
+with given as materialized (
+    {given}
+), found as materialized (
+    select place, id from topics_at(%(scope_id)s, (select paths || parents from given))
 ), asked as materialized (
-    select id from found where place <= cardinality(%(paths)s::text[])
+    select id from found where place <= (select cardinality(paths) from given)
 ), outward as materialized (
     select asked.id as topic_id, link.* from asked cross join lateral (
         select memory_id, occurred_at, activation, diffusion, independence from topic_links
@@ -26,10 +28,10 @@ with found as materialized (
     ) named
     where outward.diffusion > 0
     union all
-    select distinct 'parent', id, %(parent_taken)s from found where place > cardinality(%(paths)s::text[])
+    select distinct 'parent', id, %(parent_taken)s from found where place > (select cardinality(paths) from given)
 ), lower as materialized (
     select link.* from (
-        select distinct below.id from unnest(%(paths)s::text[]) as each (path)
+        select distinct below.id from unnest((select paths from given)) as each (path)
         cross join lateral topics_below(%(scope_id)s, each.path) as below (id)
         where %(below)s
     ) below cross join lateral (
@@ -69,3 +71,24 @@ select asked.id as topic_id, link.* from asked cross join lateral (
     order by occurred_at desc, memory_id
     limit %(most)s
 ) link
+
+-- name: written
+select %(paths)s::text[] as paths, %(parents)s::text[] as parents
+
+-- name: worded
+-- Topics that have a word of the cue as a name in their path: first those whose own name it is, then those with more such
+-- names, then the longest names.
+select coalesce(array_agg(path), '{}') as paths,
+       coalesce(array_agg(regexp_replace(path, '\.[^.]*$', '')) filter (where path like '%%.%%'), '{}') as parents
+from (
+    select path::text as path from topics
+    cross join lateral (
+        select count(*) as names, max(length(label)) as longest,
+               bool_or(place = nlevel(topics.path)) as own
+        from unnest(string_to_array(topics.path::text, '.')) with ordinality as level (label, place)
+        where label = any (%(labels)s::text[])
+    ) met
+    where scope_id = %(scope_id)s and met.names > 0
+    order by met.own desc, met.names desc, met.longest desc, path
+    limit %(most_worded)s
+) worded

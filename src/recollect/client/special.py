@@ -19,7 +19,7 @@ from recollect.client.calls import ConversationPart, RemoteView, read, write
 from recollect.core.agents.feedback import judge
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.memories.checks import count_characters
-from recollect.models.agents import Feedback, Reflection
+from recollect.models.agents import NOTHING_THERE, Feedback, Reflection
 from recollect.models.conversations import Context, Reply
 from recollect.models.items import (
     DropItem,
@@ -171,7 +171,7 @@ async def reflect(
     try:
         job_id = await view.reflect_later(now)
     except errors.NotFoundError:
-        return Reflection((), ())  # The scope does not exist yet.
+        return Reflection((), (), NOTHING_THERE)  # The scope does not exist yet.
     return await follow(view, job_id, report, REFLECTION_SECONDS if timeout_seconds is None else timeout_seconds)
 
 

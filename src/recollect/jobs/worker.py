@@ -6,8 +6,8 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -48,6 +48,8 @@ MOST_ATTEMPTS = 8
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
+SHORT_STOP_SECONDS, LEAVE_SECONDS = 1.0, 2.0
+"""How long jobs of a worker in a program may go on when it ends, and when the program ends in any case."""
 LOG = logging.getLogger("recollect.worker")
 
 
@@ -69,6 +71,9 @@ class RetryPolicy(BaseRetryStrategy):
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         """Decide when a failed job runs again; an unavailable model or database is waited for without limit."""
+        if isinstance(exception, asyncio.CancelledError):
+            # The worker stops: that says nothing about the job, and another worker may take it at once.
+            return RetryDecision(retry_in={"seconds": 0})
         if isinstance(exception, BudgetError):
             # Jobs that waited for the next day must not all begin in the same second.
             spread = timedelta(seconds=random.uniform(0, SPREAD_SECONDS))  # noqa: S311
@@ -243,6 +248,7 @@ async def run_worker(
     *,
     until: Callable[[], Awaitable[bool]] | None = None,
     pulse: Pulse = USUAL_PULSE,
+    stop_seconds: float = STOP_SECONDS,
 ) -> None:
     """Work until cancelled, or through what is there until told to stop; a cancelled worker finishes what it began.
 
@@ -264,7 +270,7 @@ async def run_worker(
                 # A finished job is recorded by what it wrote; its row would only slow down queries for others.
                 delete_jobs="successful",
                 # A worker that stops when nothing is left to begin must not cancel what it has begun.
-                shutdown_graceful_timeout=STOP_SECONDS if until is None else DAY_SECONDS,
+                shutdown_graceful_timeout=stop_seconds if until is None else DAY_SECONDS,
             )
             await run_to_end(worker, asyncio.create_task(run_engine(app, worker)))
             if until is not None:
@@ -304,3 +310,24 @@ async def run_to_end(worker: Worker, engine: asyncio.Task[None]) -> None:
             engine.exception()  # If the database is unavailable, it ends so; nobody waits for it any more.
         raise
     engine.result()
+
+
+@asynccontextmanager
+async def working_beside(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Keep a worker running in the background; when the context ends, stop it, and wait for that only so long."""
+    worker = asyncio.create_task(keep_working(work))
+    try:
+        yield
+    finally:
+        worker.cancel()
+        await asyncio.wait([worker], timeout=LEAVE_SECONDS)
+
+
+async def keep_working(work: Callable[[], Awaitable[None]]) -> None:
+    """Work until cancelled; nobody watches a worker in a program, so it begins again after every error."""
+    while True:
+        try:
+            await work()
+        except Exception as problem:
+            LOG.warning(json.dumps({"event": "worker_restarts", "error": type(problem).__name__}))
+        await asyncio.sleep(RESTART_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from recollect.core.conversations.retention import usual_rules
 from recollect.core.service.rights import check_new_bounds, check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
-from recollect.errors import EmbedderError, InvalidInputError, SetupError
+from recollect.errors import EmbedderError, InvalidInputError
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
 from recollect.jobs.upkeep import retain_now, sync_scope
-from recollect.jobs.worker import Duties, build_app, run_worker
+from recollect.jobs.worker import STOP_SECONDS, Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
 from recollect.mind.access import Access, within
+from recollect.mind.imports import Erasures, Exports
 from recollect.mind.mind import Mind
 from recollect.mind.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
@@ -32,7 +33,7 @@ from recollect.store.database import ownership, rewrite
 from recollect.store.database.probe import Probe
 from recollect.store.memories import embeddings
 from recollect.store.service import keys, scopes
-from recollect.store.service.jobs import Backlog, list_unfinished, nothing_ready
+from recollect.store.service.jobs import nothing_ready
 from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.enrich import enrich
@@ -41,7 +42,7 @@ from recollect.verbs.memories import load
 from recollect.verbs.memories.rederive import rederive
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import Costs
-from recollect.verbs.service.jobs import JobControl
+from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.readers import Readers
 
 EVERY_RIGHT = frozenset(Right)
@@ -68,6 +69,8 @@ class Recollect:
     settings: Settings
     addresses: Addresses
     probe: Probe
+    opened: set[Scope] = field(default_factory=set[Scope])
+    """The scopes that were opened in this process by their names: those that `wait` waits for."""
 
     async def authorize(self, secret: str, door: str, agent: str, user: str) -> Mind:
         """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be empty."""
@@ -82,7 +85,9 @@ class Recollect:
         """Open a scope in this process, with full trust; tenants are made when first named."""
         check_scope(agent, user)
         caller = await self.operator.act_for(tenant)
-        return bind(self, replace(caller, origin="library"), Scope(caller.tenant_id, agent, user))
+        scope = Scope(caller.tenant_id, agent, user)
+        self.opened.add(scope)
+        return bind(self, replace(caller, origin="library"), scope)
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
         """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless allowed."""
@@ -130,19 +135,21 @@ class Recollect:
         """Return the connection pool's counters."""
         return self.parts.database.statistics()
 
-    async def unfinished_jobs(self) -> list[Backlog]:
-        """List what waits, runs or has failed, by task and reason."""
-        return await list_unfinished(self.parts.database)
-
-    async def work(self, concurrency: int = 4, *, until_empty: bool = False) -> None:
-        """Run jobs until cancelled, or until none is left."""
+    async def work(
+        self, concurrency: int = 4, *, until_empty: bool = False, stop_seconds: float = STOP_SECONDS
+    ) -> None:
+        """Run jobs until cancelled, or until none is left; when cancelled, give those that run so long to end."""
         parts, batch = self.parts, self.settings.embedder_batch
         rederiving = partial(rederive, parts) if parts.chat else None
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
         duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
         make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
-        await run_worker(make_app, concurrency, until=until)
+        await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
+
+    async def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until no job of the scopes opened here is ready or runs; tell whether that was in time."""
+        return await wait_for_jobs(self.parts.database, self.opened, timeout_seconds)
 
     @property
     def jobs(self) -> JobControl:
@@ -166,9 +173,7 @@ class Recollect:
 
     def owner_address(self) -> str:
         """Return the DSN of the tables' owner, or raise."""
-        if not self.addresses.owner:
-            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
-        return self.addresses.owner
+        return ownership.require_owner(self.addresses.owner)
 
 
 def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
@@ -208,9 +213,8 @@ class Operator:
     @property
     def spaces(self) -> EmbeddingSpaces:
         """Return the embedding spaces."""
-        return EmbeddingSpaces(
-            self.recollect.parts, self.recollect.owner_address(), self.recollect.settings.embedder_batch
-        )
+        owner, batch = self.recollect.addresses.owner, self.recollect.settings.embedder_batch
+        return EmbeddingSpaces(self.recollect.parts, owner, batch)
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""
@@ -230,6 +234,16 @@ class Operator:
     def imports(self) -> Imports:
         """Return the imports from other systems."""
         return Imports(self.recollect.parts, self.recollect.owner_address())
+
+    @property
+    def exports(self) -> Exports:
+        """Return the exports of whole scopes."""
+        return Exports(self.recollect.parts)
+
+    @property
+    def erasures(self) -> Erasures:
+        """Return the erasures of users over all agents."""
+        return Erasures(self.recollect.parts)
 
     async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
         """List the conversations whose state is due to change, and unless it is a dry run change it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from recollect.errors import SetupError
 from recollect.jobs.embed import active_space, fill_space
 from recollect.models.service import EmbeddingSpace
+from recollect.store.database.ownership import require_owner
 from recollect.store.memories import embeddings, spaces
 from recollect.verbs.parts import Parts
 
@@ -18,7 +19,7 @@ class EmbeddingSpaces:
 
     parts: Parts
     owner: str
-    """The DSN of the owner of the tables."""
+    """The DSN of the owner of the tables, which all but a list need."""
     batch: int
     """How many texts the embedder takes at once."""
 
@@ -34,29 +35,32 @@ class EmbeddingSpaces:
         embedder, database = self.parts.embedder, self.parts.database
         if embedder is None:
             raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
-        space = await spaces.ensure_space(self.owner, embedder.model, embedder.dimensions)
+        owner = require_owner(self.owner)
+        space = await spaces.ensure_space(owner, embedder.model, embedder.dimensions)
         filled = await fill_space(database, embedder, self.batch, space, report)
         if space.state == "active":
             return space, filled.refused
-        await spaces.switch_space(self.owner, space.id)
+        await spaces.switch_space(owner, space.id)
         active = replace(space, state="active")
         return active, (await fill_space(database, embedder, self.batch, active, report)).refused
 
     async def ensure(self, model: str, dimensions: int) -> EmbeddingSpace:
         """Return a space that holds foreign vectors exactly; recall does not switch to it by itself."""
-        return await spaces.ensure_space(self.owner, model, dimensions, precision="single", activate=False)
+        return await spaces.ensure_space(
+            require_owner(self.owner), model, dimensions, precision="single", activate=False
+        )
 
     async def drop(self, space_id: int) -> None:
         """Drop a retired space with all its vectors."""
-        await spaces.drop_space(self.owner, space_id)
+        await spaces.drop_space(require_owner(self.owner), space_id)
 
     async def compact(self, space_id: int) -> tuple[int, int]:
         """Build the key of a space's vectors anew, which halves it; return its bytes before and after."""
-        return await spaces.compact_space(self.owner, space_id)
+        return await spaces.compact_space(require_owner(self.owner), space_id)
 
     async def index_large_scopes(self, at_least: int) -> Sequence[int]:
         """Give scopes beyond a size an approximate index; return their numbers."""
         space = await active_space(self.parts.database)
         if space is None:
             raise SetupError("There is no active embedding space to index.")
-        return await spaces.index_large_scopes(self.owner, space, at_least)
+        return await spaces.index_large_scopes(require_owner(self.owner), space, at_least)

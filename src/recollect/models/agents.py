@@ -19,6 +19,16 @@ class Profile:
     kinds: tuple[Kind, ...] = ()
     """The kinds that the stream channel ranks; events and thoughts if empty."""
     limit: int | None = None
+    channels: tuple[str, ...] = ()
+    """Which ways of recalling to use; the usual ones if empty."""
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What channels and preferences weigh, by name; the usual weights for all that is not named."""
+    min_relevance: float | None = None
+    """Only hits that help with the cue at least so likely, 0 to 1."""
+    consult: bool | None = None
+    """Whether the chat model also reads the cues; not, if None."""
+    judge: bool | None = None
+    """Whether the chat model drops useless hits; not, if None."""
     reflection_threshold: float | None = None
     """How much importance must gather before the agent reflects; 150 if None, never if 0."""
     archive_after_days: float | None = None
@@ -39,6 +49,12 @@ class Profile:
     """After how many minutes of silence a segment ends; 60 if None, never if 0."""
     names: tuple[str, ...] = ()
     """Names of those whose memory it is; cues are read without them, as they would match everything."""
+    language: str = ""
+    """The language of the words around memories in a prompt, `en` or `zh`; that of the cue if empty."""
+
+
+NOTHING_THERE = "There is nothing to reflect on yet."
+NOTHING_NEW = "All that followed was thought before."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,8 @@ class Reflection:
     questions: tuple[str, ...]
     """What it asked itself; of a reflection by a job, only what led to a thought."""
     thoughts: tuple[Receipt, ...]
+    reason: str = ""
+    """Why no thought was written, if none was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +153,16 @@ class Overview:
     profile: Profile
     to_rederive: int = 0
     """How many memories lost some of their evidence and wait to be derived again; no other number counts them."""
+    messages: int = 0
+    """So many take part in recall, as of facts and summaries."""
+    facts: int = 0
+    summaries: int = 0
+    conversations: int = 0
+    """So many are active or archived."""
+    entities: int = 0
+    topics: int = 0
+    """Under so many topics something is filed."""
+    items: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.models.blocks import Line
 from recollect.models.memories import JSON, Embedding, Memory, Role
-from recollect.models.recall import Hit
+from recollect.models.recall import Hit, Status
 
 LEGACY = UUID(int=0)
 """The parent of messages from before there were branches: each follows the one before it of its sort."""
@@ -204,7 +204,7 @@ class Window:
     upstream: bool = False
     """Whether to walk and to prune as Dify does, its mistakes included."""
     message_limit: int | None = None
-    """How many turns Dify would fetch; read only with `upstream`."""
+    """How many turns are shown at most; with `upstream`, how many Dify would fetch."""
     as_of: datetime | None = None
     """Only what was stored by then; a context takes it from its cue."""
     at: datetime | None = None
@@ -223,7 +223,7 @@ class History:
     tokens: int
     tokenizer: str
     exact: bool
-    """Whether every message was counted by this tokenizer; if not, some costs are upper estimates."""
+    """Whether every message was counted by a model's own tokens; if not, costs are upper estimates, some or all."""
     complete: bool
     """Whether it begins with the root of the thread."""
     cut: bool
@@ -275,6 +275,9 @@ class Context:
     """The block's lines in their order: what each short id stands for, and how much of it is shown."""
     pinned_left_out: tuple[UUID, ...] = ()
     """The pinned memories that found no room, the newest first."""
+    status: Status = Status.OK
+    """How the recall went."""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,3 +100,71 @@ class Document:
     done: int = 0
     """How many bytes are read."""
     total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOrder:
+    """Which scopes of a tenant are to be exported, and the vectors of which models."""
+
+    agent: str | None = None
+    """One agent's; those of all agents if None."""
+    user: str | None = None
+    """One user's, the agent's own without a user if empty; those of all users if None."""
+    vectors: tuple[str, ...] = ()
+    """Names of embedding models, or `all`; without any, an import makes the vectors again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export holds."""
+
+    scopes: int
+    lines: Mapping[str, int]
+    """How many lines each section has, over all scopes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportImport:
+    """What became of an export that was imported."""
+
+    scopes: int
+    lines: Mapping[str, int]
+    """How many lines of each section were stored."""
+    left_out: Mapping[str, int]
+    """How many lines of each section were not."""
+    waiting: int = 0
+    """How many memories wait for a vector, which a worker makes."""
+    remarks: tuple[str, ...] = ()
+    """What is other than in the file, in sentences."""
+    restored: bool = True
+    """Whether ids, origin, trust, times and receipts are as they were; if not, its memories are new ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOrder:
+    """How an export is to be imported."""
+
+    name: str
+    """What the import is called: new memories have the origin `import:NAME`."""
+    agent: str | None = None
+    """Whose memory it becomes, if the export holds one scope; as in the file if None."""
+    user: str | None = None
+    as_new: bool = False
+    """Whether its memories become new ones, although the caller might restore them."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserErasure:
+    """What the erasure of a user removed, or would remove, in numbers only."""
+
+    id: UUID | None
+    """Of the receipt; None for a dry run, which leaves none."""
+    user: str
+    asked_by: str
+    scopes: int
+    """In how many scopes, one for each agent."""
+    removed: Mapping[str, int]
+    """How many rows of each table."""
+    begun_at: datetime | None = None
+    finished_at: datetime | None = None
+    """None while it is under way, and for a dry run."""

@@ -48,6 +48,8 @@ class Placing:
     """Each channel's own score, and the share it adds."""
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """What each preference adds to the score, or takes from it."""
+    relevance: float | None = None
+    """How likely it helps with the cue."""
     features: Features | None = None
     """What the ranking knew of it in addition to its scores."""
     duplicates: tuple[UUID, ...] = ()

@@ -28,6 +28,8 @@ class Status(StrEnum):
 
     OK = "ok"
     NO_CANDIDATES = "no_candidates"
+    NOTHING_RELEVANT = "nothing_relevant"
+    """Something was found, and nothing of it is likely to help."""
     ERROR = "error"
 
 
@@ -58,10 +60,10 @@ class Weighing:
 
     mode: Mode | None = None
     recency: float | None = None
-    relevance: float | None = None
+    similarity: float | None = None
     importance: float | None = None
     gains: tuple[float, float, float] | None = None
-    """The factors by which the three weights are multiplied: for recency, relevance, importance."""
+    """The factors by which the three weights are multiplied: for recency, similarity, importance."""
     decay: float | None = None
     """The decay of recency: per rank, or per hour in mode `paper`."""
 
@@ -137,6 +139,8 @@ UNRESTRICTED = tuple(getattr(Filter(), name) for name in FIELDS)
 """The defaults of a filter's fields: to ask the class for them takes longer than to compare them."""
 READ_FIELDS = attrgetter(*FIELDS)
 EVERYTHING = Filter()
+MOST_CONDITIONS = 16
+"""How many `where` may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +159,17 @@ class Cue(Filter):
     """The moment of the recall, for simulations with a clock of their own."""
     zone: str = "UTC"
     """The time zone of who asks, by its IANA name: what "yesterday" means depends on it."""
-    consult: bool = False
-    """Whether the chat model also reads the cue, for topics and days that rules do not find."""
+    consult: bool | None = None
+    """Whether the chat model also reads the cue, for topics and days that rules do not find; as the profile says if
+    None, and else not."""
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
     """What channels and preferences weigh in this recall, by name; the usual weights for all that is not named."""
-    judge: bool = False
-    """Whether the chat model judges the hits and drops those that are of no use."""
+    judge: bool | None = None
+    """Whether the chat model judges the hits and drops those that are of no use; as the profile says if None, and else
+    not."""
+    min_relevance: float | None = None
+    """Only hits that help with the cue at least so likely, 0 to 1. If None, a recall finds all, and a prompt or a block
+    leaves out what is hardly likely to."""
     keep: bool | None = None
     """Whether the recall is kept, to be explained and replayed; as the service is configured if None."""
 
@@ -220,7 +229,7 @@ class Factors:
     """What the stream channel's score is made of: three factors scaled to 0..1 over all candidates."""
 
     recency: float
-    relevance: float
+    similarity: float
     importance: float
     rank: int
     """The rank by last access, 1 for what recency favours most; 0 for too far down to matter."""
@@ -271,6 +280,7 @@ class Features:
     """Which terms of the cue it has, by their places in the cue."""
     length: int = 0
     """How many terms it has."""
+    importance: float = 5.0
     assistant: bool = False
     """Whether an assistant said it."""
     asks: bool = False
@@ -292,6 +302,8 @@ class Ranked:
     channels: Mapping[str, ChannelScore]
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """What each preference adds to the score, or takes from it."""
+    relevance: float | None = None
+    """How likely it helps with the cue; None where one channel ranks by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +317,8 @@ class Hit:
     """Memories that say nearly the same and are not listed for it."""
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """What each preference adds to the score, or takes from it."""
+    relevance: float | None = None
+    """How likely it helps with the cue, 0 to 1, whatever the scope or the day; None where one channel ranks alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from recollect.sync.blocking import BlockingConversation, BlockingItems, Blockin
 from recollect.sync.portals import NoLoop, Portal, blocking
 
 if TYPE_CHECKING:
+    from recollect.mind.service import Recollect
     from recollect.models.service import Ledger
     from recollect.settings import Settings
 
@@ -23,6 +24,7 @@ __all__ = [
     "BlockingConversation",
     "BlockingItems",
     "BlockingMind",
+    "BlockingMinds",
     "BlockingRecollect",
     "connect",
     "open",
@@ -45,8 +47,8 @@ class GivesMinds(Protocol):
 
 
 @dataclass(frozen=True)
-class BlockingRecollect:
-    """A Recollect, or a client of one, with blocking minds."""
+class BlockingMinds:
+    """Anything that gives minds, with blocking ones."""
 
     inner: GivesMinds
     portal: Portal
@@ -62,7 +64,19 @@ class BlockingRecollect:
 
 
 @dataclass(frozen=True)
-class BlockingClient(BlockingRecollect):
+class BlockingRecollect(BlockingMinds):
+    """A Recollect of this process."""
+
+    inner: Recollect
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until no job of the scopes opened here is ready or runs; tell whether that was in time."""
+        done: bool = self.portal.call(self.inner.wait, timeout_seconds)
+        return done
+
+
+@dataclass(frozen=True)
+class BlockingClient(BlockingMinds):
     """A client of a server, held open until it is closed."""
 
     inner: Client
@@ -87,15 +101,25 @@ def connect(url: str, key: str, *, timeout_seconds: float = 15.0) -> BlockingCli
 
 
 @contextmanager
-def open(settings: Settings | None = None) -> Iterator[BlockingRecollect]:  # noqa: A001 - `sync.open()` is meant
-    """Open Recollect in this process."""
-    with using(load("recollect.wiring", "engine").open_recollect(settings)) as recollect:
-        yield recollect
+def open(  # noqa: A001 - `sync.open()` is meant
+    settings: Settings | None = None, *, work: bool = True
+) -> Iterator[BlockingRecollect]:
+    """Open Recollect in this process, with a worker in the background unless told not to."""
+    opening = load("recollect.wiring", "engine").open_recollect(settings, work=work)
+    with entered(opening) as (opened, portal):
+        yield BlockingRecollect(opened, portal)
 
 
 @contextmanager
-def using(opening: AbstractAsyncContextManager[GivesMinds]) -> Iterator[BlockingRecollect]:
+def using(opening: AbstractAsyncContextManager[GivesMinds]) -> Iterator[BlockingMinds]:
     """Use anything that gives minds, such as a `Client`, from code without an event loop."""
+    with entered(opening) as (opened, portal):
+        yield BlockingMinds(opened, portal)
+
+
+@contextmanager
+def entered(opening: AbstractAsyncContextManager[Any]) -> Iterator[tuple[Any, Portal]]:
+    """Enter a context in an event loop of its own, and give the portal to it."""
     start = load("anyio.from_thread").start_blocking_portal
     with start() as portal, portal.wrap_async_context_manager(opening) as opened:
-        yield BlockingRecollect(opened, portal)
+        yield opened, portal

@@ -73,6 +73,11 @@ class Parts:
     writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
     """The writes that wait for others of their scope in this process."""
 
+    @property
+    def channel_names(self) -> list[str]:
+        """List the channels by name, ours and those that are plugged in."""
+        return [channel.name for channel in self.channels]
+
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means to go on without vectors."""
         if self.embedder is None or len(texts) > self.embed_batch:

@@ -10,7 +10,9 @@ from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.models.agents import Overview, Profile, Strength
-from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import NewFact
+from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Association, Cue, Mode, Weighing
 from recollect.models.service import Right
 from recollect.store.agents.agents import fetch
@@ -46,17 +48,17 @@ async def test_a_profile_holds_in_all_scopes_of_its_agent_and_in_no_other(recoll
 async def test_a_recall_goes_by_the_profile_where_the_cue_says_nothing(recollect):
     mind = await recollect.mind("ada")
     await mind.remember([NewMemory(f"note {number}", importance=1 + number) for number in range(10)])
-    by_importance = Weighing(recency=0.0, relevance=0.0, importance=1.0)
+    by_importance = Weighing(recency=0.0, similarity=0.0, importance=1.0)
     await mind.set_profile(Profile(by_importance, limit=2))
     cue = Cue("note 0", channels=("stream",))
     assert [hit.memory.content for hit in (await mind.recall(cue)).hits] == ["note 9", "note 8"]
-    by_relevance = replace(cue, weighing=Weighing(relevance=1.0, importance=0.0), limit=1)
-    assert [hit.memory.content for hit in (await mind.recall(by_relevance)).hits] == ["note 0"]
+    by_similarity = replace(cue, weighing=Weighing(similarity=1.0, importance=0.0), limit=1)
+    assert [hit.memory.content for hit in (await mind.recall(by_similarity)).hits] == ["note 0"]
 
 
 async def test_absurd_profiles_are_refused_and_nothing_changes(mind):
     await mind.set_profile(CHOSEN)
-    for absurd in (Profile(limit=0), Profile(Weighing(decay=2.0)), Profile(Weighing(relevance=float("nan")))):
+    for absurd in (Profile(limit=0), Profile(Weighing(decay=2.0)), Profile(Weighing(similarity=float("nan")))):
         with pytest.raises(InvalidInputError):
             await mind.set_profile(absurd)
     assert await mind.profile() == CHOSEN
@@ -92,6 +94,18 @@ async def test_an_overview_counts_what_was_written(mind):
     assert overview.profile == CHOSEN
     await mind.forget(ids[:1])
     assert (await mind.overview()).events == 2
+
+
+async def test_an_overview_counts_what_a_chat_leaves_behind(mind):
+    said = [NewMessage(Role.USER, "I moved to Ghent."), NewMessage(Role.ASSISTANT, "Noted.")]
+    await mind.conversation("c").append(said)
+    await mind.knowledge.state(NewFact("Li", "lives in", "Ghent"))
+    await mind.remember([NewMemory("Li moved", Kind.SUMMARY), NewMemory("a trip", topic="travel->Japan")])
+    found = await mind.overview()
+    assert (found.messages, found.facts, found.summaries) == (2, 1, 1)
+    assert (found.conversations, found.entities, found.topics, found.items) == (1, 2, 1, 0)
+    await mind.conversation("c").delete()
+    assert (await mind.overview()).conversations == 0
 
 
 async def test_an_overview_names_the_twenty_strongest_keywords(mind):

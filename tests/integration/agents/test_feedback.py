@@ -16,7 +16,7 @@ from recollect.models.recall import Cue, Factors, Weighing
 from recollect.models.service import Right
 
 STREAM = Cue("apple", channels=("stream",), touch=False)
-ROWS = "select recall_id, memory_id, useful, rank, relevance, importance, candidates from feedback"
+ROWS = "select recall_id, memory_id, useful, rank, similarity, importance, candidates from feedback"
 
 
 async def fill(mind, count=30):
@@ -32,7 +32,7 @@ async def test_every_mark_is_kept_with_what_the_hit_was_ranked_by(mind, owner):
     kept = {memory_id: values for _, memory_id, *values in rows}
     for place, hit in enumerate(recollection.hits):
         factors = hit.channels["stream"].factors
-        expected = [place == 2, factors.rank, factors.relevance, factors.importance, 30]
+        expected = [place == 2, factors.rank, factors.similarity, factors.importance, 30]
         assert kept[hit.memory.id] == pytest.approx(expected, abs=1e-6)
 
 
@@ -99,13 +99,13 @@ async def test_the_client_marks_hits_and_a_repeated_request_counts_once(recollec
 
 async def test_http_refuses_marks_that_no_recall_can_have_led_to(http, recollect, mind):
     [receipt] = await mind.remember("apple")
-    mark = {"memory_id": str(receipt.id), "useful": True, "recency": 1, "relevance": 1, "importance": 1, "rank": 1}
+    mark = {"memory_id": str(receipt.id), "useful": True, "recency": 1, "similarity": 1, "importance": 1, "rank": 1}
     body = {"agent": "ada", "user": "li", "marks": [mark], "candidates": 10}
     assert (await http.post("/v1/feedback", json=body)).json() == {"marked": 1}
     for wrong in (
         {"marks": []},
         {"marks": [mark, mark]},
-        {"marks": [mark | {"relevance": 1.5}]},
+        {"marks": [mark | {"similarity": 1.5}]},
         {"marks": [mark | {"rank": 11}]},
         {"marks": [mark | {"useful": "yes"}]},
         {"candidates": 0},
@@ -130,7 +130,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     stranger = await recollect.mind("bob")
     for mind in (*minds, stranger):
         await fill(mind, 60)
-    await minds[0].set_profile(Profile(Weighing(recency=4.0, relevance=2.0, importance=0.1), limit=8))
+    await minds[0].set_profile(Profile(Weighing(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     for mind in minds:
         await mark_by_importance(mind, 12)
     tuning = await minds[0].tune()
@@ -139,7 +139,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     assert not tuning.applied
     before, after = tuning.held_out
     assert after.accuracy > before.accuracy + 0.1
-    assert (await minds[1].profile()).weighing == Weighing(recency=4.0, relevance=2.0, importance=0.1)
+    assert (await minds[1].profile()).weighing == Weighing(recency=4.0, similarity=2.0, importance=0.1)
 
     applied = await minds[0].tune(apply=True)
     assert applied == replace(tuning, applied=True)

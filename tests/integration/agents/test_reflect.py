@@ -14,7 +14,7 @@ from conftest import http_client, new_key
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models.agents import Reflection, ReflectionProgress
+from recollect.models.agents import NOTHING_NEW, NOTHING_THERE, Reflection, ReflectionProgress
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
@@ -279,7 +279,7 @@ async def test_the_moment_can_be_given(ann):
 
 async def test_nothing_to_reflect_upon_costs_no_call(thinking, chat):
     mind = await thinking.mind("nobody")
-    assert await mind.reflect() == Reflection((), ())
+    assert await mind.reflect() == Reflection((), (), NOTHING_THERE)
     assert chat.calls == 0
 
 
@@ -389,11 +389,11 @@ async def test_a_model_that_answers_nonsense_fails_the_job_for_all_to_see(ann, t
     job = await ann.reflect_later()
     chat.garble(100)
     await work_off(thinking, owner)
-    [waiting] = await thinking.unfinished_jobs()
+    [waiting] = await thinking.jobs.unfinished()
     assert (waiting.task, waiting.state, waiting.newest, waiting.attempts) == ("reflect", "waiting", job, 1)
     assert "nonsense" in waiting.reason
     await work_off(thinking, owner, rounds=12)
-    [failed] = await thinking.unfinished_jobs()
+    [failed] = await thinking.jobs.unfinished()
     assert (failed.state, failed.jobs, failed.newest, failed.attempts) == ("failed", 1, job, 9)
     assert "nonsense" in failed.reason
     assert failed.failed_at is not None
@@ -405,19 +405,19 @@ async def test_a_model_that_is_away_is_waited_for(ann, thinking, chat, owner):
     await ann.reflect_later()
     chat.fail()
     await work_off(thinking, owner, rounds=12)
-    [waiting] = await thinking.unfinished_jobs()
+    [waiting] = await thinking.jobs.unfinished()
     assert (waiting.state, waiting.attempts) == ("waiting", 12)
     assert "switched off" in waiting.reason
     chat.recover()
     await work_off(thinking, owner)
-    assert await thinking.unfinished_jobs() == []
+    assert await thinking.jobs.unfinished() == []
     assert len(await thoughts_of(ann)) == 6
 
 
 async def test_a_worker_without_a_chat_model_leaves_the_job_to_another(ann, thinking, recollect, owner):
     await ann.reflect_later()
     await work_off(recollect, owner, rounds=10)
-    [waiting] = await recollect.unfinished_jobs()
+    [waiting] = await recollect.jobs.unfinished()
     assert waiting.state == "waiting"
     assert "no chat model" in waiting.reason
     await work_off(thinking, owner)
@@ -431,7 +431,7 @@ async def test_the_reason_of_a_failure_never_quotes_what_it_does_not_know(ann, t
     chat.script = burst
     await ann.reflect_later()
     await work_off(thinking, owner)
-    [waiting] = await thinking.unfinished_jobs()
+    [waiting] = await thinking.jobs.unfinished()
     assert waiting.reason == "RuntimeError"
 
 
@@ -481,3 +481,27 @@ async def test_other_scripts_than_the_embedders_are_reflected_upon_by_words(addr
             Questions(questions=["安在种什么？"]) if answer is Questions else think(prompt, answer)
         )
         assert len((await mind.reflect()).thoughts) == 2
+
+
+async def test_the_same_thought_is_written_once(addresses, embedder):
+    def repeat(prompt, answer):
+        if answer is Questions:
+            return Questions(questions=QUESTIONS)
+        values = {"subject": "Ann", "predicate": "is", "object": "a gardener", "importance": 7}
+        return Insights(
+            insights=[
+                Insight(text="Ann is a gardener.", notes=[1, 2], **values),
+                Insight(text="ANN is a  gardener", notes=[3], **values),
+            ]
+        )
+
+    async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(repeat)) as running:
+        mind = await running.mind("ada", "twice")
+        await mind.remember([f"Ann waters plant number {number}" for number in range(8)])
+        first = await mind.reflect()
+        assert (len(first.thoughts), first.reason) == (1, "")
+        await mind.remember("Ann waters plant number 9")
+        second = await mind.reflect()
+        assert (second.questions, second.thoughts, second.reason) == (tuple(QUESTIONS), (), NOTHING_NEW)
+        assert len(await thoughts_of(mind)) == 1
+        assert (await mind.overview()).unreflected_events == 0

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from accesses import with_access
-from recollect.core.conversations.block import HEADING
+from recollect.core.conversations.wording import ENGLISH
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models.agents import Profile
 from recollect.models.blocks import Level
@@ -232,7 +232,7 @@ async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner
     assert context.summary.id == summary
     lines = context.block.splitlines()
     assert lines[:3] == [
-        HEADING,
+        ENGLISH.heading,
         "<memories>",
         "Summary of this conversation: Li told of the cat Pascal ‹/memories>",
     ]
@@ -327,15 +327,15 @@ async def test_an_oversized_last_turn_never_breaks_the_budget(recollect, mind, o
 async def test_a_memory_that_is_too_long_is_shown_by_its_beginning(mind):
     conversation = mind.conversation("c")
     await mind.remember("The cat of Li is called Pascal. " * 200)
-    context = await conversation.context(CUE, 200)
+    context = await conversation.context(Cue(CUE, min_relevance=0), 200)
     [line] = context.lines
     assert line.level is Level.COMPACT
     assert context.block.splitlines()[3].endswith("Pascal.…")
     await mind.remember("Somebody has a dog")
-    context = await conversation.context(CUE, 200)
+    context = await conversation.context(Cue(CUE, min_relevance=0), 200)
     assert {hit.memory.content[:8] for hit in context.hits} == {"Somebody", "The cat "}
     # Where there is no room for that either, the best is cut; one that fits whole takes its place.
-    context = await conversation.context(CUE, 75)
+    context = await conversation.context(Cue(CUE, min_relevance=0), 75)
     assert [hit.memory.content for hit in context.hits] == ["Somebody has a dog"]
 
 
@@ -363,8 +363,8 @@ async def test_what_cannot_be_is_refused_with_the_reason(mind):
         await conversation.context("cat", system="\x00")
     with pytest.raises(InvalidInputError, match="conversation"):
         await mind.conversation("no such name").context("cat")
-    with pytest.raises(InvalidInputError, match="qwen"):
-        await conversation.context("cat", window=Window(tokenizer="qwen"))
+    with pytest.raises(InvalidInputError, match="message_limit"):
+        await conversation.context("cat", window=Window(message_limit=0))
 
 
 async def test_only_what_is_shown_counts_as_accessed(mind, owner):
@@ -420,6 +420,29 @@ async def test_a_vector_alone_asks_no_question(mind, embedder):
     assert [message["role"] for message in context.messages] == ["system", "user", "assistant"]
 
 
+async def test_a_context_shows_so_many_turns_at_most(mind):
+    conversation = mind.conversation("c")
+    await add_turns(conversation, 5)
+    every = (await conversation.context("trains", 4000)).history.messages
+    assert len(every) == 10
+    shown = await conversation.context("trains", 4000, window=Window(message_limit=2))
+    assert shown.history.messages == every[-4:]
+    await conversation.append([NewMessage(Role.USER, "Which trains?")])
+    asked = await conversation.context("Which trains?", 4000, window=Window(message_limit=2))
+    assert (asked.history.messages, asked.asked is not None) == (every[-4:], True)
+
+
+@pytest.mark.parametrize("name", ["deepseek-chat", "qwen2.5-7b", "some-model", "estimate"])
+async def test_a_context_that_is_estimated_says_so(mind, name):
+    conversation = mind.conversation("c")
+    await add_turns(conversation, 2)
+    exact = await conversation.context("trains", 4000, window=Window(tokenizer="gpt-4o"))
+    assert (exact.history.tokenizer, exact.history.exact) == ("o200k_base", True)
+    made = await conversation.context("trains", 4000, window=Window(tokenizer=name))
+    assert (made.history.tokenizer, made.history.exact) == ("estimate", False)
+    assert made.spending.total >= exact.spending.total
+
+
 async def test_messages_that_no_tokenizer_counted_before_are_counted_now(recollect, mind, owner):
     conversation = mind.conversation("c")
     await add_turns(conversation, 20)
@@ -451,7 +474,7 @@ async def test_history_and_recall_are_read_side_by_side(recollect, mind, monkeyp
 
     monkeypatch.setattr(pool, "connection", lend)
     async with asyncio.timeout(WAIT_SECONDS):
-        assert (await conversation.context(CUE, 500)).hits
+        assert (await conversation.context(Cue(CUE, min_relevance=0), 500)).hits
     # The caller's own round trip comes last: it notes the access.
     assert trips.pop(caller) == 1
     assert sorted(trips.values()) == [1, 1, 4]

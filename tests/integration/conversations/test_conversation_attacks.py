@@ -15,7 +15,7 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.agents import Feedback, Mark
 from recollect.models.conversations import Message, MessageStatus, NewMessage, Oversized, Shares, Window
 from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Factors, Hit
+from recollect.models.recall import Cue, Factors, Hit, Recollection
 from recollect.store.conversations.conversations import Read
 from recollect.verbs.conversations import manage as verb
 from recollect.verbs.conversations import prompt
@@ -181,7 +181,9 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
         return allot(*given)
 
     monkeypatch.setattr(prompt, "allot", counted)
-    made = prompt.assemble(prompt.PromptMaterial(thread, (), summary, hits, 1, {}), wanted, tokenizer)
+    made = prompt.assemble(
+        prompt.PromptMaterial(thread, (), summary, Recollection(tuple(hits), {}), 1), wanted, tokenizer
+    )
     assert made.spending.total <= 124
     assert len(made.hits) == 1
 

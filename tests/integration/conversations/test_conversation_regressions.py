@@ -137,11 +137,22 @@ async def test_a_name_that_no_tokenizer_has_is_estimated_from_above(mind):
     conversation = mind.conversation("c")
     await conversation.append([user("one"), assistant("two")])
     exact = (await conversation.history(100)).tokens
-    for name in ("some-model", "\x00", "x" * 10_000):
+    for name in ("some-model", "qwen-max", "deepseek-chat", "\x00", "x" * 10_000):
         history = await conversation.history(Window(100, tokenizer=name))
-        assert (history.tokenizer, history.tokens > exact) == ("estimate", True)
-    with pytest.raises(InvalidInputError, match="RECOLLECT_TOKENIZERS"):
-        await conversation.history(Window(100, tokenizer="qwen-max"))
+        assert (history.tokenizer, history.tokens > exact, history.exact) == ("estimate", True, False)
+
+
+async def test_a_history_has_so_many_turns_at_most(mind):
+    conversation = mind.conversation("c")
+    for number in range(4):
+        await conversation.append([user(f"q{number}"), assistant(f"a{number}")])
+    await conversation.append(user("q4"))
+    shown = [message.content for message in (await conversation.history(Window(message_limit=2))).messages]
+    assert shown == ["q2", "a2", "q3", "a3"]
+    last = (await conversation.history(Window(message_limit=2, unanswered=True))).messages
+    assert [message.content for message in last] == ["q3", "a3", "q4"]
+    with pytest.raises(InvalidInputError, match="message_limit"):
+        await conversation.history(Window(message_limit=0))
 
 
 # Texts and times that look like something else.

@@ -77,7 +77,7 @@ async def test_the_mind_answers_in_our_words(bring, folder):
     assert (overview.events, overview.thoughts, overview.chats) == (4, 5, 1)
     assert (overview.unreflected_importance, overview.unreflected_events) == (150 - 61, 7)
     assert overview.profile == Profile(
-        Weighing(recency=1, relevance=1.5, importance=2, decay=0.995), reflection_threshold=150
+        Weighing(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
     )
 
 
@@ -197,7 +197,7 @@ async def test_what_was_remembered_and_forgotten_since_is_in_the_folder(bring, r
 
 async def test_changed_weights_are_written(bring, recollect, folder, tmp_path):
     mind, _ = await bring(folder)
-    await mind.set_profile(Profile(Weighing(relevance=3)))
+    await mind.set_profile(Profile(Weighing(similarity=3)))
     await export_folder(recollect.operator, mind, tmp_path / "back", silent)
     scratch = read_saved_folder(tmp_path / "back")["scratch.json"]
     assert scratch == SCRATCH | {"relevance_w": 3, "importance_w": 1, "recency_decay": 0.99}

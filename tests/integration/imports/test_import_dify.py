@@ -238,7 +238,7 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(dify, recollect, owner
 )
 async def test_the_user_is_who_wrote_in_dify(bring, dify, recollect, by, users):
     dify.execute(
-        "insert into end_users (id, tenant_id, type, session_id) values (%s, %s, 'browser', 'frau müller')",
+        "insert into end_users (id, tenant_id, type, session_id) values (%s, %s, 'browser', 'frau/müller')",
         (identify("ü"), TENANT),
     )
     dify.conversation("a")

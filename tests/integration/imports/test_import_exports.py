@@ -265,11 +265,12 @@ async def test_users_are_told_by_what_the_file_says(bring, recollect):
         mem0_memory("a"),
         mem0_memory("b", user_id="李雷"),
         mem0_memory("c", user_id="mo"),
+        mem0_memory("e", user_id="mo/1"),
         mem0_memory("d", user_id=None),
     ]
     arrival = await bring("mem0", {"results": entries}, user="rest", user_by=UserField.USER_ID)
     assert (arrival.remarks[OWNERLESS], arrival.remarks[RENAMED]) == (1, 1)
-    for user, text in (("li", "a"), ("mo", "c"), ("rest", "d")):
+    for user, text in (("li", "a"), ("李雷", "b"), ("mo", "c"), ("rest", "d")):
         mind = await recollect.mind("assistant", user)
         assert [memory.content for memory in (await mind.browse()).memories] == [text]
     with pytest.raises(InvalidInputError, match="user-id"):

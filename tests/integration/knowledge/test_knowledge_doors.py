@@ -121,7 +121,9 @@ def test_without_an_event_loop(addresses, embedder):
 
 
 def test_the_command_line(addresses, embedder, monkeypatch):
-    monkeypatch.setattr(terminal, "open_recollect", lambda _: connected(Settings(embedder="fake"), addresses, embedder))
+    monkeypatch.setattr(
+        terminal, "open_recollect", lambda *_, **__: connected(Settings(embedder="fake"), addresses, embedder)
+    )
     monkeypatch.setenv("COLUMNS", "200")
     run = CliRunner()
     assert "nothing known" in run.invoke(main.app, ["facts", "--agent", "ada"]).output

@@ -235,7 +235,7 @@ async def test_the_answer_tells_what_it_was_chosen_from(mind):
 async def test_an_agent_has_weights_a_limit_and_kinds_of_its_own(mind):
     await remember_many(mind, 12)
     await mind.remember([NewMemory("pear", importance=9), NewMemory("said", Kind.MESSAGE)])
-    alone = Weighing(recency=0.0, relevance=0.0, importance=1.0)
+    alone = Weighing(recency=0.0, similarity=0.0, importance=1.0)
     await mind.set_profile(Profile(weighing=alone, limit=4, kinds=(Kind.EVENT, Kind.MESSAGE)))
     found = await mind.recall(stream())
     assert (found.hits[0].memory.content, found.hits[0].channels["stream"].score, len(found.hits)) == ("pear", 2.0, 4)

@@ -107,6 +107,13 @@ async def test_a_retired_space_can_be_dropped_and_an_active_one_can_not(recollec
     assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone() == (0,)
 
 
+async def test_spaces_are_listed_without_the_owner_who_alone_changes_them(recollect):
+    served = replace(recollect, addresses=replace(recollect.addresses, owner=""))
+    assert [space.state for space, _ in await served.operator.spaces.list()] == ["active"]
+    with pytest.raises(SetupError, match="RECOLLECT_OWNER_DATABASE_URL"):
+        await served.operator.spaces.compact(SPACE)
+
+
 async def test_without_a_space_everything_but_vectors_works(cluster, addresses):
     async with connected(Settings(embedder="none"), addresses, None) as recollect:
         mind = await recollect.mind("ada")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesses import with_access
-from recollect.core.conversations.block import HEADING
+from recollect.core.conversations.wording import ENGLISH
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.upkeep import SHOWN_KEPT
 from recollect.models.blocks import Level
@@ -56,7 +56,7 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     block = await mind.blocks.recall(Cue(CUE, zone="Asia/Shanghai"))
     thought, event, chat = block.lines
     assert block.text == (
-        f"{HEADING}\n<memories>\nThoughts:\n[{thought.short_id}] 2026-05-05: Trains to Ghent are late.\n"
+        f"{ENGLISH.heading}\n<memories>\nThoughts:\n[{thought.short_id}] 2026-05-05: Trains to Ghent are late.\n"
         f"Events:\n[{event.short_id}] 2026-05-05 Ada: Ghent train 12 is late.\n"
         f"Chats:\n[{chat.short_id}] 2026-05-05: They spoke of the Ghent train for an hour.\n</memories>"
     )

@@ -170,7 +170,9 @@ async def test_a_moment_of_its_own_needs_the_right_to_write_only_where_it_is_not
 
 @pytest.fixture
 def run(addresses, embedder, monkeypatch):
-    monkeypatch.setattr(terminal, "open_recollect", lambda _: connected(Settings(embedder="fake"), addresses, embedder))
+    monkeypatch.setattr(
+        terminal, "open_recollect", lambda *_, **__: connected(Settings(embedder="fake"), addresses, embedder)
+    )
     monkeypatch.setenv("COLUMNS", "200")
     return lambda *arguments: CliRunner().invoke(main.app, [*arguments, "--agent", "ada"])
 

@@ -104,3 +104,57 @@ async def test_a_kept_recall_by_topics_is_ranked_the_same_again(mind):
     found = await mind.recall(Cue("tips", topics=("travel->Japan",), keep=True))
     assert found.hits[0].memory.content == "tea in Nara"
     assert (await mind.recalls.explain(found.recall_id)).same
+
+
+async def fill_tree(mind):
+    await mind.remember(
+        [
+            NewMemory("an umbrella is packed", topic="travel->Japan"),
+            NewMemory("the temple opens at nine", topic="travel->Japan->Kyoto"),
+            NewMemory("tickets are refundable", topic="travel"),
+            NewMemory("the lease ends in May", topic="home office->rent"),
+            NewMemory("油价又涨了", topic="出行->自驾游"),
+        ]
+    )
+
+
+async def find_by_words(mind, text):
+    found = await mind.recall(Cue(text, channels=("topic",), touch=False))
+    return [hit.memory.content for hit in found.hits], found.methods["topic"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("What about Japan?", "an umbrella is packed"),
+        ("Anything on KYOTO, please", "the temple opens at nine"),
+        ("What did I note for the home office?", "the lease ends in May"),
+        ("自驾游有什么要注意的？", "油价又涨了"),
+    ],
+)
+async def test_a_topic_is_found_by_its_plain_name_or_a_name_above_it(mind, text, first):
+    await fill_tree(mind)
+    contents, method = await find_by_words(mind, text)
+    assert (contents[0], method) == (first, "exact")
+
+
+async def test_own_names_come_before_names_above_and_other_words_find_nothing(mind):
+    await fill_tree(mind)
+    contents, _ = await find_by_words(mind, "Japan")
+    assert contents[:2] == ["an umbrella is packed", "the temple opens at nine"]
+    assert await find_by_words(mind, "the offices of a homely rentier") == ([], "skipped: the cue names no topic")
+    assert await find_by_words(mind, "travel->Norway") == ([], "skipped: there is no such topic")
+
+
+async def test_at_most_eight_topics_are_found_by_words(mind):
+    await mind.remember([NewMemory(f"note {number}", topic=f"music->band {number:02}") for number in range(12)])
+    contents, _ = await find_by_words(mind, "any music")
+    # The topic of that name is the first of the eight, and holds nothing itself.
+    assert {*contents} == {f"note {number}" for number in range(7)}
+
+
+async def test_a_word_that_is_also_a_topic_does_not_fill_a_prompt(mind):
+    await mind.remember([NewMemory(f"meeting {number} was moved", topic="work") for number in range(5)])
+    made = await mind.conversation("c").context("How does a clock work?", 500)
+    assert made.hits == ()
+    assert len((await mind.conversation("c").context(Cue("clock", topics=("work",)), 500)).hits) == 5

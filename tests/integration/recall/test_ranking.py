@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from accesses import with_access
+from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
@@ -145,3 +146,53 @@ async def test_what_is_out_of_sight_stands_for_nobody(mind, owner):
     owner.execute("update memories set expires_at = now() - interval '1 hour' where id = %s", [gone.id])
     answer = await mind.recall(Cue("When does the bakery open?", touch=False))
     assert [(hit.memory.id, hit.duplicates) for hit in answer.hits] == [(stays.id, ())]
+
+
+async def test_of_memories_that_fit_alike_the_more_important_comes_first(mind):
+    for place, importance in enumerate((1, 10, 5, 3)):
+        await mind.remember(NewMemory(f"Ann told news {place}", importance=importance, occurred_at=NOW))
+    assert await contents(mind, "What news did Ann tell?") == [f"Ann told news {place}" for place in (1, 2, 3, 0)]
+    first = (await mind.recall(Cue("What news did Ann tell?", touch=False))).hits[0]
+    assert first.preferences["importance"] > 0
+    without = await mind.recall(Cue("What news did Ann tell?", touch=False, weights={"importance": 0}))
+    assert all("importance" not in hit.preferences for hit in without.hits)
+
+
+async def test_importance_does_not_lift_what_fits_less(mind):
+    await mind.remember(NewMemory("Ann bought apples and pears in Ghent", importance=1))
+    await mind.remember(NewMemory("Ann was born in Bruges", importance=10))
+    assert (await contents(mind, "Which pears did Ann buy in Ghent?"))[0] == "Ann bought apples and pears in Ghent"
+
+
+async def test_a_profile_holds_what_a_cue_does_not_name(mind):
+    await mind.remember([f"Ann told news {place}" for place in range(3)])
+    cue = Cue("What news did Ann tell?", touch=False)
+    usual = await mind.recall(cue)
+    await mind.set_profile(Profile(channels=("text", "recent"), weights={"recent": 9.0}, limit=2))
+    found = await mind.recall(cue)
+    assert {*found.methods} == {"text", "recent"}
+    assert len(found.hits) == 2
+    assert found.hits[0].channels["recent"].share > found.hits[0].channels["text"].share
+    named = await mind.recall(replace(cue, channels=("text", "recent"), weights={"recent": 0.1}))
+    assert named.hits[0].channels["recent"].share < named.hits[0].channels["text"].share
+    await mind.set_profile(Profile(min_relevance=1.0))
+    assert (await mind.recall(cue)).hits == ()
+    assert (await mind.conversation("c").context(cue, 500)).status == "nothing_relevant"
+    assert len((await mind.recall(replace(cue, min_relevance=0.0))).hits) == len(usual.hits)
+    # What ranks by itself, or only lists, has no relevance that could be asked for.
+    assert (await mind.recall(replace(cue, channels=("text",)))).hits
+    assert (await mind.recall(Cue("", touch=False))).hits
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Profile(channels=("sideways",)),
+        Profile(weights={"sideways": 1.0}),
+        Profile(min_relevance=2.0),
+        Profile(channels=("text",), min_relevance=0.5),
+    ],
+)
+async def test_a_profile_is_refused_that_no_cue_may_be_like(mind, profile):
+    with pytest.raises(InvalidInputError):
+        await mind.set_profile(profile)

@@ -116,7 +116,7 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
     [stored] = (await ask(http, "remember")).json()["memories"]
     scope = {"agent": "ada", "user": "li"}
     triples = [{"subject": f"thing {number}", "object": "apple"} for number in range(100)]
-    factors = {"recency": 1, "relevance": 1, "importance": 1, "rank": 1}
+    factors = {"recency": 1, "similarity": 1, "importance": 1, "rank": 1}
     marks = [{"memory_id": stored["id"], "useful": True} | factors]
     named = {"agent": "ada", "user": "li", "memories": [{"content": "seen", "keywords": ["apple"]}]}
     await http.post("/v1/memories", json=named)

@@ -44,7 +44,7 @@ async def consider(mind, owner, cue=CUE):
     [vector] = await FakeEmbedder().embed([cue])
     scope = scope_of(owner, mind)
     query = f"select id, -(embedding <#> %s::text::halfvec) from {VECTORS} where scope_id = %s"
-    relevance = dict(owner.execute(query, [str(vector.tolist()), scope]).fetchall())
+    similarity = dict(owner.execute(query, [str(vector.tolist()), scope]).fetchall())
     memories, cursor = [], None
     while True:
         page = await mind.browse(cursor, 200)
@@ -52,7 +52,7 @@ async def consider(mind, owner, cue=CUE):
         if (cursor := page.next_cursor) is None:
             break
     return [
-        Considered(each.id, each.kind, each.last_accessed_at, each.importance, relevance.get(each.id))
+        Considered(each.id, each.kind, each.last_accessed_at, each.importance, similarity.get(each.id))
         for each in memories
         if not each.idle and each.kind in (Kind.EVENT, Kind.THOUGHT)
     ]
@@ -226,7 +226,7 @@ def check_golden(played, recollection, expected, debug):
     assert [name for name, _ in found] == [each["id"] for each in expected]
     for (_, part), each in zip(found, expected, strict=True):
         assert part.score == pytest.approx(each["score"], abs=TOLERANCE)
-        factors = (part.factors.recency, part.factors.relevance, part.factors.importance)
+        factors = (part.factors.recency, part.factors.similarity, part.factors.importance)
         assert factors == pytest.approx((each["recency"], each["relevance"], each["importance"]), abs=TOLERANCE)
     tally = recollection.tallies["stream"]
     assert tally.candidates == debug["candidates"]

@@ -79,7 +79,7 @@ async def test_without_a_worker_the_log_does_not_grow_for_ever(mind, owner):
 
 
 @pytest.mark.parametrize(
-    "weighing", [Weighing(relevance=1e-4, importance=100.0), Weighing(relevance=1e-300), Weighing(relevance=0.0)]
+    "weighing", [Weighing(similarity=1e-4, importance=100.0), Weighing(similarity=1e-300), Weighing(similarity=0.0)]
 )
 async def test_an_indexed_scope_takes_any_weights(recollect, mind, weighing):
     random = np.random.default_rng(5)
@@ -125,12 +125,12 @@ async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect,
     found = await mind.recall(stream("something else"))
     assert found.methods["stream"] == "near-exact"
     [late] = [hit for hit in found.hits if hit.memory.content == "news of the day"]
-    assert (late.channels["stream"].factors.relevance, late.channels["stream"].factors.importance) == (0, 1)
+    assert (late.channels["stream"].factors.similarity, late.channels["stream"].factors.importance) == (0, 1)
 
 
 async def test_an_importance_that_changed_later_counts(recollect, mind, owner):
     await mind.load([NewMemory(f"note {number}", importance=2 + number % 3) for number in range(40)])
-    cue = stream("something else", weighing=Weighing(recency=0.0, relevance=0.0), touch=False)
+    cue = stream("something else", weighing=Weighing(recency=0.0, similarity=0.0), touch=False)
     for content, method in (("note 7", "exact"), ("note 8", "near-exact")):
         owner.execute("update memories set importance = case content when %s then 10 else 1 end", [content])
         found = await mind.recall(cue)

@@ -292,7 +292,7 @@ async def test_a_key_bound_to_an_agent_may_bind_another_to_one_of_its_users(reco
         await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(None))
 
 
-@pytest.mark.parametrize("bounds", [(None, "li"), ("", None), ("a b", None), ("ada", "l/i")], ids=str)
+@pytest.mark.parametrize("bounds", [(None, "li"), ("", None), ("a\u200bb", None), ("ada", "l/i")], ids=str)
 async def test_bounds_are_names(recollect, bounds):
     with pytest.raises(InvalidInputError):
         await new_bound_key(recollect, *bounds)
@@ -340,7 +340,7 @@ async def test_a_bound_key_over_http(http, recollect):
     assert (made["key"]["agent"], made["key"]["user"]) == ("ada", "li")
     assert [key["agent"] for key in (await http.get("/v1/keys")).json()["keys"]] == [None, "ada"]
     assert (await recollect.authorize(made["secret"], "http", "", "")).access.scope.user == "li"
-    for wrong in ({"user": "li"}, {"agent": ""}, {"agent": "a b"}):
+    for wrong in ({"user": "li"}, {"agent": ""}, {"agent": "a/b"}):
         assert (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], **wrong})).status_code == 422
 
 

@@ -70,7 +70,7 @@ def test_the_shares_that_recall_shows_add_up_to_the_score(run):
     for content in ("Ann bought green apples", "Ann sold the apples on Sunday", "Bob likes the sea"):
         run("remember", "--agent", "sums", content)
     rows = [line.split("│") for line in run("recall", "--agent", "sums", "which apples did Ann buy").splitlines()]
-    scores = [(Decimal(row[1].strip()), row[2].split()) for row in rows if len(row) > 4]
+    scores = [(Decimal(row[1].strip()), row[3].split()) for row in rows if len(row) > 5]
     assert len(scores) == 3
     for score, why in scores:
         assert sum(map(Decimal, why[1::2])) == score
@@ -167,9 +167,9 @@ def test_a_profile_is_shown_changed_and_reset(run):
     options = ("--mode", "original", "--recency", "2", "--decay", "0.9", "--limit", "4", "--threshold", "60")
     changed = run("profile", "--agent", "ada", *options)
     assert re.search(r"mode\W+original", changed)
-    assert re.search(r"relevance\W+usual", changed)
-    again = run("profile", "--agent", "ada", "--relevance", "0.5", "--importance", "3")
-    for name, value in (("recency", 2.0), ("relevance", 0.5), ("importance", 3.0), ("decay", 0.9), ("limit", 4)):
+    assert re.search(r"similarity\W+usual", changed)
+    again = run("profile", "--agent", "ada", "--similarity", "0.5", "--importance", "3")
+    for name, value in (("recency", 2.0), ("similarity", 0.5), ("importance", 3.0), ("decay", 0.9), ("limit", 4)):
         assert re.search(rf"{name}\W+{value}", again)
     assert "decay must be" in run("profile", "--agent", "ada", "--decay", "2", fails=True)
     assert run("profile", "--agent", "ada") == again
@@ -235,7 +235,7 @@ def test_the_rest_of_the_words(run):
 
 
 def test_errors_are_one_line_that_says_what_to_do(run, environment):
-    message = run("remember", "--agent", "not an agent", "x", fails=True)
+    message = run("remember", "--agent", "no/agent", "x", fails=True)
     assert "agent must be" in message
     assert "Traceback" not in message
     broken = environment | {"RECOLLECT_DATABASE_URL": "host=127.0.0.1 port=1", "RECOLLECT_START_WAIT_SECONDS": "0"}

@@ -30,7 +30,7 @@ from recollect.errors import (
     UnavailableError,
 )
 from recollect.llm.fake import FakeChatModel
-from recollect.models.agents import Profile, Reflection
+from recollect.models.agents import NOTHING_THERE, Profile, Reflection
 from recollect.models.conversations import Window
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Weighing
@@ -184,7 +184,7 @@ async def test_a_reflection_is_given_up_in_time_and_goes_on(thinking, owner):
 
 async def test_where_nothing_was_remembered_nothing_is_reflected_upon(thinking, recollect):
     async with blocking(thinking) as call:
-        assert await call(lambda mind: mind.reflect()) == Reflection((), ())
+        assert await call(lambda mind: mind.reflect()) == Reflection((), (), NOTHING_THERE)
     async with blocking(recollect) as call:
         with pytest.raises(InvalidInputError, match=NO_MODEL):
             await call(lambda mind: mind.reflect())
@@ -349,7 +349,7 @@ def test_a_part_of_a_load_fits_a_request():
 async def test_weights_are_learned_and_applied_from_afar(recollect):
     here = await recollect.mind("ada", "li")
     await fill(here, 60)
-    await here.set_profile(Profile(Weighing(recency=4.0, relevance=2.0, importance=0.1), limit=8))
+    await here.set_profile(Profile(Weighing(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     await mark_by_importance(here, 24)
     _, reader = await new_key(recollect, rights=(Right.READ,))
     async with blocking(recollect, reader) as call:

@@ -229,7 +229,7 @@ async def test_rights_are_what_they_say(recollect, right):
         ("GET", "/v1/memories?agent=ada&limit=99999999999999999999", 422, "invalid_input"),
         ("GET", "/v1/memories?agent=ada%00", 422, "invalid_input"),
         ("GET", "/v1/memories?agent=%ff%fe", 422, "invalid_input"),
-        ("GET", "/v1/memories?agent=ａ", 422, "invalid_input"),
+        ("GET", "/v1/memories?agent=e%CC%81", 422, "invalid_input"),
         ("GET", "/v1/memories?agent=ada%0A", 422, "invalid_input"),
         ("GET", "/v1/memories", 422, "invalid_input"),
         ("DELETE", f"/v1/memories/{NOBODY}?agent=ada", 404, "not_found"),
@@ -326,7 +326,7 @@ async def test_a_filter_in_a_query_is_checked_as_in_a_body(http, query):
         ("as_of", "9999-12-31T23:59:59Z"),
         ("embedding", [1.0] * 3),
         ("embedding", [float("inf")] * 64),
-        ("agent", "a b"),
+        *(("agent", name) for name in ("a/b", " a", "e\u0301", "a\u200bb")),
         ("agent", "a\n"),
         ("agent", ""),
         ("user", "x" * 129),
@@ -405,7 +405,7 @@ async def test_refusals_never_echo_a_value_that_was_sent(http):
         memories("x", importance=CANARY),
         memories(f"{CANARY}\x00"),
         memories("x", metadata={"a": f"{CANARY}\x00"}),
-        SCOPE | {"agent": f"{CANARY} !", "memories": [{"content": "x"}]},
+        SCOPE | {"agent": f"{CANARY}/!", "memories": [{"content": "x"}]},
     ]
     for body in bodies:
         answer = await http.post("/v1/memories", json=body)

@@ -248,7 +248,7 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
         await until(lambda: owner.execute("select done from job_progress").fetchone() == (4,))
         job = await recollect.jobs.show(job_id)
         assert (job.done, job.total) == (4, 7)
-        [backlog] = await recollect.unfinished_jobs()
+        [backlog] = await recollect.jobs.unfinished()
         assert (backlog.state, backlog.done, backlog.total) == ("running", 4, 7)
         counter.add(3)
     assert (await recollect.jobs.show(job_id)).done == 7

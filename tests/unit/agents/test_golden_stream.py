@@ -59,7 +59,7 @@ class Case:
                 kind=Kind(node["type"]),
                 last_accessed_at=moment(node["created"]),
                 importance=float(node["poignancy"]),
-                relevance=cosine,
+                similarity=cosine,
             )
             for node, cosine in zip(self.stream(), self.cosines(key), strict=True)
         ]
@@ -85,17 +85,17 @@ def agree(scored: list[Candidate], expected: list[dict]) -> None:
     first = scored[: len(expected)]
     assert [candidate.id.int for candidate in first] == [number(hit["id"]) for hit in expected]
     assert [candidate.score for candidate in first] == pytest.approx([hit["score"] for hit in expected], **NEAR)
-    for factor in ("recency", "relevance", "importance"):
+    for factor, original in (("recency", "recency"), ("similarity", "relevance"), ("importance", "importance")):
         computed = [getattr(candidate.factors, factor) for candidate in first]
-        assert computed == pytest.approx([hit[factor] for hit in expected], **NEAR)
+        assert computed == pytest.approx([hit[original] for hit in expected], **NEAR)
 
 
 def agree_on_inputs(considered: list[Considered], debug: dict) -> None:
     """See that what is looked at is what the original code looked at."""
-    relevances = [memory.relevance for memory in considered]
+    similarities = [memory.similarity for memory in considered]
     importances = [memory.importance for memory in considered]
     assert len(considered) == debug["candidates"]
-    assert (min(relevances), max(relevances)) == pytest.approx((debug["cosine_min"], debug["cosine_max"]), **NEAR)
+    assert (min(similarities), max(similarities)) == pytest.approx((debug["cosine_min"], debug["cosine_max"]), **NEAR)
     assert (min(importances), max(importances)) == (debug["poignancy_min"], debug["poignancy_max"])
 
 
@@ -129,8 +129,8 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
         scored, tally = score(considered, resolve_weighing(Weighing(mode=mode), Weighing()))
         agree(scored, run[mode]["expected"])
         agree_overall(scored, tally, case.golden["params"]["n_count"], run[mode]["debug"])
-        relevances = {memory.id: memory.relevance for memory in considered}
-        cosines = [relevances[UUID(int=number(hit["id"]))] for hit in run[mode]["expected"]]
+        similarities = {memory.id: memory.similarity for memory in considered}
+        cosines = [similarities[UUID(int=number(hit["id"]))] for hit in run[mode]["expected"]]
         assert cosines == pytest.approx([hit["cosine"] for hit in run[mode]["expected"]], **NEAR)
 
 
@@ -160,7 +160,7 @@ def test_other_weights_recall_what_the_original_recalls(case):
     weighing = Weighing(
         Mode.ORIGINAL,
         recency=custom["recency_w"],
-        relevance=custom["relevance_w"],
+        similarity=custom["relevance_w"],
         importance=custom["importance_w"],
         decay=custom["recency_decay"],
     )

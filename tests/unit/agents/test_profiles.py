@@ -17,7 +17,7 @@ WEIGHINGS = st.builds(
     Weighing,
     mode=st.none() | st.sampled_from(Mode),
     recency=WEIGHTS,
-    relevance=WEIGHTS,
+    similarity=WEIGHTS,
     importance=WEIGHTS,
     gains=st.none() | st.tuples(*[st.floats(0, 1000)] * 3),
     decay=st.none() | st.floats(0.001, 1),

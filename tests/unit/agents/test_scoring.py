@@ -37,8 +37,8 @@ USUAL = resolve_weighing(NOTHING, NOTHING)
 NEAR = {"rel": 1e-9, "abs": 1e-9}
 
 
-def memory(number: int, minute: int = 0, importance: float = 5, relevance: float | None = 0.5, kind=Kind.EVENT):
-    return Considered(UUID(int=number), kind, START + minute * MINUTE, float(importance), relevance)
+def memory(number: int, minute: int = 0, importance: float = 5, similarity: float | None = 0.5, kind=Kind.EVENT):
+    return Considered(UUID(int=number), kind, START + minute * MINUTE, float(importance), similarity)
 
 
 def order(considered: Sequence[Considered], resolved: ResolvedWeighing = USUAL) -> list[int]:
@@ -49,14 +49,14 @@ def scores(considered: Sequence[Considered], resolved: ResolvedWeighing) -> dict
     return {candidate.id.int: candidate.score for candidate in score(considered, resolved)[0]}
 
 
-def lists(relevance) -> st.SearchStrategy[list[Considered]]:
+def lists(similarity) -> st.SearchStrategy[list[Considered]]:
     """Build memories with few distinct moments, so that ties are common."""
     one = st.builds(
         memory,
         number=st.integers(1, 99),
         minute=st.integers(0, 6).map(lambda step: step * 300),
         importance=st.integers(1, 10),
-        relevance=relevance,
+        similarity=similarity,
         kind=st.sampled_from((Kind.EVENT, Kind.THOUGHT, Kind.CHAT)),
     )
     return st.lists(one, unique_by=lambda built: built.id, max_size=14)
@@ -80,10 +80,10 @@ def test_nothing_to_consider_gives_nothing():
 
 
 @pytest.mark.parametrize(("mode", "expected"), [(Mode.NEWEST, 2.75), (Mode.ORIGINAL, 2.75), (Mode.PAPER, 1.5)])
-@pytest.mark.parametrize("relevance", [0.9, None])
-def test_a_lone_memory_gets_half_of_every_factor(mode, expected, relevance):
-    (alone,), tally = score([memory(1, relevance=relevance)], resolve_weighing(Weighing(mode), NOTHING))
-    assert (alone.factors.recency, alone.factors.relevance, alone.factors.importance) == (0.5, 0.5, 0.5)
+@pytest.mark.parametrize("similarity", [0.9, None])
+def test_a_lone_memory_gets_half_of_every_factor(mode, expected, similarity):
+    (alone,), tally = score([memory(1, similarity=similarity)], resolve_weighing(Weighing(mode), NOTHING))
+    assert (alone.factors.recency, alone.factors.similarity, alone.factors.importance) == (0.5, 0.5, 0.5)
     assert (alone.score, alone.factors.rank, tally) == (expected, 1, Tally(1, expected, expected))
 
 
@@ -127,14 +127,14 @@ def test_equal_scores_keep_the_order_of_recency(considered, resolved):
 
 
 def test_without_a_vector_a_memory_is_as_relevant_as_the_least_relevant():
-    found, _ = score([memory(1, relevance=0.9), memory(2, relevance=0.2), memory(3, relevance=None)], USUAL)
-    assert {hit.id.int: hit.factors.relevance for hit in found} == {1: 1.0, 2: 0.0, 3: 0.0}
+    found, _ = score([memory(1, similarity=0.9), memory(2, similarity=0.2), memory(3, similarity=None)], USUAL)
+    assert {hit.id.int: hit.factors.similarity for hit in found} == {1: 1.0, 2: 0.0, 3: 0.0}
 
 
 @given(some, resolved_values)
 def test_without_any_vector_all_are_equally_relevant(considered, resolved):
-    found, _ = score([replace(one, relevance=None) for one in considered], resolved)
-    assert {hit.factors.relevance for hit in found} == {0.5}
+    found, _ = score([replace(one, similarity=None) for one in considered], resolved)
+    assert {hit.factors.similarity for hit in found} == {0.5}
 
 
 @given(considered_lists.flatmap(lambda given: st.tuples(st.just(given), st.permutations(given))), resolved_values)
@@ -149,9 +149,9 @@ def test_an_answer_is_whole_and_explains_itself(considered, resolved):
     assert sorted(hit.factors.rank for hit in found) == list(range(1, len(found) + 1))
     assert tally == Tally(len(found), min(hit.score for hit in found), max(hit.score for hit in found))
     for hit in found:
-        factors = hit.factors.recency, hit.factors.relevance, hit.factors.importance
+        factors = hit.factors.recency, hit.factors.similarity, hit.factors.importance
         assert hit.score == pytest.approx(sum(map(mul, resolved.weights, factors)))
-    for name in ("recency", "relevance", "importance"):
+    for name in ("recency", "similarity", "importance"):
         values = {getattr(hit.factors, name) for hit in found}
         assert values == {0.5} or (min(values), max(values)) == (0.0, 1.0)
 
@@ -169,17 +169,17 @@ def test_what_is_better_in_everything_comes_first(considered, resolved):
     known = {one.id: one for one in considered}
     for before, after in combinations(found, 2):
         first, second = known[before.id], known[after.id]
-        if None not in (first.relevance, second.relevance):
+        if None not in (first.similarity, second.similarity):
             behind = after.factors.rank < before.factors.rank
-            assert not (behind and second.relevance >= first.relevance and second.importance >= first.importance)
+            assert not (behind and second.similarity >= first.similarity and second.importance >= first.importance)
 
 
 @given(some, resolved_values, st.data())
 def test_growing_more_relevant_or_important_never_costs_a_memory_anything(considered, resolved, data):
     chosen = data.draw(st.sampled_from(considered))
-    relevance = None if chosen.relevance is None else data.draw(st.integers(int(chosen.relevance * 64), 64)) / 64
+    similarity = None if chosen.similarity is None else data.draw(st.integers(int(chosen.similarity * 64), 64)) / 64
     importance = float(data.draw(st.integers(int(chosen.importance), 10)))
-    grown = replace(chosen, relevance=relevance, importance=importance)
+    grown = replace(chosen, similarity=similarity, importance=importance)
     before = scores(considered, resolved)
     after = scores([grown if one is chosen else one for one in considered], resolved)
     for other in before:
@@ -192,7 +192,7 @@ def test_neither_units_nor_the_hour_of_the_recall_matter(considered, resolved, u
     moved = [
         replace(
             one,
-            relevance=None if one.relevance is None else one.relevance * unit + offset,
+            similarity=None if one.similarity is None else one.similarity * unit + offset,
             importance=one.importance * unit + offset,
             last_accessed_at=one.last_accessed_at + timedelta(days=days),
         )
@@ -212,9 +212,9 @@ def rank_as_the_original(considered: Sequence[Considered], decay: Fraction) -> d
         return [(value - least) / (most - least) if most > least else Fraction(1, 2) for value in values]
 
     recency = stretch([decay**place for place, _ in enumerate(listed, start=1)])
-    relevance = stretch([Fraction(one.relevance) for one in listed])
+    similarity = stretch([Fraction(one.similarity) for one in listed])
     importance = stretch([Fraction(one.importance) for one in listed])
-    parts = zip(listed, recency, relevance, importance, strict=True)
+    parts = zip(listed, recency, similarity, importance, strict=True)
     return {one.id.int: recent / 2 + 3 * relevant + 2 * important for one, recent, relevant, important in parts}
 
 
@@ -290,7 +290,7 @@ def test_usual_weights_are_those_of_the_mode():
 
 
 def test_weights_are_multiplied_with_their_gains():
-    asked = Weighing(recency=2.0, relevance=0.5, importance=0.25, gains=(10.0, 20.0, 40.0), decay=0.95)
+    asked = Weighing(recency=2.0, similarity=0.5, importance=0.25, gains=(10.0, 20.0, 40.0), decay=0.95)
     assert resolve_weighing(asked, NOTHING) == ResolvedWeighing(Mode.NEWEST, (20.0, 10.0, 10.0), 0.95)
 
 
@@ -300,7 +300,7 @@ def test_zero_is_a_weight_like_any_other():
 
 
 def test_what_a_call_leaves_open_is_as_the_agent_has_it():
-    own = Weighing(Mode.PAPER, recency=4.0, relevance=5.0, decay=0.9)
+    own = Weighing(Mode.PAPER, recency=4.0, similarity=5.0, decay=0.9)
     assert resolve_weighing(NOTHING, own) == ResolvedWeighing(Mode.PAPER, (4.0, 5.0, 1.0), 0.9)
     assert resolve_weighing(Weighing(Mode.PAPER, recency=7.0), own) == ResolvedWeighing(
         Mode.PAPER, (7.0, 5.0, 1.0), 0.9
@@ -319,7 +319,7 @@ weighings = st.builds(
     Weighing,
     mode=st.none() | st.sampled_from(Mode),
     recency=numbers,
-    relevance=numbers,
+    similarity=numbers,
     importance=numbers,
     gains=st.none() | st.tuples(*[st.floats(0, 1_000)] * 3),
     decay=st.none() | st.floats(0, 1, exclude_min=True),

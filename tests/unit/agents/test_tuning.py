@@ -14,11 +14,11 @@ from recollect.core.agents import scoring, tuning
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Mode, Weighing
 
-SKEWED = Weighing(recency=5.0, relevance=0.1, importance=0.1)
+SKEWED = Weighing(recency=5.0, similarity=0.1, importance=0.1)
 
 
-def judged(number, useful, ranks, relevance, importance, candidates=1_000):
-    values = (np.asarray(values, dtype=np.float64) for values in (ranks, relevance, importance))
+def judged(number, useful, ranks, similarity, importance, candidates=1_000):
+    values = (np.asarray(values, dtype=np.float64) for values in (ranks, similarity, importance))
     return tuning.MarkedRecall(UUID(int=number + 1), candidates, np.asarray(useful, dtype=np.bool_), *values)
 
 
@@ -28,26 +28,26 @@ def plant(weights, decay, *, recalls=60, hits=12, noise=0.05, seed=3):
     made = []
     for number in range(recalls):
         ranks = chance.choice(np.arange(1, 600), hits, replace=False)
-        relevance, importance = chance.random(hits), chance.random(hits)
+        similarity, importance = chance.random(hits), chance.random(hits)
         recency = (decay**ranks - decay**1_000) / (decay - decay**1_000)
-        score = np.column_stack((recency, relevance, importance)) @ np.array(weights) + chance.normal(0, noise, hits)
-        made.append(judged(number, score > np.median(score), ranks, relevance, importance))
+        score = np.column_stack((recency, similarity, importance)) @ np.array(weights) + chance.normal(0, noise, hits)
+        made.append(judged(number, score > np.median(score), ranks, similarity, importance))
     return made
 
 
 @pytest.mark.parametrize(
     ("planted", "order"),
-    [((0.2, 4.0, 1.0), "relevance"), ((0.2, 0.5, 4.0), "importance"), ((4.0, 0.5, 0.2), "recency")],
+    [((0.2, 4.0, 1.0), "similarity"), ((0.2, 0.5, 4.0), "importance"), ((4.0, 0.5, 0.2), "recency")],
 )
 def test_planted_weights_are_found_from_a_bad_start(planted, order):
-    start = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(2.0, 2.0, 2.0))
+    start = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(2.0, 2.0, 2.0))
     found = tuning.learn(plant(planted, 0.99), start)
     before, after = found.held_out
     assert after.accuracy > before.accuracy + 0.05
     assert after.accuracy > 0.9
     assert found.recommended
     assert not found.applied
-    learned = {name: getattr(found.after, name) for name in ("recency", "relevance", "importance")}
+    learned = {name: getattr(found.after, name) for name in ("recency", "similarity", "importance")}
     assert max(learned, key=learned.get) == order
     assert found.recalls == (42, 18)
 
@@ -65,7 +65,7 @@ def test_the_sum_of_what_the_factors_can_add_stays_the_same():
     sums = [sum(scoring.resolve_weighing(Weighing(), weighing).weights) for weighing in (found.before, found.after)]
     assert sums[1] == pytest.approx(sums[0], abs=1e-3)
     assert found.after.gains is None
-    assert all(value >= 0 for value in (found.after.recency, found.after.relevance, found.after.importance))
+    assert all(value >= 0 for value in (found.after.recency, found.after.similarity, found.after.importance))
 
 
 def test_the_same_feedback_in_any_order_teaches_the_same():
@@ -120,24 +120,24 @@ def test_decay_by_the_hour_cannot_be_tuned():
 def test_a_factor_without_gain_keeps_its_weight():
     found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), Weighing(importance=0.7, gains=(2.0, 2.0, 0.0)))
     assert found.after.importance == 0.7
-    assert found.after.relevance > found.after.recency
+    assert found.after.similarity > found.after.recency
 
 
 def test_weights_of_zero_and_factors_that_never_differ_are_survived():
     flat = [judged(number, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5]) for number in range(20)]
     found = tuning.learn(flat, Weighing())
-    assert (found.after.recency, found.after.relevance, found.after.importance) == (1.0, 1.0, 1.0)
+    assert (found.after.recency, found.after.similarity, found.after.importance) == (1.0, 1.0, 1.0)
     assert found.held_out[0].accuracy == 0.5
     assert not found.recommended
-    nothing = Weighing(recency=0.0, relevance=0.0, importance=0.0)
+    nothing = Weighing(recency=0.0, similarity=0.0, importance=0.0)
     assert tuning.learn(plant((0.2, 4.0, 1.0), 0.99), nothing).recommended
-    assert tuning.learn(flat, nothing).after.relevance == 0.0
+    assert tuning.learn(flat, nothing).after.similarity == 0.0
 
 
 def test_when_every_factor_speaks_against_what_is_useful_the_weights_stay():
     wrong = [judged(number, [True, False], [900, 1], [0.0, 1.0], [0.0, 1.0]) for number in range(500)]
     found = tuning.learn(wrong, Weighing())
-    assert (found.after.recency, found.after.relevance, found.after.importance) == (1.0, 1.0, 1.0)
+    assert (found.after.recency, found.after.similarity, found.after.importance) == (1.0, 1.0, 1.0)
     assert not found.recommended
 
 

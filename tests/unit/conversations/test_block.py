@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.conversations.block import (
     CLOSING,
-    GROUPS,
-    HEADING,
     MOST_MISSES,
     OPENING,
     WIDTHS,
@@ -30,6 +29,7 @@ from recollect.core.conversations.block import (
     write_summary,
 )
 from recollect.core.conversations.budget import ELLIPSIS
+from recollect.core.conversations.wording import CHINESE, ENGLISH, WORDINGS, choose_wording
 from recollect.core.text.similar import SourceText
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.models.blocks import Level
@@ -79,7 +79,7 @@ def cut_words(text: str, most: int) -> str:
 
 
 GAUGE = Gauge(words, cut_words)
-ABOVE = words(GROUPS[Kind.MESSAGE])
+ABOVE = words(ENGLISH.groups[Kind.MESSAGE])
 
 
 def test_a_line_says_which_when_who_and_what():
@@ -108,12 +108,12 @@ def test_a_block_is_plain_text_grouped_by_kind_and_then_in_the_order_of_time():
     ]
     lines = fill(shown, 1_000, GAUGE, 9).lines.values()
     assert lay_out(lines, write_summary(memory("They spoke\nof cats."))) == (
-        f"{HEADING}\n<memories>\nSummary of this conversation: They spoke of cats.\n"
+        f"{ENGLISH.heading}\n<memories>\nSummary of this conversation: They spoke of cats.\n"
         "Facts:\n[m0003] 2026-05-03: known before\n[m0002] 2026-05-04: known later\n"
         "Events:\n[m0004] 2026-05-04: seen\nMessages:\n[m0001] 2026-05-04: said\n</memories>"
     )
     assert not lay_out([])
-    assert list(GROUPS) == [Kind.FACT, Kind.SUMMARY, Kind.THOUGHT, Kind.EVENT, Kind.CHAT, Kind.MESSAGE]
+    assert list(ENGLISH.groups) == [Kind.FACT, Kind.SUMMARY, Kind.THOUGHT, Kind.EVENT, Kind.CHAT, Kind.MESSAGE]
 
 
 def test_code_is_left_as_it_is_unless_it_could_end_the_tags():
@@ -289,7 +289,7 @@ def test_lines_are_left_out_from_the_end_while_they_do_not_fit():
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 200), st.sampled_from(OPENAI))
 def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer):
     filled = fill(numbered(*contents), room, Gauge(tokenizer.count, tokenizer.cut), 200)
-    above = tokenizer.count(GROUPS[Kind.MESSAGE]) if filled.lines else 0
+    above = tokenizer.count(ENGLISH.groups[Kind.MESSAGE]) if filled.lines else 0
     assert filled.tokens == above + sum(line.tokens for line in filled.lines.values()) <= room
     form = tokenizer.count(render([]))
     whole = tokenizer.count(lay_out(filled.lines.values())) if filled.lines else form
@@ -307,3 +307,36 @@ def test_a_cut_line_fits_and_says_at_least_a_word(content, room, tokenizer):
         assert cut.endswith(f"{ELLIPSIS}\n")
         assert line.startswith(cut[:-2])
         assert len(cut) > len(write_line(remembered("")))
+
+
+def test_every_language_has_all_words():
+    for wording in WORDINGS.values():
+        assert list(wording.groups) == list(ENGLISH.groups)
+        assert wording.summary.endswith(": ")
+        assert "{count}" in wording.left_out
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "wording"),
+    [
+        ("", "能放花生吗？", CHINESE),
+        ("", "What must Li not eat?", ENGLISH),
+        ("", "Who is 李雷 in this story?", ENGLISH),
+        ("", "用 Python 怎么写？", CHINESE),
+        ("", "ピーナッツは食べられますか", ENGLISH),
+        ("", "東京へ行きますか", ENGLISH),
+        ("", "", ENGLISH),
+        ("zh", "What must Li not eat?", CHINESE),
+        ("en", "能放花生吗？", ENGLISH),
+    ],
+)
+def test_the_language_is_the_agents_or_the_texts(language, text, wording):
+    assert choose_wording(language, text) is wording
+
+
+def test_a_block_in_chinese_has_no_english_around_its_lines():
+    past = remembered("x", kind=Kind.FACT, valid_at=NOW, invalid_at=NOW + timedelta(days=9))
+    line = write_line(past, Level.FULL, UTC, CHINESE)
+    assert line == "[m0001] 2026-05-04 至 2026-05-13: x\n"
+    assert write_summary(memory("他们聊猫。"), CHINESE) == "本次会话的摘要: 他们聊猫。\n"
+    assert render([], CHINESE) == f"{CHINESE.heading}\n<memories>\n</memories>"

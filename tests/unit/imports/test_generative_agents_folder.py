@@ -274,7 +274,7 @@ def look_over(profile: Profile, importance: float, events: int) -> Overview:
 
 def test_scratch_becomes_what_the_agent_goes_by(saved):
     assert to_profile(saved.scratch) == Profile(
-        Weighing(recency=1, relevance=1.5, importance=2, decay=0.995), reflection_threshold=150
+        Weighing(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
     )
 
 

@@ -64,7 +64,11 @@ def test_a_call_holds_one_to_a_thousand_memories(count):
 
 @pytest.mark.parametrize(
     ("agent", "user"),
-    [("", ""), ("a b", ""), ("ａ", ""), ("张伟", ""), ("a" * 129, ""), ("a", "b\n"), ("a\0", ""), ("a", "'")],
+    [
+        *(("", ""), (" a", ""), ("a ", ""), ("a  b", ""), ("a/b", ""), ("张" * 129, ""), ("a", "b\n"), ("a\0", "")),
+        *(("e\u0301", ""), ("\u1100\u1161", ""), ("a\u200bb", ""), ("a\u202eb", ""), ("a\u3000b", ""), ("\u3164", "")),
+        *(("a\ufe0f", ""), ("a\u00a0b", ""), ("a\ud800", ""), ("a", "\ue000"), ("a", "\ufffd"), ("a", "\t")),
+    ],
 )
 def test_scopes_that_could_look_like_others_are_refused(agent, user):
     with pytest.raises(InvalidInputError, match=r"agent|user"):
@@ -74,6 +78,14 @@ def test_scopes_that_could_look_like_others_are_refused(agent, user):
 def test_plain_scopes_are_accepted():
     check_scope("Ada.L-1_x:y@z", "")
     check_scope("a", "b" * 128)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["阿信", "李雷", "Isabella Rodriguez", "José", "Ада", "עדה", "आदा", "가나", "さくら", "O'Hara", "张" * 128],
+)
+def test_names_of_any_script_are_accepted(name):
+    check_scope(name, name)
 
 
 @pytest.mark.parametrize("key", ["x" * 256, "tab\there", "é", "\0"])
@@ -112,7 +124,7 @@ def test_embeddings_that_are_none_are_refused(row):
     "weighing",
     [
         Weighing(),
-        Weighing(Mode.PAPER, recency=0.0, relevance=1_000.0, importance=1.0, gains=(0.0, 1_000.0, 2.0), decay=1.0),
+        Weighing(Mode.PAPER, recency=0.0, similarity=1_000.0, importance=1.0, gains=(0.0, 1_000.0, 2.0), decay=1.0),
         Weighing(decay=5e-324),
     ],
 )
@@ -121,7 +133,7 @@ def test_weights_within_bounds_are_accepted(weighing):
 
 
 @pytest.mark.parametrize("value", [-0.1, 1_000.1, float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("field", ["recency", "relevance", "importance", "gains"])
+@pytest.mark.parametrize("field", ["recency", "similarity", "importance", "gains"])
 def test_weights_out_of_bounds_are_refused_by_name(field, value):
     weighing = Weighing(**{field: (1.0, value, 1.0) if field == "gains" else value})
     with pytest.raises(InvalidInputError, match=f"^{field} must be between 0 and 1000"):

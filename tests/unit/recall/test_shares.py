@@ -27,7 +27,7 @@ def make_hit(channels, preferences):
 def test_the_shares_that_are_shown_add_up_to_the_score_that_is_shown(channels, preferences):
     hit = make_hit(channels, preferences)
     table = to_table(Recollection((hit,), {}))
-    [score], [why] = (list(column.cells) for column in table.columns[:2])
+    [score], _, [why] = (list(column.cells) for column in table.columns[:3])
     assert sum(map(Decimal, why.split()[1::2])) == Decimal(score)
     whole = {f"c{name}": share for name, share in channels.items()} | preferences
     large = {name for name, share in whole.items() if abs(share) >= SMALLEST_SHARE}

@@ -50,7 +50,7 @@ def check_feedback(feedback: Feedback) -> None:
         raise InvalidInputError(f"candidates must be between 1 and {MOST_CANDIDATES}")
     for mark in feedback.marks:
         factors = mark.factors
-        if not all(0 <= factor <= 1 for factor in (factors.recency, factors.relevance, factors.importance)):
-            raise InvalidInputError("recency, relevance and importance must be between 0 and 1")
+        if not all(0 <= factor <= 1 for factor in (factors.recency, factors.similarity, factors.importance)):
+            raise InvalidInputError("recency, similarity and importance must be between 0 and 1")
         if not 0 <= factors.rank <= feedback.candidates:
             raise InvalidInputError("rank must be between 0 and the number of candidates")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from pydantic import TypeAdapter
 
 from recollect.core.memories.fading import MOST_DAYS
-from recollect.core.recall.checks import check_weighing
+from recollect.core.recall.checks import check_channels, check_cue, check_weighing
+from recollect.core.recall.weights import EVERY_CHANNEL
 from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import JSON
+from recollect.models.recall import Cue
 
 PROFILE = TypeAdapter(Profile)
 HIGHEST_THRESHOLD = 1_000_000
 MOST_MINUTES = 525_600
 DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_days", "fading_fact_days")
 MOST_NAMES = 20
+NOTHING_SET: tuple[object, ...] = ((), {}, None, None, None)
+LANGUAGES = ("", "en", "zh")
 
 
 def to_profile(kept: JSON) -> Profile:
@@ -39,14 +44,41 @@ def check_names(names: Collection[str]) -> None:
         check_line("names", name)
 
 
-def check_profile(profile: Profile) -> None:
-    """Check the settings of an agent."""
+def fill_in(cue: Cue, profile: Profile) -> Cue:
+    """Give a cue the profile's settings where it names none; a channel that is named alone has no least relevance."""
+    own = (profile.channels, profile.weights, profile.min_relevance, profile.consult, profile.judge)
+    if own == NOTHING_SET:
+        return cue
+    channels = cue.channels or profile.channels
+    alone = cue.blank or len({*channels}) == 1
+    return replace(
+        cue,
+        channels=() if cue.blank and not cue.channels else channels,
+        weights={**profile.weights, **cue.weights},
+        min_relevance=profile.min_relevance if cue.min_relevance is None and not alone else cue.min_relevance,
+        consult=profile.consult if cue.consult is None else cue.consult,
+        judge=profile.judge if cue.judge is None else cue.judge,
+    )
+
+
+def check_recall(profile: Profile, channels: Collection[str]) -> None:
+    """Refuse defaults of a recall that a cue must not name either."""
+    check_channels(profile.channels, {*EVERY_CHANNEL, *channels})
+    same = Cue("any", channels=profile.channels, weights=profile.weights, min_relevance=profile.min_relevance)
+    check_cue(same, channels)
+
+
+def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:
+    """Check the settings of an agent; `channels` are those in addition to ours."""
     check_weighing(profile.weighing)
+    check_recall(profile, channels)
     if len(set(profile.kinds)) != len(profile.kinds):
         raise InvalidInputError("kinds must not name a kind twice")
     if profile.limit is not None:
         check_limit(profile.limit)
     check_names(profile.names)
+    if profile.language not in LANGUAGES:
+        raise InvalidInputError("language must be en, zh or empty")
     for field in ("fading_threshold", "topic_threshold"):
         share = getattr(profile, field)
         if share is not None and not 0 <= share <= 1:

@@ -13,6 +13,8 @@ from recollect.core.memories.erasure import LONGEST_INSIGHT
 from recollect.core.text.answers import AnswerSchema, counted, tidy
 from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
+from recollect.core.text.similar import is_same
+from recollect.core.text.terms import analyse
 from recollect.models.memories import Kind, Memory, NewMemory, Triple
 
 DEFAULT_THRESHOLD = 150.0
@@ -135,3 +137,24 @@ def to_thoughts(
             )
             thoughts.append(thought)
     return thoughts[:MOST_INSIGHTS]
+
+
+def leave_repeated(thoughts: Sequence[NewMemory], known: Sequence[Memory]) -> list[NewMemory]:
+    """Leave out what was thought before, or twice: the same text, or nearly the same from the same evidence."""
+    texts = {fold_text(memory.content) for memory in known}
+    drawn = [(frozenset[object](memory.evidence), frozenset(analyse(memory.content))) for memory in known]
+    new: list[NewMemory] = []
+    for thought in thoughts:
+        text, evidence = fold_text(thought.content), frozenset[object](thought.evidence)
+        terms = frozenset(analyse(thought.content))
+        again = any(evidence == other and is_same(terms, said) for other, said in drawn)
+        if text not in texts and not again:
+            new.append(thought)
+        texts.add(text)
+        drawn.append((evidence, terms))
+    return new
+
+
+def fold_text(text: str) -> str:
+    """Bring a text to the form in which it is compared: without case, width, and marks at its end."""
+    return " ".join(fold_width(text).casefold().split()).rstrip(".。!！")

@@ -1,4 +1,4 @@
-"""Score the memory stream by recency, relevance and importance, in plain floats; the tests compare the SQL with it."""
+"""Score the memory stream by recency, similarity and importance, in plain floats; the tests compare the SQL with it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import UUID
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Mode, Tally, Weighing
 
-USUAL = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
-USUAL_OF_PAPER = Weighing(recency=1.0, relevance=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
+USUAL = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
+USUAL_OF_PAPER = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
 NEGLIGIBLE = 1e-6
 """From the horizon on, recency adds less than this to a score."""
 FARTHEST = 1_000_000
@@ -29,7 +29,7 @@ class ResolvedWeighing:
 
     mode: Mode
     weights: tuple[float, float, float]
-    """For recency, relevance and importance; the gains are in them."""
+    """For recency, similarity and importance; the gains are in them."""
     decay: float
 
 
@@ -41,7 +41,7 @@ class Considered:
     kind: Kind
     last_accessed_at: datetime
     importance: float
-    relevance: float | None
+    similarity: float | None
     """The cosine with the cue; None where the memory has no vector."""
 
 
@@ -53,7 +53,7 @@ def resolve_weighing(asked: Weighing, agent: Weighing) -> ResolvedWeighing:
     gains = _first(asked.gains, own.gains, usual.gains)
     weights = (
         _first(asked.recency, own.recency, usual.recency) * gains[0],
-        _first(asked.relevance, own.relevance, usual.relevance) * gains[1],
+        _first(asked.similarity, own.similarity, usual.similarity) * gains[1],
         _first(asked.importance, own.importance, usual.importance) * gains[2],
     )
     return ResolvedWeighing(mode, weights, _first(asked.decay, own.decay, usual.decay))
@@ -75,9 +75,9 @@ def score(considered: Sequence[Considered], resolved: ResolvedWeighing) -> tuple
     if not ordered:
         return [], Tally(0, None, None)
     recency = scale(_decayed(ordered, resolved))
-    relevance = scale(_relevances(ordered))
+    similarity = scale(_similarities(ordered))
     importance = scale([memory.importance for memory in ordered])
-    found = map(Factors, recency, relevance, importance, range(1, len(ordered) + 1))
+    found = map(Factors, recency, similarity, importance, range(1, len(ordered) + 1))
     scored = [
         Candidate(memory.id, weigh(factors, resolved), factors) for memory, factors in zip(ordered, found, strict=True)
     ]
@@ -94,8 +94,8 @@ def sort_by_recency(considered: Sequence[Considered], mode: Mode) -> list[Consid
 
 def weigh(factors: Factors, resolved: ResolvedWeighing) -> float:
     """Add up the weighted factors."""
-    recency, relevance, importance = resolved.weights
-    return recency * factors.recency + relevance * factors.relevance + importance * factors.importance
+    recency, similarity, importance = resolved.weights
+    return recency * factors.recency + similarity * factors.similarity + importance * factors.importance
 
 
 def scale(values: Sequence[float]) -> list[float]:
@@ -118,10 +118,10 @@ def _decayed(ordered: Sequence[Considered], resolved: ResolvedWeighing) -> list[
     return [math.exp(max(fade * step, SMALLEST_EXPONENT)) for step in steps]
 
 
-def _relevances(ordered: Sequence[Considered]) -> list[float]:
+def _similarities(ordered: Sequence[Considered]) -> list[float]:
     """Treat a memory without a vector as no more relevant than the least relevant of the others."""
-    least = min((memory.relevance for memory in ordered if memory.relevance is not None), default=0.0)
-    return [least if memory.relevance is None else memory.relevance for memory in ordered]
+    least = min((memory.similarity for memory in ordered if memory.similarity is not None), default=0.0)
+    return [least if memory.similarity is None else memory.similarity for memory in ordered]
 
 
 def _first(*values: Value | None) -> Value:

@@ -40,7 +40,7 @@ class MarkedRecall:
     candidates: int
     useful: NDArray[np.bool_]
     ranks: Numbers
-    relevance: Numbers
+    similarity: Numbers
     importance: Numbers
 
 
@@ -119,7 +119,7 @@ def keep_sum(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
 def factors_at(recall: MarkedRecall, decay: float) -> Numbers:
     """Give the three factors of every marked hit as they would be at a decay: one row each."""
     recency = rescale(recall.ranks, recall.candidates, decay)
-    return np.column_stack((recency, recall.relevance, recall.importance))
+    return np.column_stack((recency, recall.similarity, recall.importance))
 
 
 def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
@@ -210,18 +210,18 @@ def order(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> tuple[N
 
 def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
     """Write a weighing in full, the gains apart; a factor without gain keeps its weight."""
-    own = (present.recency, present.relevance, present.importance)
+    own = (present.recency, present.similarity, present.importance)
     shown = [
         weight / gain if gain > 0 else (1.0 if kept is None else kept)
         for weight, gain, kept in zip(resolved.weights, gains_of(present), own, strict=True)
     ]
-    return replace(present, recency=shown[0], relevance=shown[1], importance=shown[2], decay=resolved.decay)
+    return replace(present, recency=shown[0], similarity=shown[1], importance=shown[2], decay=resolved.decay)
 
 
 def round_off(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
     """Round a weighing to as many digits as a person would write."""
     full = describe(resolved, present)
-    recency, relevance, importance = full.recency or 0.0, full.relevance or 0.0, full.importance or 0.0
+    recency, similarity, importance = full.recency or 0.0, full.similarity or 0.0, full.importance or 0.0
     return replace(
-        full, recency=round(recency, PLACES), relevance=round(relevance, PLACES), importance=round(importance, PLACES)
+        full, recency=round(recency, PLACES), similarity=round(similarity, PLACES), importance=round(importance, PLACES)
     )

@@ -38,17 +38,19 @@ class Portions:
     summary: int
 
 
-def fit(path: Sequence[Message], max_tokens: int, *, unanswered: bool, image_tokens: int = 0) -> Fitted:
+def fit(
+    path: Sequence[Message], max_tokens: int, *, unanswered: bool, image_tokens: int = 0, most: int | None = None
+) -> Fitted:
     """Choose the newest whole turns of a path, newest first, that fit; the last one always, however long it is.
 
-    Last turns without an answer are left out unless they are asked for. A turn without its beginning can stand
-    between others, or behind the last whole one, but is never the first.
+    Last turns without an answer are left out unless they are asked for, and then there are `most` turns at most. A
+    turn without its beginning can stand between others, or behind the last whole one, but is never the first.
     """
     turns = [list(turn) for _, turn in groupby(path, key=lambda message: message.turn)]
     newest = 0 if unanswered else next((place for place, turn in enumerate(turns) if _answered(turn)), len(turns))
     path = path[sum(map(len, turns[:newest])) :]
     chosen = read = spent = tokens = 0
-    for turn in turns[newest:]:
+    for turn in turns[newest : None if most is None else newest + most]:
         read += len(turn)
         spent += sum(cost(message, image_tokens) for message in turn)
         if chosen and spent > max_tokens:

@@ -13,7 +13,7 @@ from recollect.core.conversations.threads import NIL, ThreadNode, order_nodes
 from recollect.core.imports import text as import_text
 from recollect.core.imports.text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.memories.checks import check_metadata
-from recollect.core.text.checks import IDENTIFIER, UNSTORABLE
+from recollect.core.text.checks import UNSTORABLE, is_scope_name
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import LEGACY, Attachment, MessageStatus, NewMessage
 from recollect.models.imports import UserBy
@@ -129,7 +129,7 @@ class DifyMessages:
 def find_user(conversation: DifyConversation, by: UserBy) -> tuple[str | None, bool]:
     """Find the user of a conversation, None if it is not one that was asked for; and whether an id replaced a name."""
     named = [name for which in NAMED_BY[by] if (name := getattr(conversation, which))]
-    fitting = next((name for name in named if IDENTIFIER.fullmatch(name)), None)
+    fitting = next((name for name in named if is_scope_name(name)), None)
     if fitting is None:
         return ("" if by in {UserBy.AUTO, UserBy.NOBODY} else None), False
     return fitting, fitting != named[0]

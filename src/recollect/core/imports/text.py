@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from recollect.core.memories.checks import check_metadata
-from recollect.core.text.checks import EARLIEST, IDENTIFIER, LATEST, LONGEST_NAME, UNSTORABLE
+from recollect.core.text.checks import EARLIEST, IDENTIFIER, LATEST, LONGEST_NAME, UNSTORABLE, is_scope_name
 from recollect.core.text.names import CONTROL
 from recollect.errors import InvalidInputError
 from recollect.models.memories import JSON
@@ -101,6 +102,12 @@ def to_identifier(text: str) -> str:
         return text
     readable = FOREIGN.sub("-", text).strip("-.")[:KEPT]
     return "-".join(filter(None, (readable, hash_parts(text))))
+
+
+def to_user(text: str) -> str:
+    """Return a user's id as it is, in composed form, if it fits; else as an identifier."""
+    composed = unicodedata.normalize("NFC", text)
+    return composed if is_scope_name(composed) else to_identifier(text)
 
 
 def hash_parts(*parts: object) -> str:

@@ -11,13 +11,10 @@ from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
 from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_line, check_moment, check_text
 from recollect.core.topics.paths import read_topic
 from recollect.errors import InvalidInputError
-from recollect.models.recall import Cue, Filter, Weighing
+from recollect.models.recall import MOST_CONDITIONS, Cue, Filter, Weighing
 
 MOST_TOPICS = 16
 MOST_NAMES = 64
-MOST_CONDITIONS = 16
-
-
 HEAVIEST = 1_000
 
 
@@ -32,8 +29,26 @@ def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
     check_filter(cue)
     if cue.topics_only and not cue.topics:
         raise InvalidInputError("topics_only needs topics")
+    check_relevance(cue)
     find_zone(cue.zone)
     check_weights(cue.weights, channels)
+
+
+def check_relevance(cue: Cue) -> None:
+    """Refuse a least relevance that is none, or that nothing tells."""
+    if cue.min_relevance is None:
+        return
+    if not 0 <= cue.min_relevance <= 1:
+        raise InvalidInputError("min_relevance must be between 0 and 1")
+    topics_first = cue.topics and not cue.topics_only
+    if cue.min_relevance and (cue.blank or (len({*cue.channels}) == 1 and not topics_first)):
+        raise InvalidInputError("min_relevance needs a text or an embedding, and more than one channel")
+
+
+def check_channels(named: Collection[str], known: Collection[str]) -> None:
+    """Refuse a channel that there is not."""
+    if unknown := sorted({*named} - {*known}):
+        raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
 
 
 def check_topics(topics: Sequence[str]) -> None:
@@ -95,8 +110,8 @@ def check_names(field: str, names: Sequence[str]) -> None:
 def check_weighing(weighing: Weighing) -> None:
     """Limit the weights of the three factors and their decay to what scoring can compute with."""
     if weighing.gains is not None and len(weighing.gains) != 3:
-        raise InvalidInputError("gains must be three numbers, for recency, relevance and importance")
-    weights = (("recency", weighing.recency), ("relevance", weighing.relevance), ("importance", weighing.importance))
+        raise InvalidInputError("gains must be three numbers, for recency, similarity and importance")
+    weights = (("recency", weighing.recency), ("similarity", weighing.similarity), ("importance", weighing.importance))
     for field, value in (*weights, *(("gains", gain) for gain in weighing.gains or ())):
         if value is not None and not 0 <= value <= HEAVIEST:
             raise InvalidInputError(f"{field} must be between 0 and {HEAVIEST}")

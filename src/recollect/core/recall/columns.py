@@ -47,7 +47,7 @@ class Candidates:
     ids: Ids = field(default_factory=lambda: NO_IDS)
     scores: Scores = field(default_factory=lambda: np.empty(0))
     factors: Scores | None = None
-    """A row for each: recency, relevance, importance and rank, where the score is made of them."""
+    """A row for each: recency, similarity, importance and rank, where the score is made of them."""
 
     def __len__(self) -> int:
         """Count them."""
@@ -61,8 +61,8 @@ class Candidates:
         """Say what the score of one is made of."""
         if self.factors is None or np.isnan(self.factors[place, 0]):
             return None
-        recency, relevance, importance, rank = self.factors[place].tolist()
-        return Factors(recency, relevance, importance, int(rank))
+        recency, similarity, importance, rank = self.factors[place].tolist()
+        return Factors(recency, similarity, importance, int(rank))
 
     def __iter__(self) -> Iterator[Candidate]:
         """Give them one by one."""
@@ -77,7 +77,7 @@ def to_candidates(proposed: Sequence[Candidate]) -> Candidates:
         nothing = (np.nan, np.nan, np.nan, 0)
         factors = np.array(
             [
-                (each.factors.recency, each.factors.relevance, each.factors.importance, each.factors.rank)
+                (each.factors.recency, each.factors.similarity, each.factors.importance, each.factors.rank)
                 if each.factors
                 else nothing
                 for each in proposed
@@ -110,6 +110,7 @@ class FeatureTable:
     terms: Flags
     """A column for each term of the cue: whether a memory has it."""
     lengths: Numbers
+    importances: Scores
     assistant: Flags
     asks: Flags
     tells_time: Flags
@@ -153,6 +154,7 @@ class FeatureTable:
             cosine=None if np.isnan(cosine) else cosine,
             terms=tuple(np.flatnonzero(self.terms[place]).tolist()),
             length=int(self.lengths[place]),
+            importance=float(self.importances[place]),
             **{name: bool(getattr(self, name)[place]) for name in FLAGS},
         )
 
@@ -161,7 +163,7 @@ FLAGS = ("assistant", "asks", "tells_time", "tells_number", "is_instruction", "n
 ARRAYS: Mapping[str, np.dtype[np.generic]] = {
     "ids": ID,
     **dict.fromkeys(("occurred_at", "kinds", "speakers", "sessions", "lengths"), np.dtype(np.int64)),
-    **dict.fromkeys(("places", "cosines"), np.dtype(np.float64)),
+    **dict.fromkeys(("places", "cosines", "importances"), np.dtype(np.float64)),
     **dict.fromkeys(("terms", *FLAGS), np.dtype(np.bool_)),
 }
 """The columns of a table that are arrays."""
@@ -195,6 +197,7 @@ def to_table(features: Mapping[UUID, Features], width: int) -> FeatureTable:
         cosines=np.array([np.nan if each.cosine is None else each.cosine for each in known], dtype=np.float64),
         terms=terms,
         lengths=np.array([each.length for each in known], dtype=np.int64),
+        importances=np.array([each.importance for each in known], dtype=np.float64),
         **{name: np.array([getattr(each, name) for each in known], dtype=np.bool_) for name in FLAGS},
     )
 

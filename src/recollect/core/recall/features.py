@@ -49,8 +49,12 @@ class Tells(IntFlag):
 def tell(content: str) -> Tells:
     """Tell what a memory is like: found once, when it is written."""
     beginning = content[:MOST_READ]
-    asks, when = is_question(content), tells_time(beginning)
-    return Tells(asks + 2 * when + 4 * tells_number(beginning) + 8 * is_instruction(beginning))
+    return Tells(
+        Tells.QUESTION * is_question(content)
+        + Tells.TIME * tells_time(beginning)
+        + Tells.NUMBER * tells_number(beginning)
+        + Tells.INSTRUCTION * is_instruction(beginning)
+    )
 
 
 def is_question(content: str) -> bool:

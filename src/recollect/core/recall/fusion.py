@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from recollect.core.dates.periods import rate_moments
 from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Ids, Numbers, RankingInput, Scores, to_uuids
-from recollect.core.recall.preferences import DIVERSITY, CandidateTable, prefer
+from recollect.core.recall.preferences import COVERAGE, DIVERSITY, SPEAKER, CandidateTable, prefer
+from recollect.core.recall.relevance import ENOUGH, TELLING, WHOLE, arrange, estimate
 from recollect.models.recall import Asks, ChannelScore, Cue, Ranked
 from recollect.models.service import Scope
 
 MOST_USERS = 5
-VECTOR, TOPIC, SKIPPED = "vector", "topic", "skipped: "
+TEXT, VECTOR, TOPIC, SKIPPED = "text", "vector", "topic", "skipped: "
 TOPICS = "topics"
 """What a hit owes to being filed under a topic that the caller named."""
 
@@ -219,13 +220,43 @@ def _explain(
     """Say what every channel and preference adds to each of some candidates."""
     parts = {name: column.parts(places, inputs.weights[name] / total) for name, column in rated.columns.items()}
     extras = {name: (values[places] / total).tolist() for name, values in preferences.items()}
+    relevances = rate_relevance(inputs, rated, places)
     ranked: list[Ranked] = []
     for row, memory_id in enumerate(to_uuids(rated.ids[places])):
         channels = {name: part for name, column in parts.items() if (part := column[row]) is not None}
         preferred = {name: values[row] for name, values in extras.items() if values[row]}
         score = math.fsum((*(part.share for part in channels.values()), *preferred.values()))
-        ranked.append(Ranked(memory_id, min(score, 1.0), channels, preferred))
+        ranked.append(Ranked(memory_id, min(score, 1.0), channels, preferred, relevances[row]))
     return ranked
+
+
+def rate_relevance(inputs: RankingInput, rated: Rated, places: NDArray[np.intp]) -> Sequence[float | None]:
+    """Say how likely each of the best helps with the cue; None where too little is known of them."""
+    if inputs.features is None or not len(places):
+        return [None] * len(places)
+    found = estimate(measure(rated, places), inputs.facets.script, with_vector=VECTOR in rated.columns)
+    enough = rated.preferences[COVERAGE][places] >= WHOLE
+    for name in TELLING & rated.columns.keys():
+        if name == TOPIC and not inputs.facets.topics:
+            # A word of the cue that is also a topic's name may mean something else.
+            continue
+        enough |= rated.columns[name].rows[places] >= 0
+    relevances: list[float] = np.where(enough, np.maximum(found, ENOUGH), found).tolist()
+    return relevances
+
+
+def measure(rated: Rated, places: NDArray[np.intp]) -> Scores:
+    """Measure what relevance is estimated from."""
+    nothing = np.zeros(len(rated.ids))
+    text, vector = rated.columns.get(TEXT), rated.columns.get(VECTOR)
+    return arrange(
+        coverage=rated.preferences[COVERAGE],
+        text=text.scores if text else nothing,
+        text_scaled=text.scaled if text else nothing,
+        speaker=rated.preferences[SPEAKER],
+        vector=vector.scores if vector else nothing,
+        places=places,
+    )
 
 
 def _diversify(ranked: Sequence[Ranked], sessions: Sequence[int], limit: int, spread: float) -> list[Ranked]:

@@ -22,7 +22,7 @@ from recollect.models.kept import Fate, KeptHit, Placing
 from recollect.models.memories import JSON
 from recollect.models.recall import Cue, Facets, Factors, Period, Ranked, Recollection, Status, Tally
 
-VERSION = b"2"
+VERSION = b"3"
 """Stands before what is written; what a later version writes otherwise begins with another."""
 QUICK = 1
 """A higher level takes twice the time for a tenth less space."""
@@ -217,7 +217,7 @@ def rank_again(kept: Kept, weights: Mapping[str, float] | None = None, *, whole:
         fate = decide(each.id, group, hits, dropped, full=full)
         passed += fate is Fate.DROPPED
         its_features = inputs.features.describe(each.id) if inputs.features is not None else None
-        placing = Placing(each.id, fate, 0, each.score, each.channels, each.preferences, its_features)
+        placing = Placing(each.id, fate, 0, each.score, each.channels, each.preferences, each.relevance, its_features)
         if fate is Fate.HIT:
             before, duplicates = then.get(each.id, (None, tuple(sorted(group - {each.id}))))
             hits[each.id] = replace(placing, rank=len(hits) + 1, before=before, duplicates=duplicates)

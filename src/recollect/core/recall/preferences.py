@@ -22,6 +22,7 @@ MESSAGE = KINDS.index(Kind.MESSAGE)
 COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"
 SESSION_BEST, SESSION_MEANING = "session_best", "session_meaning"
 SPEAKER, ANSWER, NEAR_DATE, LATEST = "speaker", "answer", "near_date", "latest"
+IMPORTANCE = "importance"
 TELLS_TIME, TELLS_NUMBER = "tells_time", "tells_number"
 LONG, QUESTION, ASSISTANT, INSTRUCTION = "long", "question", "assistant", "instruction"
 DIVERSITY = "diversity"
@@ -33,6 +34,7 @@ MOST_BESIDE = 12
 LONGEST_TELLING, LONGEST_QUESTION = 40, 25
 """In terms: words beyond the first ones occur by chance; a longer question also says something."""
 LONGEST = 1000
+LEAST_IMPORTANT, MOST_IMPORTANT = 1.0, 10.0
 DENSER = 3.0
 """A word of Chinese gives about three terms, its characters and their pairs; one of English gives one."""
 
@@ -70,6 +72,7 @@ def prefer(table: CandidateTable, facets: Facets) -> dict[str, Scores]:
         **rate_wording(table.features, facets),
         NEAR_DATE: rate_nearness(facets.periods, table.features.occurred_at),
         LATEST: rate_age(table.features, facets),
+        IMPORTANCE: rate_importance(table.features),
     }
 
 
@@ -137,6 +140,13 @@ def rate_age(known: FeatureTable, facets: Facets) -> Scores:
     if Asks.LATEST not in facets.asks:
         return np.zeros(len(known))
     return _from_worst(known.occurred_at / 1e6)
+
+
+def rate_importance(known: FeatureTable) -> Scores:
+    """Rate by how much more important a memory is than the least important candidate: nothing among equals."""
+    least = known.importances.min(initial=MOST_IMPORTANT)
+    rated: Scores = (known.importances - least) / (MOST_IMPORTANT - LEAST_IMPORTANT)
+    return rated
 
 
 def rate_nearness(periods: Sequence[Period], moments: Numbers) -> Scores:

@@ -38,3 +38,15 @@ def check_new_bounds(maker: Caller, bounds: Bounds) -> None:
     for own, new in ((maker.bounds.agent, bounds.agent), (maker.bounds.user, bounds.user)):
         if own is not None and new != own:
             raise ForbiddenError("This API key is bound, and so are the keys that it makes: to the same names.")
+
+
+def check_bounds(caller: Caller, agent: str | None, user: str | None) -> None:
+    """Raise ForbiddenError where a request concerns other scopes than those a key is bound to; None is every one."""
+    for own, asked in ((caller.bounds.agent, agent), (caller.bounds.user, user)):
+        if own is not None and asked != own:
+            raise ForbiddenError(OUT_OF_BOUNDS)
+
+
+def may_restore(caller: Caller) -> bool:
+    """Tell whether a caller may restore origin, trust, receipts and times: an operator, or an unbound admin key."""
+    return Right.ADMIN in caller.rights and caller.bounds.agent is None

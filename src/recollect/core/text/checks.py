@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -25,6 +26,15 @@ LONGEST_KEY = 255
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
+LONGEST_SCOPE_NAME = 128
+
+
+BLANK_LETTER = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
+)
+"""What Unicode counts as visible and shows nothing, and what stands for text that could not be read."""
+
+
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -32,10 +42,27 @@ EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=
 
 
 def check_scope(agent: str, user: str) -> None:
-    """Accept plain ASCII identifiers only, so that no two scopes look alike; the user may be empty."""
+    """Accept names of any script, written in one way only; the user may be empty."""
     for field, value in (("agent", agent), ("user", user)):
-        if not (IDENTIFIER.fullmatch(value) or (field == "user" and value == "")):
-            raise InvalidInputError(f"{field} must be 1 to 128 characters of A-Z a-z 0-9 . _ : @ -")
+        if not (is_scope_name(value) or (field == "user" and value == "")):
+            raise InvalidInputError(
+                f"{field} must be a name of 1 to {LONGEST_SCOPE_NAME} visible characters in Unicode's composed form "
+                "(NFC), without a slash, and with no blanks but single ones between words"
+            )
+
+
+def is_scope_name(value: str) -> bool:
+    """Tell whether an agent or a user can have this name: nothing in it is invisible or can be written otherwise."""
+    if value.isascii() and IDENTIFIER.fullmatch(value):
+        return True
+    return (
+        1 <= len(value) <= LONGEST_SCOPE_NAME
+        and value.isprintable()
+        and "/" not in value
+        and value == " ".join(value.split())
+        and not BLANK_LETTER.search(value)
+        and unicodedata.is_normalized("NFC", value)
+    )
 
 
 def check_limit(limit: int) -> None:

@@ -10,7 +10,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from recollect.doors.cli.recall import read_weight
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.models.agents import Fit, Profile
 from recollect.models.memories import Triple
@@ -26,17 +28,25 @@ WEIGHINGS = tuple(field.name for field in fields(Weighing))
 FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
 TOPICS = ("topic_threshold", "idle_minutes")
-NAMES = "names"
+NAMES, LANGUAGE = "names", "language"
+RECALL = ("min_relevance", "consult", "judge")
 
 
 @commands.command()
 @with_options(
     mode=Annotated[Mode | None, typer.Option(help="newest, original or paper.")],
     recency=Annotated[float | None, typer.Option(help="Weight of recency.")],
-    relevance=Annotated[float | None, typer.Option(help="Weight of relevance.")],
+    similarity=Annotated[float | None, typer.Option(help="Weight of similarity.")],
     importance=Annotated[float | None, typer.Option(help="Weight of importance.")],
     decay=Annotated[float | None, typer.Option(help="What recency keeps from one rank to the next.")],
     limit=Annotated[int | None, typer.Option(help="Most hits to return.")],
+    channels=Annotated[list[str] | None, typer.Option("--channel", help="A way of recalling; repeat for more.")],
+    weights=Annotated[
+        list[str] | None, typer.Option("--weight", help="What one weighs, as text=0.5; repeat.", metavar="NAME=NUMBER")
+    ],
+    min_relevance=Annotated[float | None, typer.Option(help="Only what helps so likely, 0 to 1.")],
+    consult=Annotated[bool | None, typer.Option("--consult/--no-consult", help="Let the chat model read cues.")],
+    judge=Annotated[bool | None, typer.Option("--judge/--no-judge", help="Let the chat model drop useless hits.")],
     threshold=Annotated[float | None, typer.Option(help="Importance that sets off a reflection; 0 for never.")],
     archive_after_days=Annotated[float | None, typer.Option(help="Days without use before archiving; 0 for never.")],
     delete_after_days=Annotated[float | None, typer.Option(help="Days without use before deleting; 0 for never.")],
@@ -47,6 +57,7 @@ NAMES = "names"
     topic_threshold=Annotated[float | None, typer.Option(help="Cosine below which a topic changes.")],
     idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
     names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],
+    language=Annotated[str | None, typer.Option(help="Language of prompts: en, zh, or '' for the cue's.")],
 )
 def profile(
     agent: Agent,
@@ -75,7 +86,9 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
         limit=chosen.get("limit", before.limit),
         reflection_threshold=chosen.get("threshold", before.reflection_threshold),
         names=tuple(chosen.get(NAMES, before.names)),
-        **{name: value for name, value in chosen.items() if name in (*RETENTION, *FADING, *TOPICS)},
+        channels=tuple(chosen.get("channels", before.channels)),
+        weights={**before.weights, **dict(map(read_weight, chosen.get("weights", ())))},
+        **{name: value for name, value in chosen.items() if name in (*RECALL, *RETENTION, *FADING, *TOPICS, LANGUAGE)},
     )
 
 
@@ -83,9 +96,10 @@ def tabulate(profile: Profile) -> Table:
     """Show a profile; fields that are not set have their defaults."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
-    for name in (*WEIGHINGS, "kinds", "limit", "reflection_threshold", *RETENTION, *FADING, *TOPICS, NAMES):
+    plain = ("kinds", "limit", "channels", "weights", *RECALL, "reflection_threshold")
+    for name in (*WEIGHINGS, *plain, *RETENTION, *FADING, *TOPICS, NAMES, LANGUAGE):
         value = values[name]
-        table.add_row(name, "usual" if value in {None, ()} else str(value))
+        table.add_row(name, "usual" if value in (None, (), {}, "") else str(value))
     return table
 
 
@@ -99,6 +113,13 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
         "events",
         "thoughts",
         "chats",
+        "messages",
+        "facts",
+        "summaries",
+        "conversations",
+        "entities",
+        "topics",
+        "items",
         "unreflected_importance",
         "unreflected_events",
         "to_rederive",
@@ -128,7 +149,7 @@ def associate(
         table.add_row(
             memory.kind, escape(", ".join(memory.keywords)), f"{memory.occurred_at:%F %R}", escape(memory.content)
         )
-    out.print(table if table.row_count else "nothing found")
+    out.print(table if table.row_count else translate("nothing found"))
 
 
 @commands.command()
@@ -141,7 +162,7 @@ def tune(
     with err.status("learning"):
         tuning = with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
     table = Table("", "before", "after")
-    for name in ("recency", "relevance", "importance", "decay"):
+    for name in ("recency", "similarity", "importance", "decay"):
         table.add_row(name, f"{getattr(tuning.before, name):g}", f"{getattr(tuning.after, name):g}")
     learned, held_out = tuning.recalls
     add_fits(table, f"learned from {learned} recalls", tuning.training)

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from recollect.doors.cli import recall
 from recollect.doors.cli.terminal import Agent, Tenant, User, Yes, err, out, run, with_mind
+from recollect.doors.words import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError, UnavailableError
 from recollect.mind.conversations import ConversationView
 from recollect.mind.mind import Mind
@@ -57,7 +58,7 @@ def list_conversations(
     for each in found.conversations:
         times = (f"{each.updated_at:%F %R}", f"{each.changed_at:%F %R}")
         table.add_row(each.id, escape(each.name), each.state, str(each.message_count), *times)
-    out.print(table if table.row_count else "nothing found")
+    out.print(table if table.row_count else translate("nothing found"))
 
 
 @app.command()
@@ -93,7 +94,7 @@ def segments(
         state = f"{each.state}: {each.reason}" if each.reason else each.state
         numbers = f"{each.first_number}-{each.last_number}"
         table.add_row(numbers, escape(each.label), each.ending, escape(state), f"{each.closed_at:%F %R}")
-    out.print(table if table.row_count else "No topic has ended yet.")
+    out.print(table if table.row_count else translate("No topic has ended yet."))
 
 
 @app.command()
@@ -124,7 +125,7 @@ def purge(
 ) -> None:
     """Erase a conversation for good and show the receipt; nothing brings it back."""
     if not yes:
-        typer.confirm(f"Erase {conversation} for good?", abort=True, err=True)
+        typer.confirm(translate("Erase {conversation} for good?", conversation=conversation), abort=True, err=True)
 
     async def finish(view: ConversationView) -> Conversation:
         before = await view.read()
@@ -152,7 +153,7 @@ def receipts(
         finished = f"{each.finished_at:%F %T}" if each.finished_at else "under way"
         removed = ", ".join(f"{count} {what}" for what, count in sorted(each.removed.items()) if count)
         table.add_row(each.conversation, escape(each.asked_by), f"{each.begun_at:%F %T}", finished, removed)
-    out.print(table if table.row_count else "nothing was purged")
+    out.print(table if table.row_count else translate("nothing was purged"))
 
 
 @app.command()
@@ -166,7 +167,7 @@ def retain(dry_run: DryRun = False) -> None:
             place = (escape(each.agent), escape(each.user), each.conversation)
             numbers = (str(each.message_count), f"{each.idle_since:%F %R}")
             table.add_row(*place, each.state, each.becomes, *numbers)
-        out.print(table if due else "Nothing is due.")
+        out.print(table if due else translate("Nothing is due."))
         if due and not dry_run:
             with Progress(console=err) as progress:
                 task = progress.add_task("moving on", total=len(due))
@@ -242,10 +243,11 @@ def chat(
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         try:
-            recollect = runner.run(stack.enter_async_context(open_recollect(settings)))
+            recollect = runner.run(stack.enter_async_context(open_recollect(settings, work=False)))
             view = runner.run(recollect.mind(agent, user, tenant=tenant)).conversation(conversation)
             runner.run(check(view))
-            out.print(HELP if settings.chat_url else f"{HELP}\n{SILENT}", highlight=False)
+            told = (HELP,) if settings.chat_url else (HELP, SILENT)
+            out.print("\n".join(map(translate, told)), highlight=False)
             while (line := hear("you")) not in {None, "/quit"}:
                 respond(runner.run, view, line or "", budget, answering=bool(settings.chat_url))
         except KeyboardInterrupt:
@@ -279,7 +281,7 @@ def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, an
     try:
         obey(run, view, line, budget, answering=answering)
     except NotFoundError:
-        out.print("nothing was said yet")
+        out.print(translate("nothing was said yet"))
     except RecollectError as problem:
         if not sys.stdin.isatty():
             raise
@@ -293,7 +295,7 @@ def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answe
     elif line == "/leaves":
         run(show_leaves(view))
     elif line.startswith("/"):
-        out.print(HELP, highlight=False)
+        out.print(translate(HELP), highlight=False)
     elif line and answering:
         reply = run(view.converse(line, budget, report=show_prompt))
         out.print(f"[bold]assistant>[/bold] {escape(reply.answer)}", highlight=False)

@@ -11,8 +11,9 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from recollect.doors.cli.recall import read_weight
+from recollect.doors.cli.recall import read_weight, write_relevance
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.words import translate
 from recollect.models.kept import Explanation, Fate, KeptRecalls, Placing, Replay
 from recollect.models.recall import ChannelScore, Period
 
@@ -33,7 +34,7 @@ def recalls(
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.list(limit=limit))
     out.print(tabulate_recalls(found))
     if found.next_cursor:
-        out.print(f"There are more than {limit}.")
+        out.print(translate("There are more than {limit}.", limit=limit))
 
 
 @commands.command()
@@ -50,7 +51,7 @@ def explain(
         out.print(line, highlight=False, soft_wrap=True)
     out.print(tabulate_channels(found))
     shown = [each for each in found.placings if whole or each.fate is Fate.HIT]
-    out.print(tabulate_placings(shown, fates=whole) if shown else "nothing found")
+    out.print(tabulate_placings(shown, fates=whole) if shown else translate("nothing found"))
     rest = len(found.placings) - len(shown)
     if rest:
         out.print(f"{rest} other candidates: --all shows them.", highlight=False)
@@ -74,7 +75,7 @@ def replay(
     weights = dict(map(read_weight, chosen["weight"] or ()))
     as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
-    out.print(tabulate_placings(found.placings, moved=True) if found.placings else "nothing found")
+    out.print(tabulate_placings(found.placings, moved=True) if found.placings else translate("nothing found"))
     out.print(conclude(found))
 
 
@@ -136,13 +137,14 @@ def tabulate_placings(placings: Sequence[Placing], *, fates: bool = False, moved
     """Tabulate candidates, best first: for each channel its own score and its share, then what preferences add."""
     names = sorted({name for each in placings for name in each.channels})
     extra = (["fate"] if fates else []) + (["before"] if moved else [])
-    table = Table("rank", *extra, "score", *map(escape, names), "preferences", "when", "memory")
+    table = Table("rank", *extra, "score", "relevance", *map(escape, names), "preferences", "when", "memory")
     for each in placings:
         rank = str(each.rank or "")
+        numbers = (f"{each.score:.4f}", write_relevance(each.relevance))
         more = ([each.fate.value] if fates else []) + ([str(each.before or "new")] if moved else [])
         parts = [write_part(each.channels.get(name)) for name in names]
         preferences = "\n".join(f"{name} {share:+.4f}" for name, share in each.preferences.items())
-        table.add_row(rank, *more, f"{each.score:.4f}", *parts, preferences, moment(each), escape(words(each)))
+        table.add_row(rank, *more, *numbers, *parts, preferences, moment(each), escape(words(each)))
     return table
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 from rich.progress import Progress
@@ -27,7 +29,9 @@ from recollect.doors.cli.terminal import (
 from recollect.doors.imports import dify, exports
 from recollect.doors.imports.generative_agents.folder import find_name
 from recollect.doors.imports.generative_agents.journey import FolderReport, Gathered, export_folder, import_folder
+from recollect.doors.words import translate
 from recollect.mind.service import Recollect
+from recollect.models.imports import ExportImport, ExportOrder, ExportReport, ImportOrder
 from recollect.models.recall import Filter
 
 commands = typer.Typer()
@@ -35,6 +39,19 @@ commands = typer.Typer()
 import_app = typer.Typer(help="Load memories into a scope.", no_args_is_help=True)
 export_app = typer.Typer(help="Write a scope's memories to files.", no_args_is_help=True)
 NamedByFolder = Annotated[str, typer.Option(help="Whose memory it is; the folder's name unless given.")]
+ExportFile = Annotated[Path, typer.Argument(metavar="FILE", help="The export.", exists=True, dir_okay=False)]
+OtherAgent = Annotated[str | None, typer.Option(help="Whose memory it becomes; as in the file unless given.")]
+OtherUser = Annotated[str | None, typer.Option(help="Whom it is about or with; as in the file unless given.")]
+WhichAgent = Annotated[str, typer.Option(help="Whose memory it is.")]
+ImportName = Annotated[str, typer.Option(help="What the import is called in the origin of new memories.")]
+AsNew = Annotated[bool, typer.Option("--as-new", help="Bring the memories as new ones, also into a filled scope.")]
+EXPORT_OPTIONS: dict[str, object] = {
+    "all_agents": Annotated[bool | None, typer.Option("--all-agents", help="The user's scopes of all agents.")],
+    "all_scopes": Annotated[bool | None, typer.Option("--all-scopes", help="All scopes of the tenant.")],
+    "vectors": Annotated[
+        list[str] | None, typer.Option(help="With the vectors of this model, or `all`; repeat for more.")
+    ],
+}
 import_app.command("dify")(dify.import_dify)
 exports.add_commands(import_app)
 
@@ -46,7 +63,8 @@ def import_lines(path: Path, agent: Agent, user: User = "", tenant: Tenant = "de
         task = progress.add_task(f"importing {path.name}", total=path.stat().st_size)
         report: Callable[[int], None] = lambda size: progress.advance(task, size)  # noqa: E731
         total = with_mind(agent, user, tenant, lambda mind: jsonl.import_lines(mind, path, report))
-    out.print(f"{total} memories imported; `recollect up` or `recollect worker` makes vectors that they lack.")
+    said = "{count} memories imported; `recollect up` or `recollect worker` makes vectors that they lack."
+    out.print(translate(said, count=total))
 
 
 @export_app.command("jsonl")
@@ -71,9 +89,92 @@ def export_lines(
             return total, jsonl.tell_left_out(others)
 
         total, left_out = run(work)
-    out.print(f"{total} memories exported.")
+    out.print(translate("{count} memories exported.", count=total))
     if left_out:
-        err.print(left_out, highlight=False, soft_wrap=True)
+        err.print(f"{left_out} `recollect export scope` writes all of it.", highlight=False, soft_wrap=True)
+
+
+@import_app.command("scope")
+def import_export(
+    path: ExportFile,
+    agent: OtherAgent = None,
+    user: OtherUser = None,
+    tenant: Tenant = "default",
+    name: ImportName = "",
+    as_new: AsNew = False,
+) -> None:
+    """Restore what `export scope` wrote, in scopes that are empty, as it was: with ids, origin, trust and times."""
+    order = ImportOrder(name or path.stem, agent, user, as_new=as_new)
+    with Progress(console=err) as progress, path.open("rb") as file:
+        steps = Steps(progress)
+
+        async def work(recollect: Recollect) -> ExportImport:
+            operator = recollect.operator
+            return await operator.exports.read(await operator.act_for(tenant), order, file, steps)
+
+        outcome = run(work)
+    print_sections({"stored": outcome.lines, "left out": outcome.left_out})
+    for remark in outcome.remarks:
+        err.print(remark, highlight=False, markup=False, soft_wrap=True)
+    if outcome.waiting:
+        out.print(f"{outcome.waiting} memories wait for vectors; `recollect up` or `recollect worker` makes them.")
+    out.print(f"{count_scopes(outcome.scopes)} {'restored' if outcome.restored else 'brought as new memories'}.")
+
+
+@export_app.command("scope")
+@with_options(**EXPORT_OPTIONS)
+def export_scope(
+    path: Path,
+    agent: WhichAgent = "",
+    user: User = "",
+    tenant: Tenant = "default",
+    **given: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Write a scope with everything it holds to a file: conversations, versions, evidence, facts, topics, items."""
+    if not agent and not given["all_agents"] and not given["all_scopes"]:
+        raise typer.BadParameter("name --agent, or choose --all-agents or --all-scopes")
+    if (given["all_scopes"] and (agent or user or given["all_agents"])) or (given["all_agents"] and agent):
+        raise typer.BadParameter("--all-agents and --all-scopes cannot be narrowed further")
+    of_all = bool(given["all_scopes"])
+    order = ExportOrder(agent or None, None if of_all else user, tuple(given["vectors"] or ()))
+    with Progress(console=err) as progress:
+        steps = Steps(progress)
+
+        async def work(recollect: Recollect) -> ExportReport:
+            operator = recollect.operator
+            with replacing(path) as file:
+                return await operator.exports.write(await operator.act_for(tenant), order, file, steps)
+
+        written = run(work)
+    print_sections({"exported": written.lines})
+    out.print(f"{count_scopes(written.scopes)} exported to {path}.", highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write a file beside the path, and put it there when it is complete."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        beside = Path(file.name)
+        try:
+            yield cast("BinaryIO", file)
+        except BaseException:
+            beside.unlink()
+            raise
+    beside.replace(path)
+
+
+def print_sections(columns: Mapping[str, Mapping[str, int]]) -> None:
+    """Print how many lines of each section there were."""
+    names = dict.fromkeys(name for counted in columns.values() for name in counted)
+    table = Table("section", *(Column(title, justify="right") for title in columns))
+    for name in names:
+        table.add_row(name, *(str(counted.get(name, 0)) for counted in columns.values()))
+    out.print(table)
+
+
+def count_scopes(number: int) -> str:
+    """Say how many scopes there are."""
+    return "1 scope" if number == 1 else f"{number} scopes"
 
 
 @import_app.command("generative-agents")
@@ -109,7 +210,7 @@ def export_saved_mind(path: Path, agent: NamedByFolder = "", user: User = "", te
             return await export_folder(recollect.operator, mind, path, steps)
 
         written = run(work)
-    out.print(f"{len(written.memories)} memories exported.")
+    out.print(translate("{count} memories exported.", count=len(written.memories)))
     if written.left_out:
         err.print(f"{written.left_out} memories of other kinds than event, thought and chat are left out.")
     if written.unembedded:

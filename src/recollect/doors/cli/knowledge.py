@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from rich.tree import Tree
 
 from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind, with_options
+from recollect.doors.words import translate
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
@@ -73,7 +74,7 @@ def facts(
 
     found, more = with_mind(agent, user, tenant, work)
     if not found:
-        out.print("nothing known")
+        out.print(translate("nothing known"))
         return
     table = Table(Column("fact", no_wrap=True, min_width=36), "version", "text", "true", "believed")
     for fact in found:
@@ -82,7 +83,7 @@ def facts(
         table.add_row(str(fact.id), str(fact.version), escape(fact.text), true, believed)
     out.print(table)
     if more:
-        out.print(f"There are more than {limit}.")
+        out.print(translate("There are more than {limit}.", limit=limit))
 
 
 @commands.command()
@@ -97,7 +98,7 @@ def entities(
     """Show whom and what facts speak of, with what else they are called."""
     page = with_mind(agent, user, tenant, lambda mind: mind.knowledge.entities(search, type=type, limit=limit))
     if not page.entities:
-        out.print("nobody known")
+        out.print(translate("nobody known"))
         return
     table = Table(Column("entity", no_wrap=True, min_width=36), "name", "type", "also called", "description")
     for entity in page.entities:
@@ -105,7 +106,7 @@ def entities(
         table.add_row(str(entity.id), escape(entity.name), entity.type, also, escape(entity.description))
     out.print(table)
     if page.next_cursor is not None:
-        out.print(f"There are more than {limit}.")
+        out.print(translate("There are more than {limit}.", limit=limit))
 
 
 def tell(begins: datetime | None, ends: datetime | None) -> str:
@@ -158,7 +159,7 @@ def show_paths(
     for path in found:
         names = " - ".join(escape(entity.name) for entity in path.entities)
         table.add_row(str(len(path.relations)), names, "\n".join(escape(relation.text) for relation in path.relations))
-    out.print(table if found else "no path found")
+    out.print(table if found else translate("no path found"))
 
 
 @graph_app.command("timeline")
@@ -188,7 +189,7 @@ def show_timeline(
         )
     out.print(table)
     if found.next_cursor:
-        out.print(f"There are more than {limit}.")
+        out.print(translate("There are more than {limit}.", limit=limit))
 
 
 @graph_app.command("export")

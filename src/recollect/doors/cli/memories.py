@@ -15,16 +15,21 @@ from rich.table import Column, Table
 from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
     Agent,
+    Steps,
     Tenant,
     User,
     Yes,
     err,
     out,
     read_filter,
+    run,
     with_mind,
     with_options,
 )
+from recollect.doors.words import translate
 from recollect.mind.mind import Mind
+from recollect.mind.service import Recollect
+from recollect.models.imports import UserErasure
 from recollect.models.memories import Faded, Fading, FadingRules, Judgement, Kind, NewMemory
 from recollect.models.recall import Filter
 
@@ -58,7 +63,7 @@ def fade(
     """Let what has decayed or expired leave recall, and show why; all of it can be restored."""
     if chosen["restore"]:
         back = with_mind(agent, user, tenant, lambda mind: restore(mind, chosen["restore"]))
-        out.print(f"{back} memories are back.", highlight=False)
+        out.print(translate("{count} memories are back.", count=back), highlight=False)
         return
     if faded:
         out.print(tabulate(with_mind(agent, user, tenant, read_faded)))
@@ -101,7 +106,8 @@ def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
     if not reports[0].rules.days:
         out.print("Only what has expired fades: the agent has no fading days, and none were given.")
     total = sum(each.faded for each in reports)
-    out.print(f"{total} memories would fade." if dry_run else f"{total} memories have faded.", highlight=False)
+    said = "{count} memories would fade." if dry_run else "{count} memories have faded."
+    out.print(translate(said, count=total), highlight=False)
 
 
 def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
@@ -169,13 +175,18 @@ def pin(
 ) -> None:
     """Let every context show memories, before what is recalled; or no longer."""
     found = with_mind(agent, user, tenant, lambda mind: mind.pin(ids, pinned=not off))
-    out.print(f"{len(found)} of {len(ids)} memories are {'no longer ' if off else ''}pinned.", highlight=False)
+    said = "{count} of {all} memories are no longer pinned." if off else "{count} of {all} memories are pinned."
+    out.print(translate(said, count=len(found), all=len(ids)), highlight=False)
 
 
 @commands.command()
-@with_options(yes=Yes, **FILTER_OPTIONS)
+@with_options(
+    yes=Yes,
+    all_agents=Annotated[bool | None, typer.Option("--all-agents", help="All of the user, whatever agent it is of.")],
+    **FILTER_OPTIONS,
+)
 def forget(
-    agent: Agent,
+    agent: Annotated[str, typer.Option(help="Whose memory it is.")] = "",
     ids: Annotated[list[UUID] | None, typer.Argument(help="Ids of memories; or none, and a filter.")] = None,
     user: User = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")] = False,
@@ -183,8 +194,37 @@ def forget(
     **given: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Delete memories for good, by their ids or all that the options admit, with all that was derived from them."""
-    if not (dry_run or given["yes"]):
-        typer.confirm("Delete them for good?", abort=True, err=True)
     only = Filter(**read_filter(given))
+    if given["all_agents"]:
+        if agent or ids or only.named:
+            raise typer.BadParameter("--all-agents erases the user: it takes no agent, ids or filter")
+        erase_user(user, tenant, dry_run=dry_run, yes=bool(given["yes"]))
+        return
+    if not agent:
+        raise typer.BadParameter("name --agent, or --user with --all-agents")
+    if not (dry_run or given["yes"]):
+        typer.confirm(translate("Delete them for good?"), abort=True, err=True)
     gone = with_mind(agent, user, tenant, lambda mind: mind.forget(ids or (), only, dry_run=dry_run))
-    out.print(f"{len(gone)} memories {'would be' if dry_run else 'are'} forgotten.", highlight=False)
+    said = "{count} memories would be forgotten." if dry_run else "{count} memories are forgotten."
+    out.print(translate(said, count=len(gone)), highlight=False)
+
+
+def erase_user(user: str, tenant: str, *, dry_run: bool, yes: bool) -> None:
+    """Erase a user over all agents, or only count what would go, and show the receipt."""
+    if not (dry_run or yes):
+        typer.confirm(f"Erase everything of {user}, over all agents, for good?", abort=True, err=True)
+    with Progress(console=err) as progress:
+        steps = Steps(progress)
+
+        async def work(recollect: Recollect) -> UserErasure:
+            caller = await recollect.operator.act_for(tenant)
+            return await recollect.operator.erasures.forget_user(caller, user, steps, dry_run=dry_run)
+
+        erased = run(work)
+    table = Table("table", Column("rows", justify="right"))
+    for name, rows in erased.removed.items():
+        table.add_row(name, str(rows))
+    out.print(table)
+    where = "1 scope" if erased.scopes == 1 else f"{erased.scopes} scopes"
+    told = f"would be erased from {where}." if dry_run else f"is erased from {where}; receipt {erased.id}."
+    out.print(f"{user} {told}", highlight=False, markup=False)

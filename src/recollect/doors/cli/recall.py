@@ -25,6 +25,7 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
+from recollect.doors.words import translate
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.mind.mind import Mind
 from recollect.models.blocks import Block, Resolved
@@ -33,13 +34,16 @@ from recollect.models.recall import ChannelScore, Cue, Hit, Recollection, Status
 
 commands = typer.Typer()
 
-PLAIN = ("zone", "consult", "judge", "keep")
+PLAIN = ("min_relevance", "zone", "consult", "judge", "keep")
 """Options with the name of a cue's field."""
 OPTIONS: dict[str, object] = {
     **FILTER_OPTIONS,
     "weight": Annotated[
         list[str] | None,
         typer.Option(help="What a channel or preference weighs, as text=0.5; repeat.", metavar="NAME=NUMBER"),
+    ],
+    "min_relevance": Annotated[
+        float | None, typer.Option(help="Only what helps so likely, 0 to 1.", show_default="all; a block: 0.003")
     ],
     "zone": Annotated[str | None, typer.Option(help="Your time zone, as Asia/Shanghai.", show_default="UTC")],
     "consult": Annotated[bool | None, typer.Option("--consult", help="Let the chat model read the cue, too.")],
@@ -80,14 +84,16 @@ def recall(
         raise UnavailableError(f"No channel could look. {recollection.message}")
     if recollection.hits:
         out.print(to_table(recollection))
+        if recollection.message:
+            err.print(escape(recollection.message), highlight=False)
     else:
         why = f": {recollection.message}" if recollection.message else ""
-        out.print(f"nothing found{escape(why)}", highlight=False, soft_wrap=True)
+        out.print(f"{translate('nothing found')}{escape(why)}", highlight=False, soft_wrap=True)
     for name, method in recollection.methods.items():
         if method.startswith("skipped"):
             err.print(f"{name}: {escape(method)}", highlight=False)
     if recollection.recall_id is not None:
-        err.print(f"kept as {recollection.recall_id}", highlight=False)
+        err.print(translate("kept as {id}", id=recollection.recall_id), highlight=False)
 
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -115,11 +121,16 @@ def to_table(recollection: Recollection) -> Table:
     """Tabulate hits, best first; if the stream channel alone was asked, with its three factors."""
     if all(set(hit.channels) == {"stream"} for hit in recollection.hits):
         return to_factors(recollection)
-    table = Table("score", "why", "when", "memory")
+    table = Table("score", "relevance", "why", "when", "memory")
     for hit in recollection.hits:
         why = " ".join(f"{name} {share:.3f}" for name, share in share_out(hit).items())
-        table.add_row(f"{hit.score:.3f}", why, moment(hit), escape(hit.memory.content))
+        table.add_row(f"{hit.score:.3f}", write_relevance(hit.relevance), why, moment(hit), escape(hit.memory.content))
     return table
+
+
+def write_relevance(relevance: float | None) -> str:
+    """Write how likely a hit helps, if it is known."""
+    return "" if relevance is None else f"{relevance:.3f}"
 
 
 def share_out(hit: Hit) -> dict[str, float]:
@@ -135,7 +146,7 @@ def to_factors(recollection: Recollection) -> Table:
     """Tabulate the three factors of the stream, each scaled from 0 to 1 over all candidates."""
     tally = recollection.tallies["stream"]
     caption = f"{tally.candidates} candidates, {recollection.methods['stream']}, {recollection.milliseconds:.1f} ms"
-    table = Table("score", "recency", "relevance", "importance", "kind", "when", "memory", caption=caption)
+    table = Table("score", "recency", "similarity", "importance", "kind", "when", "memory", caption=caption)
     for hit in recollection.hits:
         part = hit.channels["stream"]
         table.add_row(
@@ -147,7 +158,7 @@ def to_factors(recollection: Recollection) -> Table:
 def factors(part: ChannelScore) -> list[str]:
     """Write a hit's factors, as far as they are known."""
     known = part.factors
-    return [f"{value:.3f}" for value in (known.recency, known.relevance, known.importance)] if known else [""] * 3
+    return [f"{value:.3f}" for value in (known.recency, known.similarity, known.importance)] if known else [""] * 3
 
 
 def moment(hit: Hit) -> str:
@@ -213,10 +224,11 @@ def block(
     if more["json"]:
         out.print_json(BLOCK.dump_json(made).decode())
         return
-    out.print(escape(made.text) if made.text else "nothing to show", highlight=False, soft_wrap=True)
+    out.print(escape(made.text) if made.text else translate("nothing to show"), highlight=False, soft_wrap=True)
     rest = f", {made.left_out} found no room" if made.left_out else ""
     rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
-    err.print(f"{made.tokens} of {made.budget} tokens by {made.tokenizer}{rest}", highlight=False)
+    spent = {"tokens": made.tokens, "budget": made.budget, "tokenizer": made.tokenizer}
+    err.print(translate("{tokens} of {budget} tokens by {tokenizer}", **spent) + rest, highlight=False)
 
 
 @commands.command()

@@ -28,6 +28,7 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.capacity import KEEP_SECONDS
 from recollect.doors.http.protocol import BoundedProtocol
 from recollect.doors.logs import log_to_stderr, report
+from recollect.doors.words import GREETING, translate
 from recollect.errors import RecollectError, SetupError
 from recollect.loading import load
 from recollect.mind.service import Recollect
@@ -38,14 +39,6 @@ commands = typer.Typer()
 LOG = logging.getLogger("recollect.service")
 USUAL, SHARED = (socket.SO_REUSEADDR,), (socket.SO_REUSEADDR, socket.SO_REUSEPORT)
 """Socket options of one process, and of each of several: the system spreads connections over them."""
-GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
-embedder: {embedder}
-{key}
-Programs want to know: export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
-Try, in another terminal:
-  recollect remember --agent ada "Ann bought green apples at the market"
-  recollect recall --agent ada "what did Ann buy"
-Stop with Ctrl-C."""
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -74,7 +67,7 @@ async def up(settings: Settings, tenant: str, console: Console) -> None:
     """Run everything in this process until stopped, or until the worker fails."""
     log_to_stderr()
     with bound_sockets(settings) as sockets:
-        async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+        async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
             secret = await recollect.operator.first_key(tenant)
             server = build_server(settings, recollect)
             worker = asyncio.create_task(recollect.work())
@@ -107,16 +100,16 @@ async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None
     port = server.servers[0].sockets[0].getsockname()[1]
     embedder = recollect.parts.embedder
     key = (
-        f"API key (shown this once): [bold]{secret}[/bold]"
+        translate("API key (shown this once): [bold]{secret}[/bold]", secret=secret)
         if secret
-        else "An API key exists already. Make another: recollect key create NAME"
+        else translate("An API key exists already. Make another: recollect key create NAME")
     )
-    model = embedder.model if embedder else "none (recall by words only)"
+    model = embedder.model if embedder else translate("none (recall by words only)")
     active = [space.model for space, _ in await recollect.operator.spaces.list() if space.state == "active"]
     if embedder and embedder.model not in active:
         model += f", but recall reads {' '.join(active)}: run `recollect space change`"
     url = f"http://{recollect.settings.host}:{port}"
-    console.print(GREETING.format(url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
+    console.print(translate(GREETING, url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
 
 
 async def serve(settings: Settings, workers: int, supervisor: int | None) -> None:
@@ -129,7 +122,7 @@ async def serve(settings: Settings, workers: int, supervisor: int | None) -> Non
             await serve_together(workers, sockets[0].getsockname()[1])
         return
     with bound_sockets(settings, USUAL if supervisor is None else SHARED) as sockets:
-        async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+        async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
             server = build_server(settings, recollect)
             with supervised(supervisor, lambda: setattr(server, "should_exit", True)) as report_ready:
                 reporting = asyncio.create_task(call_when_started(server, report_ready))
@@ -149,7 +142,7 @@ async def call_when_started(server: uvicorn.Server, call: Callable[[], None]) ->
 async def work(settings: Settings, concurrency: int) -> None:
     """Run jobs until SIGINT or SIGTERM; what was begun is finished first."""
     log_to_stderr()
-    async with open_recollect(settings, wait_seconds=settings.start_wait_seconds) as recollect:
+    async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
         task = asyncio.create_task(recollect.work(concurrency))
         stop_on_signals(task.cancel)
         with suppress(asyncio.CancelledError):
@@ -251,4 +244,4 @@ def migrate(
 ) -> None:
     """Bring the database to the newest schema."""
     asyncio.run(set_up(Settings(), lambda name: out.print(f"applied {name}", highlight=False), first_block))
-    out.print("The database is up to date.")
+    out.print(translate("The database is up to date."))

@@ -13,9 +13,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind
+from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
-from recollect.models.agents import Reflection
+from recollect.models.agents import NOTHING_THERE, Reflection
 from recollect.models.memories import Memory
 from recollect.models.service import ApiKey, Bounds, DailyBudget, Right
 
@@ -43,7 +44,7 @@ def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
 
         reflection, thoughts = with_mind(agent, user, tenant, work)
     if not thoughts:
-        out.print("There is nothing to reflect on yet.")
+        out.print(translate(reflection.reason or NOTHING_THERE))
         return
     table = Table("question", "thought", "importance", "depth", "evidence")
     for question in reflection.questions:
@@ -63,11 +64,11 @@ def jobs(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     table = Table("task", "state", "jobs", "newest", "attempts", "waits", "progress", "failed", "why")
-    for backlog in run(lambda recollect: recollect.unfinished_jobs()):
+    for backlog in run(lambda recollect: recollect.jobs.unfinished()):
         numbers = (str(backlog.jobs), backlog.newest, str(backlog.attempts))
         far = (show_span(backlog.lag_seconds), show_progress(backlog.done, backlog.total))
         table.add_row(backlog.task, backlog.state, *numbers, *far, show_time(backlog.failed_at), escape(backlog.reason))
-    out.print(table if table.row_count else "No job waits, runs or has failed.")
+    out.print(table if table.row_count else translate("No job waits, runs or has failed."))
 
 
 @jobs_app.command("show")
@@ -100,7 +101,7 @@ def retry_jobs(
 ) -> None:
     """Let failed jobs run again; without an option, all of them."""
     tried = run(lambda recollect: recollect.jobs.retry_all(task, job_id, tenant))
-    out.print(f"{len(tried)} jobs wait to be tried again.", highlight=False)
+    out.print(translate("{count} jobs wait to be tried again.", count=len(tried)), highlight=False)
 
 
 def show_time(moment: datetime | None) -> str:
@@ -135,7 +136,7 @@ def ledger(
         spent = (f"{each.milliseconds / 1000:,.1f}", "" if each.price is None else f"{each.price:,.4f}")
         shown = (f"{count:,}" for count in counts)
         table.add_row(f"{each.day:%F}", escape(each.step), escape(each.model), *shown, *spent)
-    out.print(table if table.row_count else "No model was asked.")
+    out.print(table if table.row_count else translate("No model was asked."))
     out.print(describe(found.budget), highlight=False)
 
 
@@ -188,7 +189,7 @@ def list_readers() -> None:
 def drop_reader(name: Name) -> None:
     """Drop a reader; it reads nothing from now on."""
     run(lambda recollect: recollect.operator.readers.drop(name))
-    out.print("dropped")
+    out.print(translate("dropped"))
 
 
 @key_app.command("create")
@@ -240,7 +241,7 @@ def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
         await recollect.revoke_key(await recollect.operator.act_for(tenant), key_id)
 
     run(work)
-    out.print("revoked")
+    out.print(translate("revoked"))
 
 
 @space_app.command("list")
@@ -268,7 +269,7 @@ def change_model() -> None:
 def drop_space(space_id: int) -> None:
     """Drop a retired space and its vectors."""
     run(lambda recollect: recollect.operator.spaces.drop(space_id))
-    out.print("dropped")
+    out.print(translate("dropped"))
 
 
 @space_app.command("compact")

@@ -16,7 +16,7 @@ from rich.progress import Progress, TaskID
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import FIELDS, RecallState
+from recollect.models.recall import RecallState
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 
@@ -31,7 +31,6 @@ Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 MOMENTS = ("since", "until", "as_of", "at")
 """Options with a time without an offset, which means UTC."""
-MODIFIERS = ("below", "topics_only")
 Names = list[str] | None
 FILTER_OPTIONS: dict[str, object] = {
     "kinds": Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeat for more.", show_default="all")],
@@ -80,7 +79,7 @@ def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
     """Open Recollect for one command."""
 
     async def opened() -> T:
-        async with open_recollect(Settings()) as recollect:
+        async with open_recollect(Settings(), work=False) as recollect:
             return await work(recollect)
 
     return asyncio.run(opened())
@@ -110,7 +109,7 @@ def with_options(**options: object) -> Callable[[Command], Command]:
 
 def read_filter(given: dict[str, Any]) -> dict[str, Any]:
     """Turn options into fields of a filter; what is not given has its default."""
-    chosen = {name: given[name] for name in (*FIELDS, *MODIFIERS) if given[name] not in (None, [])}
+    chosen = {name: given[name] for name in FILTER_OPTIONS if given[name] not in (None, [])}
     moments = {name: chosen[name].replace(tzinfo=UTC) for name in MOMENTS if name in chosen}
     return {name: tuple(each) if isinstance(each, list) else each for name, each in chosen.items()} | moments
 

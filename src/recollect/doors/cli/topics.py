@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind
+from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.models.topics import Filing, Reach, Topic, TopicTree
 
@@ -35,9 +36,9 @@ def show_tree(
     if text:
         out.print(found.text, end="", highlight=False, markup=False, soft_wrap=True)
     else:
-        out.print(grow(found) if found.topics else "no topics yet")
+        out.print(grow(found) if found.topics else translate("no topics yet"))
     if not found.whole:
-        err.print(f"There are more than {limit}.")
+        err.print(translate("There are more than {limit}.", limit=limit))
 
 
 @app.command("links")

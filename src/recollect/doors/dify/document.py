@@ -24,6 +24,7 @@ NAMED = 4
 """So many fields of the objects in a list are named in its description."""
 SCOPE = ("agent", "user")
 FILTER = tuple(FilterBody.model_fields)
+NARROWED = ("min_relevance", *FILTER)
 OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "remember": (
@@ -32,14 +33,14 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "append": (*SCOPE, "conversation", "question", "answer", "messages"),
         "recall": (
-            *(*SCOPE, "text", "limit", "zone", "channels", *FILTER),
-            *("mode", "recency", "relevance", "importance", "decay", "touch", "judge"),
+            *(*SCOPE, "text", "limit", "zone", "channels", *NARROWED),
+            *("mode", "recency", "similarity", "importance", "decay", "touch", "judge"),
         ),
-        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "zone", "tokenizer", *FILTER),
+        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "zone", "tokenizer", *NARROWED),
         "associate": (*SCOPE, "subject", "predicate", "object", "limit", "triples"),
         "history": (*SCOPE, "conversation", "max_tokens", "leaf", "tokenizer", "unanswered"),
         "context": (
-            *(*SCOPE, "conversation", "text", "budget", "system", "zone", "tokenizer", *FILTER),
+            *(*SCOPE, "conversation", "text", "budget", "system", "zone", "tokenizer", *NARROWED),
             *("history_share", "memories_share", "summary_share"),
         ),
         "list_facts": (*SCOPE, "predicate", "as_of", "at", "limit"),

@@ -16,12 +16,12 @@ from recollect.doors.dify.narrowing import narrow
 from recollect.doors.dify.problems import UNREADABLE, complain, describe_problems, refuse
 from recollect.doors.http.auth import DOOR, OpenMind, bearer, running
 from recollect.doors.http.bodies.fields import Integer, Number
-from recollect.errors import NotFoundError, RecollectError
+from recollect.errors import InvalidInputError, NotFoundError, RecollectError
 from recollect.models.memories import JSON, Memory
 from recollect.models.recall import Cue, Hit
 
 MEDIA = "application/json"
-KNOWLEDGE = re.compile(r"([A-Za-z0-9._:@-]{1,128})(?:/([A-Za-z0-9._:@-]{0,128}))?")
+KNOWLEDGE = re.compile(r"([^/]{1,128})(?:/([^/]{0,128}))?")
 NO_SCOPE = "knowledge_id must be an agent, or an agent and a user as in `ada/li`."
 LONGEST_CUE = 8_000
 USUAL, MOST = 10, 200
@@ -112,7 +112,10 @@ async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Respon
     named = KNOWLEDGE.fullmatch(body.knowledge_id)
     if named is None:
         raise NotFoundError(NO_SCOPE)
-    mind = await open_mind(named[1], named[2] or "")
+    try:
+        mind = await open_mind(named[1], named[2] or "")
+    except InvalidInputError:
+        raise NotFoundError(NO_SCOPE) from None
     most = min(body.retrieval_setting.top_k or USUAL, MOST)
     condition = body.metadata_condition or MetadataCondition(conditions=None)
     narrowed, only = bool(condition.conditions), narrow(condition)

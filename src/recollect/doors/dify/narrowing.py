@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from recollect.doors.dify.conditions import NO_VALUE, FieldTest, MetadataCondition, to_number
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Filter
+from recollect.models.recall import MOST_CONDITIONS, Filter
 
 OURS = frozenset(
     {"id", "kind", "occurred_at", "created_at", "conversation", "speaker", "role", "importance", "trust", "keywords"}
@@ -25,7 +25,7 @@ SAME = frozenset({"is", "="})
 LEAST, MOST = SAME | {">", "≥", "after"}, SAME | {"<", "≤", "before"}
 BLUR = timedelta(milliseconds=1)
 """A number of seconds does not tell every microsecond."""
-LONGEST, MOST_CONDITIONS = 200, 16
+LONGEST = 200
 Choice = TypeVar("Choice", bound=StrEnum)
 
 

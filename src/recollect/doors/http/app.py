@@ -37,7 +37,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             yield
             return
         chosen = settings or read_settings()
-        async with open_recollect(chosen, wait_seconds=chosen.start_wait_seconds) as opened:
+        async with open_recollect(chosen, work=False, wait_seconds=chosen.start_wait_seconds) as opened:
             app.state.recollect = opened
             yield
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import Depends, Header, Path, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from recollect.doors.http.bodies.fields import AGENT, AS_OF, AT, EXAMPLE_ID, USER, Moment, Name, UserName
+from recollect.doors.http.bodies.fields import AGENT, AS_OF, AT, EXAMPLE_ID, USER, Moment, Name
 from recollect.errors import UnauthenticatedError
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
@@ -77,7 +77,7 @@ OpenMind: TypeAlias = Annotated[MindOpener, Depends(mind_opener)]
 Running: TypeAlias = Annotated[Recollect, Depends(running)]
 Secret: TypeAlias = Annotated[str, Depends(secret)]
 Agent: TypeAlias = Annotated[Name, Query(description=AGENT, examples=["ada"])]
-User: TypeAlias = Annotated[UserName, Query(description=USER, examples=["zhang-wei"])]
+User: TypeAlias = Annotated[Name, Query(description=USER, examples=["zhang-wei"])]
 
 
 async def find_mind(agent: Agent, open_mind: OpenMind, user: User = "") -> Mind:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+
+from recollect.models.recall import Status
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder where processes that serve together keep their counters; read when the library is imported."""
@@ -22,7 +25,39 @@ SECONDS = Histogram(
     ["method", "route"],
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
 )
+RECALLS = Counter("recollect_recalls_total", "Recalls, contexts and blocks answered, by status.", ["status"])
+LATE = Counter("recollect_channels_late_total", "Channels that did not answer in time, by channel.", ["channel"])
 POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"], multiprocess_mode="livesum")
+
+
+TOO_LATE = "did not answer"
+"""What a method says of a channel, or of an embedder, that was given up."""
+
+
+class AnsweredRecall(Protocol):
+    """What tells how a recall went: a recollection, a context or a block."""
+
+    @property
+    def status(self) -> Status:
+        """Say how it went."""
+        ...
+
+    @property
+    def methods(self) -> Mapping[str, str]:
+        """Say how each channel searched, or why it did not."""
+        ...
+
+
+Counted = TypeVar("Counted", bound=AnsweredRecall)
+
+
+def count_recall(answer: Counted) -> Counted:
+    """Count how a recall went, and the channels that were given up."""
+    RECALLS.labels(answer.status.value).inc()
+    for channel, method in answer.methods.items():
+        if TOO_LATE in method:
+            LATE.labels(channel).inc()
+    return answer
 
 
 class PoolClock:

@@ -34,6 +34,7 @@ class Recalled(BaseModel):
     trust: int = Field(description="0 to 100: how far it is believed.")
     occurred_at: datetime
     score: float = Field(description="Higher is better; comparable within one answer only.")
+    relevance: float | None = Field(None, description="0 to 1: how likely it helps; comparable over all answers.")
 
 
 class Recollected(BaseModel):
@@ -94,7 +95,7 @@ def tell_receipt(receipt: Receipt) -> tuple[StoredMemory, str]:
     return StoredMemory(id=receipt.id, state=receipt.state), f"Remembered as {receipt.id}."
 
 
-def tell_memory(memory: Memory, score: float = 0.0) -> Recalled:
+def tell_memory(memory: Memory, score: float = 0.0, relevance: float | None = None) -> Recalled:
     """Say what a memory is."""
     return Recalled(
         id=memory.id,
@@ -105,6 +106,7 @@ def tell_memory(memory: Memory, score: float = 0.0) -> Recalled:
         trust=memory.trust,
         occurred_at=memory.occurred_at,
         score=score,
+        relevance=relevance,
     )
 
 
@@ -120,7 +122,7 @@ def tell_recollection(found: Recollection) -> tuple[Recollected, str]:
 
 def tell_hit(hit: Hit) -> Recalled:
     """Say what a hit is."""
-    return tell_memory(hit.memory, round(hit.score, 6))
+    return tell_memory(hit.memory, round(hit.score, 6), None if hit.relevance is None else round(hit.relevance, 6))
 
 
 def tell_line(memory: Recalled) -> str:

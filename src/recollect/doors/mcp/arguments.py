@@ -59,7 +59,8 @@ KindNames = Annotated[list[KindName], BeforeValidator(take_list)]
 RoleNames = Annotated[list[RoleName], BeforeValidator(take_list)]
 Ids = Annotated[list[UUID], BeforeValidator(take_list)]
 Either = Annotated[bool | None, WithJsonSchema({"type": "boolean"})]
-"""Yes, no, or left out; described without a choice of types, which some clients cannot fill in."""
+Likely = Annotated[float | None, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+"""Or left out; described without a choice of types, which some clients cannot fill in."""
 
 
 class Arguments(BaseModel):
@@ -140,7 +141,17 @@ class FilterArguments(Arguments):
         return {**given, **lists, **moments, **named, "state": RecallState(self.state) if self.state else None}
 
 
-class RecallArguments(FilterArguments):
+class CueArguments(FilterArguments):
+    """What to find only, and how likely it must help."""
+
+    min_relevance: Likely = Field(None, description="Only what helps at least so likely, 0 to 1; leave it out usually.")
+
+    def to_fields(self) -> dict[str, Any]:
+        """Turn the arguments into fields of a cue."""
+        return {**FilterArguments.to_fields(self), "min_relevance": self.min_relevance}
+
+
+class RecallArguments(CueArguments):
     """What to be reminded of."""
 
     text: str = Field("", max_length=8_000, description="What to be reminded of, in any language; the newest if empty.")
@@ -174,7 +185,7 @@ class HistoryArguments(Arguments):
     max_tokens: int = Field(2_000, ge=0, le=200_000, description="How many tokens the messages may have together.")
 
 
-class ContextArguments(FilterArguments):
+class ContextArguments(CueArguments):
     """What to make a prompt of."""
 
     text: str = Field(min_length=1, max_length=8_000, description="What the user asks or says now.")

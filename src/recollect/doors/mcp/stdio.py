@@ -46,7 +46,7 @@ async def answer(open_mind: OpenMind) -> None:
 @asynccontextmanager
 async def open_here(settings: Settings, tenant: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
     """Open minds of a Recollect in this process, with full trust like the operator's own commands."""
-    async with open_recollect(settings) as recollect:
+    async with open_recollect(settings, work=False) as recollect:
 
         async def open_mind(_ctx: Asked, agent: str, user: str) -> AnyMind:
             return await recollect.mind(*choose_names(bounds, agent, user), tenant=tenant)

@@ -29,7 +29,7 @@ async def store(database: Database, scope: Scope, recall_id: UUID, feedback: Fee
         "ids": [mark.memory_id for mark in marks],
         "useful": [mark.useful for mark in marks],
         "ranks": [mark.factors.rank for mark in marks],
-        "relevances": [mark.factors.relevance for mark in marks],
+        "similarities": [mark.factors.similarity for mark in marks],
         "importances": [mark.factors.importance for mark in marks],
     }
     async with database.transaction(scope.tenant_id) as connection:
@@ -60,6 +60,6 @@ def to_judged(recall_id: UUID, rows: Sequence[DictRow]) -> MarkedRecall:
         rows[0]["candidates"],
         useful=np.array([row["useful"] for row in rows], dtype=np.bool_),
         ranks=np.array([row["rank"] for row in rows], dtype=np.float64),
-        relevance=np.array([row["relevance"] for row in rows], dtype=np.float64),
+        similarity=np.array([row["similarity"] for row in rows], dtype=np.float64),
         importance=np.array([row["importance"] for row in rows], dtype=np.float64),
     )

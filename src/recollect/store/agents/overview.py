@@ -11,6 +11,7 @@ from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 STRONGEST = 20
+COUNTED = ("to_rederive", "messages", "facts", "summaries", "conversations", "entities", "topics", "items")
 
 
 async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) -> Overview:
@@ -30,7 +31,7 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
         unreflected_events=counts.get("unreflected_events", 0),
         strengths=tuple(strengths),
         profile=(await agents.read(kept)).profile,
-        to_rederive=counts.get("to_rederive", 0),
+        **{name: counts.get(name, 0) for name in COUNTED},
     )
 
 

@@ -1,7 +1,22 @@
 -- name: counts
 select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events,
-       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'to_rederive') as to_rederive
-from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+       (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'to_rederive') as to_rederive,
+       messages, facts, summaries,
+       (
+           select count(*) from conversations
+           where conversations.scope_id = scopes.id and state not in ('deleted', 'purging')
+       ) as conversations,
+       (select count(*) from entities where entities.scope_id = scopes.id) as entities,
+       (select count(distinct topic_id) from topic_links where topic_links.scope_id = scopes.id) as topics,
+       (select count(*) from items where items.scope_id = scopes.id) as items
+from scopes
+cross join lateral (
+    select count(*) filter (where kind = 'message') as messages, count(*) filter (where kind = 'fact') as facts,
+           count(*) filter (where kind = 'summary') as summaries
+    from memory_features features
+    where features.scope_id = scopes.id and state = 'current' and (expires_at is null or expires_at > now())
+) by_kind
+where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: strongest
 with place as materialized (

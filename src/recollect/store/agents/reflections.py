@@ -9,7 +9,8 @@ from recollect.core.memories.ids import fingerprint
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import NotFoundError
 from recollect.models.agents import Reflection
-from recollect.models.memories import Memory, MemoryState, Receipt
+from recollect.models.memories import Kind, Memory, MemoryState, Receipt
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.memories import memories
@@ -18,6 +19,7 @@ from recollect.store.service.jobs import write_id
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
+MOST_THOUGHTS = 500
 
 
 async def fetch_newest(database: Database, scope: Scope, limit: int) -> list[Memory]:
@@ -27,6 +29,14 @@ async def fetch_newest(database: Database, scope: Scope, limit: int) -> list[Mem
     ids = [row["id"] for row in await found.fetchall()]
     whole = await memories.fetch(database, scope, ids) if ids else {}
     return [whole[memory_id] for memory_id in ids if memory_id in whole]
+
+
+async def fetch_thoughts(database: Database, scope: Scope) -> list[Memory]:
+    """Fetch the newest thoughts, among which a new one may be a repetition."""
+    wanted = memories.RowQuery(only=Filter(kinds=(Kind.THOUGHT,)), limit=MOST_THOUGHTS, newest=True)
+    async with database.reading(scope.tenant_id) as connection:
+        found = await memories.ask(connection, scope, wanted)
+    return [*(await memories.read(found)).values()]
 
 
 async def read_gathered(database: Database, scope: Scope) -> Unreflected:

@@ -14,6 +14,13 @@ from recollect.store.database.pool import load_queries
 QUERIES = load_queries(__file__)
 
 
+def require_owner(dsn: str) -> str:
+    """Return the DSN of the tables' owner, or raise where none is set."""
+    if not dsn:
+        raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
+    return dsn
+
+
 @asynccontextmanager
 async def owning(dsn: str) -> AsyncIterator[AsyncConnection[DictRow]]:
     """Connect as the owner."""

@@ -217,6 +217,15 @@ class Database:
             if watch.doubtful or ending.statusmessage != "COMMIT":
                 raise UnavailableError("The write was not confirmed by every standby; try again.")
 
+    @asynccontextmanager
+    async def snapshot(self, tenant_id: int) -> AsyncIterator[Connection]:
+        """Read as a tenant, as long as it takes: all that is read is of one moment."""
+        async with self.statement() as connection:
+            await connection.execute(QUERIES["begin_snapshot"])
+            await self._bind(connection, tenant_id, LOAD_MILLISECONDS)
+            yield connection
+            await connection.execute(QUERIES["commit"])
+
     async def _bind(self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None) -> None:
         tenant = "" if tenant_id is None else str(tenant_id)
         limit = milliseconds or self.milliseconds

@@ -1,6 +1,9 @@
 -- name: begin
 begin isolation level read committed
 
+-- name: begin_snapshot
+begin isolation level repeatable read, read only
+
 -- name: hold_snapshot
 set transaction isolation level repeatable read
 

@@ -17,7 +17,7 @@ CREATE TYPE public.ranked_memory AS (
 	id uuid,
 	score double precision,
 	recency double precision,
-	relevance double precision,
+	similarity double precision,
 	importance double precision,
 	rank integer,
 	candidates bigint,
@@ -424,14 +424,14 @@ begin
                     else greatest(0, (exp(greatest(ln(decay) * (p.rank - 1), -700)) - b.last) / (1 - b.last)) end
                     as recency,
                case when b.farthest > b.nearest
-                    then coalesce((b.farthest - s.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
+                    then coalesce((b.farthest - s.distance) / (b.farthest - b.nearest), 0) else 0.5 end as similarity,
                coalesce((s.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
         from shortlist s cross join bound b left join place p on p.id = s.id and p.rank <= horizon
     ), scored as (
-        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.relevance, s.importance, coalesce(s.rank, 0)::integer, s.total,
+    select s.id, s.score, s.recency, s.similarity, s.importance, coalesce(s.rank, 0)::integer, s.total,
            min(s.score) over ()
     from scored s
     order by s.score desc, s.rank, s.id desc
@@ -486,14 +486,14 @@ begin
         select f.id, f.rank, b.total,
                coalesce((f.freshness - b.stalest) / nullif(b.freshest - b.stalest, 0), 0.5) as recency,
                case when b.farthest > b.nearest
-                    then coalesce((b.farthest - f.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
+                    then coalesce((b.farthest - f.distance) / (b.farthest - b.nearest), 0) else 0.5 end as similarity,
                coalesce((f.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
         from faded f cross join bound b
     ), scored as (
-        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.relevance, s.importance, s.rank::integer, s.total, min(s.score) over ()
+    select s.id, s.score, s.recency, s.similarity, s.importance, s.rank::integer, s.total, min(s.score) over ()
     from scored s
     order by s.score desc, s.rank
     limit hit_limit;
@@ -565,14 +565,14 @@ begin
                case when p.rank is null then 0 else exp(greatest(ln(decay) * (p.rank - 1), -700)) end as recency,
                case when nearest = farthest then 0.5
                     when v.distance is null then 0
-                    else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as relevance,
+                    else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as similarity,
                coalesce((v.importance - mildest) / nullif(gravest - mildest, 0), 0.5) as importance
         from seen v left join place p on p.id = v.id and p.rank <= horizon
     ), scored as (
-        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.relevance, s.importance, coalesce(s.rank, 0)::integer, null::bigint,
+    select s.id, s.score, s.recency, s.similarity, s.importance, coalesce(s.rank, 0)::integer, null::bigint,
            null::double precision
     from scored s
     order by s.score desc, s.rank, s.id desc
@@ -2511,6 +2511,19 @@ ALTER TABLE ONLY public.entities ALTER COLUMN normalised SET STATISTICS 0;
 
 ALTER TABLE ONLY public.entities FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.erasure_receipts (
+    tenant_id integer NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    "user" text NOT NULL,
+    asked_by text NOT NULL,
+    scopes integer DEFAULT 0 NOT NULL,
+    removed jsonb DEFAULT '{}'::jsonb NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    finished_at timestamp with time zone
+);
+
+ALTER TABLE ONLY public.erasure_receipts FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.evidence (
     scope_id bigint NOT NULL,
     memory_id uuid NOT NULL,
@@ -2540,14 +2553,14 @@ CREATE TABLE public.feedback (
     memory_id uuid NOT NULL,
     useful boolean NOT NULL,
     rank integer NOT NULL,
-    relevance real NOT NULL,
+    similarity real NOT NULL,
     importance real NOT NULL,
     candidates integer NOT NULL,
     marked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT feedback_candidates_check CHECK ((candidates > 0)),
     CONSTRAINT feedback_importance_check CHECK (((importance >= (0)::double precision) AND (importance <= (1)::double precision))),
     CONSTRAINT feedback_rank_check CHECK ((rank >= 0)),
-    CONSTRAINT feedback_relevance_check CHECK (((relevance >= (0)::double precision) AND (relevance <= (1)::double precision)))
+    CONSTRAINT feedback_similarity_check CHECK (((similarity >= (0)::double precision) AND (similarity <= (1)::double precision)))
 );
 
 ALTER TABLE ONLY public.feedback FORCE ROW LEVEL SECURITY;
@@ -3104,6 +3117,9 @@ ALTER TABLE ONLY public.entities
 ALTER TABLE ONLY public.entities
     ADD CONSTRAINT entities_scope_id_normalised_type_key UNIQUE (scope_id, normalised, type);
 
+ALTER TABLE ONLY public.erasure_receipts
+    ADD CONSTRAINT erasure_receipts_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.evidence
     ADD CONSTRAINT evidence_pkey PRIMARY KEY (scope_id, memory_id, source_id);
 
@@ -3251,6 +3267,8 @@ CREATE INDEX conversations_running ON public.conversations USING btree (scope_id
 CREATE INDEX conversations_unsynced ON public.conversations USING btree (scope_id) WHERE (NOT synced);
 
 CREATE INDEX entities_by_trigram ON public.entities USING gist (scope_id, normalised public.gist_trgm_ops);
+
+CREATE INDEX erasure_receipts_by_time ON public.erasure_receipts USING btree (tenant_id, begun_at DESC);
 
 CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source_id, memory_id);
 
@@ -3436,6 +3454,9 @@ ALTER TABLE ONLY public.beliefs
 ALTER TABLE ONLY public.beliefs
     ADD CONSTRAINT beliefs_scope_id_subject_id_fkey FOREIGN KEY (scope_id, subject_id) REFERENCES public.entities(scope_id, id);
 
+ALTER TABLE ONLY public.erasure_receipts
+    ADD CONSTRAINT erasure_receipts_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
+
 ALTER TABLE ONLY public.extractions
     ADD CONSTRAINT extractions_scope_id_segment_id_fkey FOREIGN KEY (scope_id, segment_id) REFERENCES public.segments(scope_id, id) ON DELETE CASCADE;
 
@@ -3476,6 +3497,8 @@ ALTER TABLE public.context_vectors ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.conversations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.entities ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.erasure_receipts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 
@@ -3590,6 +3613,8 @@ CREATE POLICY of_tenant ON public.context_vectors TO recollect_service USING (((
 CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.entities TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.erasure_receipts USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -3838,6 +3863,14 @@ GRANT UPDATE(filled_count) ON TABLE public.embedding_spaces TO recollect_service
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.entities TO recollect_service;
 GRANT SELECT ON TABLE public.entities TO recollect_matcher;
+
+GRANT SELECT,INSERT ON TABLE public.erasure_receipts TO recollect_service;
+
+GRANT UPDATE(scopes) ON TABLE public.erasure_receipts TO recollect_service;
+
+GRANT UPDATE(removed) ON TABLE public.erasure_receipts TO recollect_service;
+
+GRANT UPDATE(finished_at) ON TABLE public.erasure_receipts TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.evidence TO recollect_service;
 GRANT SELECT ON TABLE public.evidence TO recollect_compat;

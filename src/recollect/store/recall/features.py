@@ -112,6 +112,7 @@ def to_table(row: DictRow, width: int) -> FeatureTable:
         cosines=np.full(count, np.nan),
         terms=np.zeros((count, width), dtype=np.bool_),
         lengths=read(row, "lengths", ">i4").astype(np.int64),
+        importances=read(row, "importances", ">f4").astype(np.float64),
         assistant=read(row, "assistant", "?"),
         asks=(tells & Tells.QUESTION) > 0,
         tells_time=(tells & Tells.TIME) > 0,

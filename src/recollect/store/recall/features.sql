@@ -3,6 +3,7 @@
 select string_agg(uuid_send(features.id), '') as ids,
        string_agg(timestamptz_send(features.occurred_at), '') as moments,
        string_agg(int4send(features.length), '') as lengths,
+       string_agg(float4send(features.importance), '') as importances,
        string_agg(int2send(features.tells), '') as tells,
        string_agg(int8send(coalesce(features.number, 0)), '') as numbers,
        string_agg(boolsend(coalesce(features.role = 'assistant', false)), '') as assistant,

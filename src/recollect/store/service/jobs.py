@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.errors import InvalidInputError, LeaseLostError
-from recollect.models.service import Job, JobState
+from recollect.models.service import Job, JobState, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
@@ -159,6 +159,18 @@ async def nothing_ready(database: Database) -> bool:
     async with database.reading(None) as connection:
         row = await (await connection.execute(QUERIES["ready"])).fetchone()
     return not (row and row["ready"])
+
+
+async def any_busy(database: Database, scopes: Collection[Scope]) -> bool:
+    """Tell whether a job of one of these scopes runs, or could begin now."""
+    for tenant_id in {scope.tenant_id for scope in scopes}:
+        own = [scope for scope in scopes if scope.tenant_id == tenant_id]
+        named = {"agents": [scope.agent for scope in own], "users": [scope.user for scope in own]}
+        async with database.reading(tenant_id) as connection:
+            row = await (await connection.execute(QUERIES["busy"], named)).fetchone()
+        if row and row["busy"]:
+            return True
+    return False
 
 
 async def defer_enrichment(connection: Connection, scope_id: int) -> None:

@@ -91,6 +91,24 @@ select exists (
       )
 ) as ready
 
+-- name: busy
+-- Whether a job of these scopes runs, or is due and none of its lock waits before it for a later time.
+select exists (
+    select from scopes
+    join procrastinate_jobs job on (job.args ->> 'scope_id')::bigint = scopes.id
+    where scopes.tenant_id = current_tenant()
+      and (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+      and job.status in ('todo', 'doing', 'failed')
+      and (scopes.agent, scopes."user") in (select * from unnest(%(agents)s::text[], %(users)s::text[]))
+      and (job.status = 'doing'
+           or job.status = 'todo' and coalesce(job.scheduled_at, '-infinity') <= clock_timestamp()
+           and not exists (
+               select from procrastinate_jobs other
+               where other.lock = job.lock and other.status = 'todo' and other.scheduled_at > clock_timestamp()
+                 and (other.priority, -other.id) > (job.priority, -job.id)
+           ))
+) as busy
+
 -- name: hold
 -- For share: whoever wants to take the job over waits until this transaction has ended.
 select id from procrastinate_jobs

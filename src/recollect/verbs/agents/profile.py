@@ -29,7 +29,7 @@ async def read_profile(parts: Parts, scope: Scope) -> Profile:
 
 async def set_profile(parts: Parts, scope: Scope, profile: Profile) -> None:
     """Replace a profile; fields that are not set return to their defaults."""
-    check_profile(profile)
+    check_profile(profile, parts.channel_names)
     await agents.write_profile(parts.database, scope, profile)
 
 

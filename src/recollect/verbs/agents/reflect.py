@@ -14,6 +14,7 @@ from recollect.core.agents.reflection import (
     bound_count,
     choose_questions,
     fit_notes,
+    leave_repeated,
     number_notes,
     to_thoughts,
 )
@@ -21,7 +22,7 @@ from recollect.core.text.checks import check_moment
 from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
-from recollect.models.agents import Reflection, ReflectionProgress
+from recollect.models.agents import NOTHING_NEW, NOTHING_THERE, Reflection, ReflectionProgress
 from recollect.models.memories import Kind, Memory, NewMemory, Receipt
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, JobState, Scope
@@ -68,11 +69,31 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     count = bound_count(gathered.events if occasion.count is None else occasion.count)
     newest = await reflections.fetch_newest(parts.database, scope, count)
     if not newest:
-        if occasion.key:
-            await reflections.note_nothing(parts.database, scope, occasion.key)
-        return Reflection((), ())
+        return await conclude_nothing(parts, scope, occasion, (), NOTHING_THERE)
     place = await locate(parts.database, scope)
     await check_embedder(parts, place, newest[0])
+    questions, shown, thoughts = await think(parts, scope, place, newest, occasion)
+    new = leave_repeated(thoughts, [*await reflections.fetch_thoughts(parts.database, scope), *shown])
+    receipts: list[Receipt] = []
+    if new:
+        occasion.tell("remembering")
+        # A note of the prompt can have shaped a thought that does not name it.
+        least = min(memory.trust for memory in (*newest, *shown))
+        receipts = await write(parts, replace(caller, trust=min(caller.trust, least)), scope, new, occasion.key)
+    if occasion.count is None:
+        await reflections.mark_reflected(parts.database, scope, gathered)
+    if not new:
+        return await conclude_nothing(parts, scope, occasion, questions, NOTHING_NEW)
+    return Reflection(questions, tuple(receipts))
+
+
+async def think(
+    parts: Parts, scope: Scope, place: Place, newest: Sequence[Memory], occasion: Occasion
+) -> tuple[tuple[str, ...], list[Memory], list[NewMemory]]:
+    """Ask which questions the newest memories raise, and what follows from what is recalled for each.
+
+    Return the questions, all that was recalled, and what follows.
+    """
     occasion.tell("asking what matters")
     questions = await find_questions(ask_for(parts, place, "questions"), scope, newest)
     recalled = await recall_for(parts, scope, place, questions, occasion.now)
@@ -82,14 +103,16 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
         thoughts += await find_insights(chat, scope, question, memories, occasion.now)
     if not thoughts:
         raise ChatModelError("the chat model drew no insight from any memory that it was shown", answered=True)
-    occasion.tell("remembering")
-    # A note of the prompt can have shaped a thought that does not name it.
-    least = min(memory.trust for shown in (newest, *recalled) for memory in shown)
-    thinker = replace(caller, trust=min(caller.trust, least))
-    receipts = await write(parts, thinker, scope, thoughts, occasion.key)
-    if occasion.count is None:
-        await reflections.mark_reflected(parts.database, scope, gathered)
-    return Reflection(tuple(questions), tuple(receipts))
+    return tuple(questions), [memory for each in recalled for memory in each], thoughts
+
+
+async def conclude_nothing(
+    parts: Parts, scope: Scope, occasion: Occasion, questions: tuple[str, ...], reason: str
+) -> Reflection:
+    """Say why no thought was written; under a key it is kept that there was none."""
+    if occasion.key:
+        await reflections.note_nothing(parts.database, scope, occasion.key)
+    return Reflection(questions, (), reason)
 
 
 async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> str:
@@ -147,7 +170,7 @@ async def recall_for(
 def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> Cue:
     """Ask the stream; without an embedder, by words."""
     # A question is made from memories, and a kept recall would outlive them.
-    cue = Cue(question, limit=MOST_HITS, now=now, keep=False)
+    cue = Cue(question, limit=MOST_HITS, now=now, keep=False, consult=False, judge=False)
     if explain_absence(parts, cue, place):
         return replace(cue, kinds=(Kind.EVENT, Kind.THOUGHT))
     return replace(cue, channels=(STREAM,))

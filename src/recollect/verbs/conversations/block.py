@@ -24,6 +24,7 @@ from recollect.core.conversations.block import (
     shorten_ids,
 )
 from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
+from recollect.core.conversations.wording import ENGLISH, Wording, choose_wording
 from recollect.core.dates.periods import find_zone
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import MOST_HITS
@@ -43,7 +44,7 @@ from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import attempt_note, recall
+from recollect.verbs.recall.recall import attempt_note, recall_relevant
 
 MOST_PINNED = 200
 """So many of the newest pinned memories are read: more than a tenth of most budgets holds."""
@@ -87,6 +88,8 @@ class BlockMaterial:
     source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     pinned: Sequence[Memory] = ()
     """Pinned memories, the newest first."""
+    wording: Wording = ENGLISH
+    """The words around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
     cue = replace(asked.cue, limit=wider, touch=False)
     try:
         async with asyncio.TaskGroup() as reading:
-            recalling = reading.create_task(recall(parts, scope, cue, place))
+            recalling = reading.create_task(recall_relevant(parts, scope, cue, place))
             keeping = reading.create_task(read_pinned(parts, scope, asked.cue))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
@@ -165,15 +168,17 @@ async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, 
     names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.memories})
     memories_shown = [hit.memory for hit in hits if asked.repeat or hit.memory.id not in present]
     source_texts = await read_source_texts(parts, place.scope_id or 0, [*memories_shown, *repeated])
-    return BlockMaterial(hits, present, repeated, names, now, source_texts, found.pinned)
+    wording = choose_wording(place.profile.language, asked.cue.text)
+    return BlockMaterial(hits, present, repeated, names, now, source_texts, found.pinned, wording)
 
 
 def assemble(
     material: BlockMaterial, asked: BlockRequest, most: int, tokenizer: Tokenizer, recollection: Recollection
 ) -> Block:
     """Fit memories into the budget, the best first, and write them as text, lines and messages."""
-    gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone))
-    form = tokenizer.frame + gauge.count(render([]))
+    wording = material.wording
+    gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone), wording)
+    form = tokenizer.frame + gauge.count(render([], wording))
     room = asked.budget - form
     kept = choose(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
     pinned = fill(kept, min(asked.budget // PINNED_PART, room), gauge, len(kept))
@@ -181,13 +186,13 @@ def assemble(
     candidates = choose(material, asked, ranked, shown=pinned.lines)
 
     def fits(lines: Sequence[Line]) -> bool:
-        return tokenizer.frame + gauge.count(lay_out(lines)) <= asked.budget
+        return tokenizer.frame + gauge.count(lay_out(lines, wording=wording)) <= asked.budget
 
     filled = fill(candidates, room - pinned.tokens, gauge, most)
     # All together may cost a little more than one by one.
     lines = order(leave_least([*pinned.lines.values(), *filled.lines.values()], fits))
     there = {line.memory_id for line in lines}
-    text = lay_out(lines)
+    text = lay_out(lines, wording=wording)
     repeats = 0 if asked.repeat else sum(hit.memory.id in material.present for hit in material.hits)
     return Block(
         text=text,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from uuid import UUID
 
-from recollect.channels.channel import Channel
 from recollect.core.conversations.appends import LONGEST_MESSAGE, check_conversation, check_open
 from recollect.core.conversations.budget import check_shares, fit
 from recollect.core.conversations.messages import count_tokens, said
+from recollect.core.conversations.wording import choose_wording
 from recollect.core.recall.checks import check_cue
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
@@ -20,7 +20,7 @@ from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Filter, Hit
+from recollect.models.recall import Cue, Filter, Recollection
 from recollect.models.service import Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
@@ -28,10 +28,10 @@ from recollect.store.memories import accesses, memories
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
-from recollect.verbs.conversations.prompt import PromptMaterial, PromptRequest, assemble, leave_out
+from recollect.verbs.conversations.prompt import NOTHING_RECALLED, PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import attempt_note, recall
+from recollect.verbs.recall.recall import attempt_note, recall_relevant
 
 TOKENS_PER_HIT = 60
 """The budget divided by this is how many memories are recalled: most cost less, some are in the history."""
@@ -43,8 +43,7 @@ class Reminded:
     """What was recalled, the place of the scope, and how many memories may be shown."""
 
     place: Place
-    hits: Sequence[Hit]
-    methods: dict[str, str]
+    recollection: Recollection
     most: int
     cut_off: bool
     """Whether there may be more than was asked for."""
@@ -63,7 +62,7 @@ class SummaryAndPinned:
 async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, place: Place | None) -> Context:
     """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
     check_conversation(conversation)
-    wanted = check(wanted, parts.channels)
+    wanted = check(wanted, parts.channel_names)
     tokenizer = choose_tokenizer(parts, wanted.window.tokenizer)
     try:
         async with asyncio.TaskGroup() as reading:
@@ -96,11 +95,11 @@ def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wa
         thread,
         asked,
         extra.summary,
-        reminded.hits,
+        reminded.recollection,
         reminded.most,
-        reminded.methods,
         reminded.source_texts,
         extra.pinned,
+        choose_wording(reminded.place.profile.language, wanted.cue.text),
     )
 
 
@@ -113,7 +112,7 @@ def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue:
     return all(each.memory.id in shown for each in leave_out(material, cue, made.history, pinned))
 
 
-def check(wanted: PromptRequest, channels: Sequence[Channel]) -> PromptRequest:
+def check(wanted: PromptRequest, channels: Sequence[str]) -> PromptRequest:
     """Refuse invalid options; the window's own budget does not count."""
     if not 1 <= wanted.budget <= MOST_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
@@ -121,7 +120,7 @@ def check(wanted: PromptRequest, channels: Sequence[Channel]) -> PromptRequest:
     check_text("text", wanted.cue.text, LONGEST_MESSAGE)
     if wanted.cue.blank:
         raise InvalidInputError("a context needs text or an embedding")
-    check_cue(shorten_cue(wanted.cue), [channel.name for channel in channels])
+    check_cue(shorten_cue(wanted.cue), channels)
     check_shares(wanted.shares)
     # One moment for the whole prompt: memories, messages and summary.
     window = replace(wanted.window, max_tokens=wanted.budget, as_of=wanted.cue.as_of, at=wanted.cue.at)
@@ -202,15 +201,14 @@ async def remind(
     place = place or await locate(parts.database, scope)
     most = wanted.cue.limit or place.profile.limit or MOST_HITS
     if not wanted.shares.memories:
-        return Reminded(place, (), {}, 0, cut_off=False, source_texts={})
+        return Reminded(place, NOTHING_RECALLED, 0, cut_off=False, source_texts={})
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
-    recollection = await recall(parts, scope, cue, place)
-    hits = recollection.hits
-    source_texts = await read_source_texts(parts, place.scope_id or 0, [hit.memory for hit in hits])
-    cut_off = fetched == len(hits) < MOST_HITS
-    return Reminded(place, hits, dict(recollection.methods), most, cut_off=cut_off, source_texts=source_texts)
+    recollection = await recall_relevant(parts, scope, cue, place)
+    source_texts = await read_source_texts(parts, place.scope_id or 0, [hit.memory for hit in recollection.hits])
+    cut_off = fetched == len(recollection.hits) < MOST_HITS
+    return Reminded(place, recollection, most, cut_off=cut_off, source_texts=source_texts)
 
 
 async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:

@@ -11,7 +11,7 @@ from recollect.core.conversations.budget import Fitted, cost, fit, fit_upstream,
 from recollect.core.conversations.messages import to_prompt, to_text
 from recollect.core.conversations.threads import ThreadNode, bound_fetch, walk_upstream
 from recollect.core.recall.checks import check_filter
-from recollect.core.text.tokens import find_tokenizer
+from recollect.core.text.tokens import ESTIMATE, find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import LEGACY, Conversation, History, MessageStatus, Oversized, Window
@@ -45,6 +45,8 @@ def check_window(window: Window) -> None:
     for field, value in (("max_tokens", window.max_tokens), ("image_tokens", window.image_tokens)):
         if not 0 <= value <= MOST_TOKENS:
             raise InvalidInputError(f"{field} must be between 0 and {MOST_TOKENS}")
+    if window.message_limit is not None and not 1 <= window.message_limit <= MOST_TOKENS:
+        raise InvalidInputError(f"message_limit must be between 1 and {MOST_TOKENS}")
     check_filter(Filter(as_of=window.as_of, at=window.at))
 
 
@@ -101,7 +103,8 @@ def choose(path: Sequence[Read], window: Window) -> Fitted:
     image_tokens = price_image(window)
     if window.upstream:
         return fit_upstream(messages, window.max_tokens, image_tokens)
-    return fit(messages, window.max_tokens, unanswered=window.unanswered, image_tokens=image_tokens)
+    most = window.message_limit
+    return fit(messages, window.max_tokens, unanswered=window.unanswered, image_tokens=image_tokens, most=most)
 
 
 def show(fitted: Fitted, path: Sequence[Read], window: Window, tokenizer: Tokenizer) -> History:
@@ -120,7 +123,7 @@ def show(fitted: Fitted, path: Sequence[Read], window: Window, tokenizer: Tokeni
         text=to_text(messages, (window.user_prefix, window.assistant_prefix)),
         tokens=tokens,
         tokenizer=tokenizer.name,
-        exact=all(read.exact for read in path if read.message.id in shown),
+        exact=tokenizer.name != ESTIMATE and all(read.exact for read in path if read.message.id in shown),
         complete=bool(messages) and messages[0].parent is None,
         cut=cut,
     )

@@ -25,6 +25,7 @@ from recollect.core.conversations.block import (
 )
 from recollect.core.conversations.budget import Portions, allot, cost, price_image
 from recollect.core.conversations.messages import to_prompt
+from recollect.core.conversations.wording import ENGLISH, Wording
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError
@@ -32,10 +33,11 @@ from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Line
 from recollect.models.conversations import Context, History, Message, Oversized, PromptMessage, Shares, Spending, Window
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Hit
+from recollect.models.recall import Cue, Hit, Recollection
 from recollect.store.conversations.conversations import Read
 from recollect.verbs.conversations.history import choose, show
 
+NOTHING_RECALLED = Recollection((), {})
 NOTHING_SHOWN: Mapping[UUID, Line] = MappingProxyType({})
 
 
@@ -59,15 +61,21 @@ class PromptMaterial:
     asked: tuple[Message, ...]
     """The messages of the thread that are the cue, oldest first; empty if the cue is not appended yet."""
     summary: Memory | None
-    hits: Sequence[Hit]
-    """Recalled memories, best first."""
+    recollection: Recollection
+    """What was recalled."""
     most: int
     """How many memories may be shown at most."""
-    methods: Mapping[str, str]
     source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     """What the sources of recalled summaries say."""
     pinned: Sequence[Memory] = ()
     """Pinned memories, the newest first."""
+    wording: Wording = ENGLISH
+    """The words around them."""
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """Return the recalled memories, best first."""
+        return self.recollection.hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +86,12 @@ class Measure:
     window: Window
     count: Callable[[str], int]
     zone: tzinfo = UTC
+    wording: Wording = ENGLISH
 
     @property
     def gauge(self) -> Gauge:
         """Return how lines are counted and cut."""
-        return Gauge(self.count, self.tokenizer.cut, self.zone)
+        return Gauge(self.count, self.tokenizer.cut, self.zone, self.wording)
 
     @property
     def image_tokens(self) -> int:
@@ -107,16 +116,18 @@ class PromptDraft:
     """The summary's line."""
     lines: Mapping[UUID, Line]
     """The line of every memory that is shown, the best first."""
+    wording: Wording = ENGLISH
 
     @property
     def block(self) -> str:
         """Write the block; empty without memories."""
-        return lay_out(self.lines.values(), self.summary)
+        return lay_out(self.lines.values(), self.summary, self.wording)
 
 
 def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokenizer) -> Context:
     """Assemble a prompt that costs no more than its budget."""
-    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone))
+    wording = material.wording
+    measure = Measure(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone), wording)
     system = measure.frame(wanted.system)
     asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
     room = wanted.budget - tokenizer.priming - system - asked
@@ -128,8 +139,8 @@ def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokeniz
     draft = compose(material, wanted, room, measure)
     hits = tuple(hit for hit in material.hits if hit.memory.id in draft.lines)
     block = draft.block
-    bare = measure.frame(render([])) if block else 0
-    summary = measure.frame(render([draft.summary])) - bare if draft.summary else 0
+    bare = measure.frame(render([], wording)) if block else 0
+    summary = measure.frame(render([draft.summary], wording)) - bare if draft.summary else 0
     memories = measure.frame(block) - bare - summary
     parts = (system, summary, memories, draft.history.tokens, asked, tokenizer.priming + bare)
     return Context(
@@ -145,10 +156,12 @@ def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokeniz
         hits=hits,
         history=draft.history,
         spending=Spending(*parts, total=sum(parts), budget=wanted.budget),
-        methods=material.methods,
+        methods=material.recollection.methods,
         asked=material.asked[0].id if material.asked else None,
         lines=tuple(order(draft.lines.values())),
         pinned_left_out=name_missing(material, draft),
+        status=material.recollection.status,
+        message=material.recollection.message,
     )
 
 
@@ -169,17 +182,17 @@ def speak(role: Role, text: str) -> list[PromptMessage]:
 
 def compose(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
     """Divide the room, with the cost of the block's form set aside; without the block where nothing is left for it."""
-    form = measure.frame(render([]))
+    form = measure.frame(render([], measure.wording))
     if (material.summary is not None or material.hits or material.pinned) and room > form:
         draft = divide(material, wanted, room - form, measure)
         if draft.summary or draft.lines:
             return trim(draft, room, measure)
-    return divide(replace(material, summary=None, hits=(), pinned=()), wanted, room, measure)
+    return divide(replace(material, summary=None, recollection=NOTHING_RECALLED, pinned=()), wanted, room, measure)
 
 
 def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: Measure) -> PromptDraft:
     """Give each part its share, and again if the memories need less: the others get what is left."""
-    shares, summary = wanted.shares, write_summary(material.summary) if material.summary else ""
+    shares, summary = wanted.shares, write_summary(material.summary, measure.wording) if material.summary else ""
     whole = choose(material.thread, replace(wanted.window, max_tokens=room)).tokens
     # A share of 0 gets nothing, even if the others leave room.
     history_wants = min(whole, room) if shares.history else 0
@@ -200,7 +213,7 @@ def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: 
         spent = pinned.tokens + filled.tokens
         # Only ever less: other turns in the history leave out other memories, and the two could alternate forever.
         if not filled.exhausted or spent >= memories_want:
-            return PromptDraft(history, line, {**pinned.lines, **filled.lines})
+            return PromptDraft(history, line, {**pinned.lines, **filled.lines}, measure.wording)
         memories_want = spent
 
 
@@ -247,7 +260,7 @@ def trim(draft: PromptDraft, room: int, measure: Measure) -> PromptDraft:
     left = room - draft.history.tokens
 
     def fits(lines: Sequence[Line]) -> bool:
-        return measure.frame(lay_out(lines, draft.summary)) <= left
+        return measure.frame(lay_out(lines, draft.summary, draft.wording)) <= left
 
     lines = leave_least([*draft.lines.values()], fits)
     draft = replace(draft, lines={line.memory_id: line for line in lines})

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.core.imports.found import CONVERSATIONS, FACTS, MEMORIES, MESSAGES, Owner
-from recollect.core.imports.text import RENAMED, to_identifier
+from recollect.core.imports.text import RENAMED, to_user
 from recollect.models.imports import FileImport
 from recollect.models.service import Caller, Scope
 from recollect.store.imports.progress import Arrived, read_arrived
@@ -83,7 +83,7 @@ class ImportRun:
     def find_scope(self, owner: Owner) -> Scope:
         """Find the scope of an entry."""
         named = self._name(owner)
-        return Scope(self.caller.tenant_id, self.wanted.agent, to_identifier(named) if named else self.wanted.user)
+        return Scope(self.caller.tenant_id, self.wanted.agent, to_user(named) if named else self.wanted.user)
 
     def _name(self, owner: Owner) -> str:
         return owner.get(self.wanted.user_by, "") if self.wanted.user_by is not None else ""

@@ -171,10 +171,7 @@ async def count_prompt(context: StepContext, draft: Draft) -> int:
 
 def find_counter(parts: Parts, model: str) -> Callable[[str], int]:
     """Choose the tokenizer of the model, if it is known, else an upper estimate."""
-    try:
-        name = find_tokenizer(model, [each.name for each in parts.tokenizers])
-    except InvalidInputError:
-        return estimate
+    name = find_tokenizer(model, [each.name for each in parts.tokenizers])
     return next((each.count for each in parts.tokenizers if each.name == name), estimate)
 
 

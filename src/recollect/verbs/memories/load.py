@@ -161,7 +161,7 @@ async def store_chunk(connection: Connection, scope_id: int, chunk: LoadPart) ->
 
 async def restore(parts: Parts, caller: Caller, scope: Scope, saved: SavedMind) -> list[UUID]:
     """Store a saved mind, all of it or nothing, and return the ids of its memories."""
-    check_profile(saved.profile)
+    check_profile(saved.profile, parts.channel_names)
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
         opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
         if opening.memory_count:

@@ -11,6 +11,7 @@ from recollect.channels.channel import Proposal
 from recollect.core.knowledge.graph import spot_names
 from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Flags, Ids, RankingInput
 from recollect.core.recall.fusion import fuse, join
+from recollect.core.recall.relevance import drop_below, tell_irrelevant
 from recollect.core.recall.weights import usual_weights
 from recollect.core.text.terms import analyse_cue
 from recollect.errors import UnavailableError
@@ -43,6 +44,8 @@ class Ranking:
     """How many hits are asked for."""
     alone: bool = False
     """Whether one channel ranked by itself: then nothing stands for anything else."""
+    irrelevant: str = ""
+    """Why nothing of what was found is relevant enough; empty where something is, or no relevance is asked for."""
 
 
 async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[str, Proposal]) -> Ranking:
@@ -61,7 +64,7 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
 
     def choose() -> Ranking:
         inputs = line_up(asked, candidates, found, weights, rarities)
-        return Ranking(inputs, fuse(inputs), asked.limit)
+        return choose_best(Ranking(inputs, fuse(inputs), asked.limit), asked.cue.min_relevance)
 
     return await spare_loop(asked.limit > HEAVY_LIMIT, choose)
 
@@ -69,7 +72,16 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
 def rank_plainly(asked: AskedCue, candidates: Mapping[str, Candidates], weights: Mapping[str, float]) -> Ranking:
     """Rank by the channels' own scores, with nothing known of the candidates."""
     inputs = RankingInput(candidates, None, asked.reading.facets, weights, asked.limit)
-    return Ranking(inputs, fuse(inputs), asked.limit, alone=True)
+    return choose_best(Ranking(inputs, fuse(inputs), asked.limit, alone=True), asked.cue.min_relevance)
+
+
+def choose_best(ranking: Ranking, min_relevance: float | None) -> Ranking:
+    """Drop what is less relevant than asked for, and say so where nothing is left."""
+    if not min_relevance:
+        return ranking
+    best = drop_below(ranking.best, min_relevance)
+    told = tell_irrelevant(ranking.best) if ranking.best and not best else ""
+    return replace(ranking, best=best, irrelevant=told)
 
 
 async def look_over(

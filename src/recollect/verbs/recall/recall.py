@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel, Proposal
+from recollect.channels.stream import STREAM
+from recollect.core.agents.profiles import fill_in
 from recollect.core.memories.vectors import unit_vector
-from recollect.core.recall.checks import check_cue
+from recollect.core.recall.checks import check_channels, check_cue
 from recollect.core.recall.cues import Reading, find_asked, find_question, read
 from recollect.core.recall.features import MOST_READ
+from recollect.core.recall.relevance import choose_relevant, is_irrelevant, tell_irrelevant
 from recollect.core.recall.weights import USUAL_CHANNELS
 from recollect.core.text.similar import collapse
 from recollect.core.text.terms import script_of
@@ -53,6 +56,8 @@ TOPIC = "topic"
 RECENT = "recent"
 """Asked in addition to the usual channels if a cue asks for what is newest; alone if it has no text."""
 JUDGE, READ = "judge", "read"
+TEXT, STREAM_ALONE = "text", ("stream",)
+UNREAD = "the embedder does not read this script"
 LOG = logging.getLogger("recollect.recall")
 Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
 """A hit, and the memories that it stands for."""
@@ -61,6 +66,17 @@ Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
 async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
     """Return what a cue reminds of, best first, with each channel's part in every hit."""
     return (await recall_each(parts, scope, [cue], place))[0]
+
+
+async def recall_relevant(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
+    """Recall for a prompt: leave out what is hardly likely to help, unless the cue names its own least relevance."""
+    made = await recall(parts, scope, cue, place)
+    if fill_in(cue, place.profile).min_relevance is not None or not made.hits:
+        return made
+    hits = choose_relevant(made.hits)
+    if hits:
+        return replace(made, hits=hits)
+    return replace(made, hits=(), status=Status.NOTHING_RELEVANT, message=tell_irrelevant(made.hits))
 
 
 async def recall_each(
@@ -73,9 +89,11 @@ async def recall_each(
     if characters > MOST_CHARACTERS:
         raise InvalidInputError(f"cues must hold at most {MOST_CHARACTERS} characters together")
     for cue in cues:
-        check_cue(cue, [channel.name for channel in parts.channels])
-    chosen = [choose_channels(parts, cue) for cue in cues]
+        check_cue(cue, parts.channel_names)
+    cues = [fill_in(cue, place.profile) for cue in cues]
     vectors = await find_vectors(parts, cues, place)
+    cues = [add_words(cue, reason, place) for cue, (_, reason) in zip(cues, vectors, strict=True)]
+    chosen = [choose_channels(parts, cue) for cue in cues]
     if place.scope_id is None:
         return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
     profile = place.profile
@@ -97,11 +115,17 @@ def read_cue(cue: Cue, own: Sequence[str], vector: NDArray[np.float32] | None, w
     return read(cue, vector, without_vector, now=cue.now or datetime.now(UTC), own=own)
 
 
+def add_words(cue: Cue, without_vector: str, place: Place) -> Cue:
+    """Search by words, too, among the kinds of the stream, if it is asked alone and the cue cannot be embedded."""
+    if without_vector != UNREAD or tuple(cue.channels) != STREAM_ALONE:
+        return cue
+    return replace(cue, channels=(*cue.channels, TEXT), kinds=cue.kinds or place.profile.kinds or STREAM)
+
+
 def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
     """Find the channels that a cue names, or the usual ones."""
     known = {channel.name: channel for channel in parts.channels}
-    if unknown := sorted(set(cue.channels) - known.keys()):
-        raise InvalidInputError(f"there is no channel {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    check_channels(cue.channels, known.keys())
     named = [*(cue.channels or ((RECENT,) if cue.blank else USUAL_CHANNELS))]
     if not cue.channels and Asks.LATEST in find_asked(find_question(cue.text)):
         named.append(RECENT)
@@ -148,7 +172,7 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
     if not serves(parts.embedder, place.space):
         return "the configured model is not the active space's"
     if script_of(cue.text) not in parts.embedder.scripts:
-        return "the embedder does not read this script"
+        return UNREAD
     return ""
 
 
@@ -276,15 +300,18 @@ def conclude(
 ) -> Recollection:
     """Build one answer; its status is error only if no channel could answer."""
     hits = tuple(
-        Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences) for hit, duplicates in winners
+        Hit(found[hit.id], hit.score, hit.channels, duplicates, hit.preferences, hit.relevance)
+        for hit, duplicates in winners
     )
     reasons = [f"{name}: {proposal.method}" for name, proposal in proposals.items() if not proposal.answered]
     silent = len(reasons) == len(proposals)
+    nothing = Status.NOTHING_RELEVANT if ranking.irrelevant else Status.NO_CANDIDATES
+    doubt = tell_irrelevant(hits) if is_irrelevant(hits) else ""
     return Recollection(
         hits=hits,
         methods={name: proposal.method for name, proposal in proposals.items()},
-        status=Status.ERROR if silent else Status.OK if hits else Status.NO_CANDIDATES,
-        message="; ".join(reasons) if silent else "",
+        status=Status.ERROR if silent else Status.OK if hits else nothing,
+        message="; ".join(reasons) if silent else ranking.irrelevant or doubt,
         accessed=tuple(hit.memory.id for hit in hits if hit.memory.id in accessed),
         tallies={name: proposal.tally for name, proposal in proposals.items() if proposal.tally},
         milliseconds=round(milliseconds, 3),

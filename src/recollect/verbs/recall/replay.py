@@ -93,6 +93,7 @@ def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
             score=hit.score,
             channels=hit.channels,
             preferences=hit.preferences,
+            relevance=hit.relevance,
             duplicates=hit.duplicates,
             before=before.get(hit.memory.id),
             memory=hit.memory,

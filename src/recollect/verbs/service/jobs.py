@@ -1,19 +1,22 @@
-"""Jobs: list what was queued, and retry what failed."""
+"""Jobs: list what was queued, retry what failed, and wait until nothing is left to do."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
-from recollect.models.service import Caller, Job, Jobs, JobState, Right
+from recollect.models.service import Caller, Job, Jobs, JobState, Right, Scope
 from recollect.store.database import ownership
 from recollect.store.database.pool import Database
 from recollect.store.service import jobs
-from recollect.store.service.jobs import JobQuery
+from recollect.store.service.jobs import Backlog, JobQuery
 
 MISSING = "There is no such job that waits, runs or has failed; one that has succeeded is deleted."
+FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,10 @@ class JobControl:
         """Count the jobs of all tenants by task and status, as an operator."""
         return await jobs.count_jobs(self.database)
 
+    async def unfinished(self) -> list[Backlog]:
+        """List the jobs of all tenants that wait, run or have failed, by task and reason, as an operator."""
+        return await jobs.list_unfinished(self.database)
+
     async def show(self, job_id: str) -> Job:
         """Read a job of any scope, as an operator."""
         tenant_id = await jobs.find_tenant(self.database, job_id)
@@ -96,3 +103,16 @@ def require(caller: Caller, right: Right) -> None:
     """Raise ForbiddenError unless a caller has a right, and has it for the whole tenant."""
     check_unbound(caller)
     check_right(caller, right)
+
+
+async def wait_for_jobs(database: Database, scopes: Collection[Scope], timeout_seconds: float | None) -> bool:
+    """Look again and again until no job of these scopes is ready or runs; False if the time is over first."""
+    pause = FIRST_LOOK_SECONDS
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            while await jobs.any_busy(database, scopes):
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_LOOK_SECONDS)
+    except TimeoutError:
+        return False
+    return True

@@ -6,7 +6,7 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from recollect.errors import InvalidInputError, NotFoundError, SetupError
+from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.service import NewReader, Reader
 from recollect.store.database import ownership
 from recollect.store.service import readers
@@ -28,22 +28,18 @@ class Readers:
             raise InvalidInputError(
                 "name must begin with a letter and have at most 63 of a-z, 0-9 and _; not recollect_... or pg_..."
             )
-        tenant_id = await ownership.find_tenant(self._address(), tenant)
+        owner = ownership.require_owner(self.owner)
+        tenant_id = await ownership.find_tenant(owner, tenant)
         if tenant_id is None:
             raise NotFoundError("There is no tenant of this name.")
         password = secrets.token_urlsafe(24)
-        reader = await readers.create_reader(self._address(), name, tenant_id, password)
-        return NewReader(reader, readers.address(self._address(), name, password))
+        reader = await readers.create_reader(owner, name, tenant_id, password)
+        return NewReader(reader, readers.address(owner, name, password))
 
     async def list(self) -> tuple[Reader, ...]:
         """List the readers of every tenant."""
-        return tuple(await readers.list_readers(self._address()))
+        return tuple(await readers.list_readers(ownership.require_owner(self.owner)))
 
     async def drop(self, name: str) -> None:
         """Drop a reader; it reads nothing from now on, though it may still be logged in."""
-        await readers.drop_reader(self._address(), name)
-
-    def _address(self) -> str:
-        if not self.owner:
-            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: this needs the owner of the tables.")
-        return self.owner
+        await readers.drop_reader(ownership.require_owner(self.owner), name)

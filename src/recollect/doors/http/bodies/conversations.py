@@ -11,7 +11,7 @@ from pydantic import Field
 from recollect.doors.http.bodies.fields import (
     SCOPE,
     Body,
-    FullName,
+    ConversationName,
     Integer,
     Moment,
     Number,
@@ -112,7 +112,7 @@ class MessageBody(Body):
 class InConversation(OfScope):
     """A conversation of one scope."""
 
-    conversation: FullName = Field(description=CONVERSATION)
+    conversation: ConversationName = Field(description=CONVERSATION)
 
 
 class AppendBody(InConversation):
@@ -174,7 +174,7 @@ class WindowBody(InConversation):
         default=False, strict=True, description="Whether to walk and to prune as Dify does, its mistakes included."
     )
     message_limit: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] | None = Field(
-        None, description="How many turns Dify would fetch; read only with upstream."
+        None, description="How many turns are shown at most; with upstream, how many Dify would fetch."
     )
 
 

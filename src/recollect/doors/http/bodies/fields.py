@@ -13,10 +13,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from recollect.models.memories import Kind
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
-"""An agent's name; a key that is bound to an agent may leave it empty."""
-FullName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
-UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f/\x7f-\x9f]*$")]
+"""An agent's or a user's name, of any script; a user's may be empty, and an agent's if the key is bound to one."""
+FullName = Annotated[Name, Field(min_length=1)]
+ConversationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
+AnyConversation = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+"""The id of a conversation, or nothing."""
 PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
 """A kind that the document describes in place: tools like Dify do not follow a reference there."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -67,7 +69,7 @@ class OfScope(OfAgent):
 
     model_config = show(SCOPE)
 
-    user: UserName = Field("", description=USER)
+    user: Name = Field("", description=USER)
 
 
 def build(kind: type[Value], body: Body) -> Value:

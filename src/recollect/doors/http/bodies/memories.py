@@ -130,7 +130,7 @@ class WeighingBody(Body):
         "", pattern="^(newest|original|paper)?$", description="newest, original or paper: how recency is computed."
     )
     recency: Weight | None = Field(default=None, description="Weight of recency.")
-    relevance: Weight | None = Field(default=None, description="Weight of relevance.")
+    similarity: Weight | None = Field(default=None, description="Weight of similarity.")
     importance: Weight | None = Field(default=None, description="Weight of importance.")
     gains: list[Weight] = Field(
         default_factory=list[float],
@@ -206,13 +206,22 @@ class CueBody(WeighingBody, FilterBody):
     zone: str = Field(
         "UTC", min_length=1, max_length=64, description="Time zone of who asks, by its IANA name, as in Asia/Shanghai."
     )
-    consult: bool = Field(
-        default=False,
+    consult: bool | None = Field(
+        None,
         strict=True,
-        description="Whether the chat model also reads the cue, for topics and days that rules do not find.",
+        description="Whether the chat model also reads the cue, for topics and days that rules do not find; as the "
+        "agent's profile has it if left out.",
     )
-    judge: bool = Field(
-        default=False, strict=True, description="Whether the chat model looks the hits over and drops useless ones."
+    judge: bool | None = Field(
+        None,
+        strict=True,
+        description="Whether the chat model looks the hits over and drops useless ones; as the agent's profile has it "
+        "if left out.",
+    )
+    min_relevance: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        None,
+        description="Only hits that help with the cue at least so likely, 0 to 1. If left out, a recall returns all, "
+        "and a prompt leaves out what is hardly likely to.",
     )
     keep: bool | None = Field(
         None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query
@@ -49,6 +49,17 @@ class ProfileBody(OfAgent, WeighingBody):
         default_factory=list[Kind], max_length=6, description="What the stream looks at; events and thoughts if empty."
     )
     limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(None, description="Most hits to return.")
+    channels: list[Annotated[str, Field(max_length=20)]] = Field(
+        default_factory=list[str], max_length=16, description="Ways of recalling; the usual ones if empty."
+    )
+    weights: dict[str, Annotated[Number, Field(ge=-1000, le=1000)]] = Field(
+        default_factory=dict[str, float], max_length=64, description="What channels and preferences weigh, by name."
+    )
+    min_relevance: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        None, description="Only hits that help with the cue at least so likely, 0 to 1."
+    )
+    consult: bool | None = Field(None, strict=True, description="Whether the chat model also reads the cues.")
+    judge: bool | None = Field(None, strict=True, description="Whether the chat model drops useless hits.")
     reflection_threshold: Annotated[Number, Field(ge=0, le=1_000_000)] | None = Field(
         None, description="How much importance must gather before the agent reflects; 0 means never."
     )
@@ -81,6 +92,9 @@ class ProfileBody(OfAgent, WeighingBody):
         max_length=20,
         description="What those are called whose memory it is; cues are read without their names.",
     )
+    language: Literal["", "en", "zh"] = Field(
+        "", description="The language of the words around memories in a prompt; the cue's if empty."
+    )
 
 
 class MarkBody(Body):
@@ -89,7 +103,7 @@ class MarkBody(Body):
     memory_id: UUID = Field(description="The hit's memory.")
     useful: bool = Field(strict=True, description="Whether it was of use.")
     recency: Factor = Field(description="0 to 1, as the hit had it.")
-    relevance: Factor = Field(description="0 to 1, as the hit had it.")
+    similarity: Factor = Field(description="0 to 1, as the hit had it.")
     importance: Factor = Field(description="0 to 1, as the hit had it.")
     rank: Integer = Field(ge=0, le=2**31 - 1, description="The place by last access, as the hit had it.")
 
@@ -105,7 +119,7 @@ class FeedbackBody(OfScope):
                     "memory_id": EXAMPLE_ID,
                     "useful": True,
                     "recency": 0.9,
-                    "relevance": 1.0,
+                    "similarity": 1.0,
                     "importance": 0.5,
                     "rank": 12,
                 }

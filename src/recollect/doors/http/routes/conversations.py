@@ -14,7 +14,8 @@ from recollect.doors.http.bodies.conversations import (
     DescribeBody,
     HistoryBody,
 )
-from recollect.doors.http.bodies.fields import FullName, OfScope, build
+from recollect.doors.http.bodies.fields import ConversationName, OfScope, build
+from recollect.doors.http.metrics import count_recall
 from recollect.doors.http.reading import JsonRoute
 from recollect.doors.http.serve import forward, serve
 from recollect.mind.mind import Mind
@@ -22,7 +23,7 @@ from recollect.models.conversations import Appended, Context, ConversationState,
 from recollect.models.recall import Cue
 
 router = APIRouter(tags=["conversations"], route_class=JsonRoute)
-ConversationId = Annotated[FullName, Path(description="Your own name for the conversation.", examples=["c-1"])]
+ConversationId = Annotated[ConversationName, Path(description="Your own name for the conversation.", examples=["c-1"])]
 Limit = most(200, "items to return")
 State = Annotated[
     ConversationState | None, Query(description="active, archived, deleted or purging; the first two if left out.")
@@ -47,9 +48,10 @@ async def history(mind: Mind, body: HistoryBody) -> History:
 async def context(mind: Mind, body: ContextBody) -> Context:
     """Make one prompt."""
     window, cue = build(Window, body), build(Cue, body)
-    return await mind.conversation(body.conversation).context(
+    made = await mind.conversation(body.conversation).context(
         cue, body.budget, shares=body.to_shares(), window=window, system=body.system
     )
+    return count_recall(made)
 
 
 @serve(router, "conversation.converse", errors=[404, 409, 502], dependencies=[Depends(chat_time)])

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from recollect.doors.http.auth import Cursor, id_of, most
 from recollect.doors.http.bodies.conversations import MOST_TOKENS
-from recollect.doors.http.bodies.fields import SCOPE, Integer, Moment, OfScope, UserName, build, show
+from recollect.doors.http.bodies.fields import SCOPE, AnyConversation, Integer, Moment, OfScope, build, show
 from recollect.doors.http.bodies.memories import CueBody, RecallBody, RecallEachBody, Weight
+from recollect.doors.http.metrics import count_recall
 from recollect.doors.http.serve import forward, serve
 from recollect.mind.mind import Mind
 from recollect.models.blocks import Block
@@ -32,7 +33,7 @@ class BlockBody(OfScope, CueBody):
         None, description="Most lines; as the agent's profile has it, or as many as the budget holds, if left out."
     )
     budget: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] = Field(2_000, description="All that the block may cost.")
-    conversation: UserName = Field("", description=CONVERSATION)
+    conversation: AnyConversation = Field("", description=CONVERSATION)
     repeat: bool = Field(
         default=False,
         strict=True,
@@ -59,21 +60,23 @@ class ReplayBody(OfScope):
 @serve(router, "recall")
 async def recall(mind: Mind, body: RecallBody) -> Recollection:
     """Recall by one cue."""
-    return await mind.recall(build(Cue, body))
+    return count_recall(await mind.recall(build(Cue, body)))
 
 
 @serve(router, "recall_each")
 async def recall_each(mind: Mind, body: RecallEachBody) -> list[Recollection]:
     """Recall by several cues."""
-    return await mind.recall_each([build(Cue, cue) for cue in body.cues], isolated=body.isolated)
+    answers = await mind.recall_each([build(Cue, cue) for cue in body.cues], isolated=body.isolated)
+    return [*map(count_recall, answers)]
 
 
 @serve(router, "blocks.recall", errors=[404, 409])
 async def recall_block(mind: Mind, body: BlockBody) -> Block:
     """Recall as text."""
-    return await mind.blocks.recall(
+    made = await mind.blocks.recall(
         build(Cue, body), body.budget, conversation=body.conversation, repeat=body.repeat, tokenizer=body.tokenizer
     )
+    return count_recall(made)
 
 
 forward(
@@ -82,7 +85,7 @@ forward(
     "blocks.resolve",
     errors=[404],
     short_id=ShortId,
-    conversation=Annotated[UserName, Query(description=CONVERSATION)],
+    conversation=Annotated[AnyConversation, Query(description=CONVERSATION)],
 )
 forward(recalls, "list_recalls", "recalls.list", cursor=Cursor, limit=most(200, "recalls on a page"))
 forward(recalls, "explain_recall", "recalls.explain", errors=[404], recall_id=RecallId)

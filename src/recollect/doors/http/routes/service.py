@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field, TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
-from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, UserName, show
+from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, Name, show
 from recollect.doors.http.metrics import note_pool, write_metrics
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
 from recollect.errors import SetupError
@@ -25,9 +25,7 @@ keys = APIRouter(prefix="/v1", tags=["keys"])
 ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
 LEDGER = TypeAdapter(Ledger)
 ledger = APIRouter(prefix="/v1", tags=["ledger"])
-Agent = Annotated[
-    UserName, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])
-]
+Agent = Annotated[Name, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])]
 health = APIRouter(tags=["health"])
 SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
 MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
@@ -70,7 +68,7 @@ class KeyBody(Body):
     rights: list[Right] = Field(min_length=1, max_length=3, description="Any of read, write, admin.")
     trust: Integer = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
     agent: FullName | None = Field(None, description="The only agent that it may name; any if left out.")
-    user: UserName | None = Field(
+    user: Name | None = Field(
         None, description="The only user of that agent that it may name; any if left out, the agent alone if empty."
     )
 
@@ -124,7 +122,7 @@ async def read_ledger(
     recollect: Running,
     shown: Secret,
     agent: Agent = "",
-    user: Annotated[UserName, Query(description=USER, examples=["zhang-wei"])] = "",
+    user: Annotated[Name, Query(description=USER, examples=["zhang-wei"])] = "",
     days: Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")] = 30,
 ) -> Response:
     """Sum up what models cost by day, step and model, the latest day first, and what is left of today."""

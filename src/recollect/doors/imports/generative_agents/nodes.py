@@ -33,7 +33,7 @@ def to_profile(scratch: Scratch) -> Profile:
     """Return the weights, the decay and the threshold of the persona."""
     weighing = Weighing(
         recency=scratch.recency_w,
-        relevance=scratch.relevance_w,
+        similarity=scratch.relevance_w,
         importance=scratch.importance_w,
         decay=scratch.recency_decay,
     )
@@ -45,7 +45,7 @@ def to_scratch(kept: JSON, overview: Overview) -> Scratch:
     weighing, threshold = overview.profile.weighing, overview.profile.reflection_threshold
     said = {
         "recency_w": weighing.recency,
-        "relevance_w": weighing.relevance,
+        "relevance_w": weighing.similarity,
         "importance_w": weighing.importance,
         "recency_decay": weighing.decay,
         "importance_trigger_max": threshold,

@@ -218,6 +218,27 @@ create index agents_retaining on agents (tenant_id, agent)
 create index agents_fading on agents (tenant_id, agent) where profile ? 'fading_days';
 create index agents_closing on agents (tenant_id, agent) where profile ? 'idle_minutes';
 
+-- What the erasure of a user removed from all scopes that bear the name, by table, in numbers.
+create table erasure_receipts (
+    tenant_id integer not null references tenants,
+    id uuid not null default gen_random_uuid(),
+    "user" text not null,
+    asked_by text not null,
+    scopes integer not null default 0,
+    removed jsonb not null default '{}',
+    begun_at timestamptz not null default clock_timestamp(),
+    -- Null while it is under way, or where it was broken off: the next call goes on with it.
+    finished_at timestamptz,
+    primary key (tenant_id, id)
+);
+alter table erasure_receipts enable row level security;
+alter table erasure_receipts force row level security;
+create policy of_tenant on erasure_receipts
+    using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
+grant select, insert on erasure_receipts to recollect_service;
+grant update (scopes, removed, finished_at) on erasure_receipts to recollect_service;
+create index erasure_receipts_by_time on erasure_receipts (tenant_id, begun_at desc);
+
 -- Put the policy of scoped tables on one of them; used by every file that makes such a table.
 create function protect_scoped(protected regclass) returns void
     language plpgsql as $$

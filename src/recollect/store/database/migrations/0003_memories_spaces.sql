@@ -37,7 +37,7 @@ create trigger erase_vectors after delete on memories
     referencing old table as forgotten
     for each statement execute function erase_vectors();
 
--- Relevance and importance in one vector, all of the same length: one index serves any weights. The scale is small,
+-- Similarity and importance in one vector, all of the same length: one index serves any weights. The scale is small,
 -- so that the directions of meaning stay apart; a cue with two zeros at its end is a search by meaning alone.
 create function fold_importance(embedding halfvec, importance real) returns halfvec
     language sql immutable strict parallel safe

@@ -1,4 +1,4 @@
--- The memory stream of an agent: what callers said of hits, and ranking by recency, relevance and importance, inside the
+-- The memory stream of an agent: what callers said of hits, and ranking by recency, similarity and importance, inside the
 -- database: no embedding leaves it. core/agents/scoring.py is the twin of the ranking functions.
 
 -- What callers said of hits: the factors they were ranked by, from which an agent's weights can be learned.
@@ -8,7 +8,7 @@ create table feedback (
     memory_id uuid not null,
     useful boolean not null,
     rank integer not null check (rank >= 0),
-    relevance real not null check (relevance between 0 and 1),
+    similarity real not null check (similarity between 0 and 1),
     importance real not null check (importance between 0 and 1),
     candidates integer not null check (candidates > 0),
     marked_at timestamptz not null default clock_timestamp(),
@@ -49,7 +49,7 @@ create function latest_accesses(asked_scope bigint, asked_kinds text[], before u
 
 create type ranked_memory as (
     id uuid, score double precision,
-    recency double precision, relevance double precision, importance double precision, rank integer,
+    recency double precision, similarity double precision, importance double precision, rank integer,
     candidates bigint, lowest double precision
 );
 
@@ -130,14 +130,14 @@ begin
                     else greatest(0, (exp(greatest(ln(decay) * (p.rank - 1), -700)) - b.last) / (1 - b.last)) end
                     as recency,
                case when b.farthest > b.nearest
-                    then coalesce((b.farthest - s.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
+                    then coalesce((b.farthest - s.distance) / (b.farthest - b.nearest), 0) else 0.5 end as similarity,
                coalesce((s.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
         from shortlist s cross join bound b left join place p on p.id = s.id and p.rank <= horizon
     ), scored as (
-        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.relevance, s.importance, coalesce(s.rank, 0)::integer, s.total,
+    select s.id, s.score, s.recency, s.similarity, s.importance, coalesce(s.rank, 0)::integer, s.total,
            min(s.score) over ()
     from scored s
     order by s.score desc, s.rank, s.id desc
@@ -192,14 +192,14 @@ begin
         select f.id, f.rank, b.total,
                coalesce((f.freshness - b.stalest) / nullif(b.freshest - b.stalest, 0), 0.5) as recency,
                case when b.farthest > b.nearest
-                    then coalesce((b.farthest - f.distance) / (b.farthest - b.nearest), 0) else 0.5 end as relevance,
+                    then coalesce((b.farthest - f.distance) / (b.farthest - b.nearest), 0) else 0.5 end as similarity,
                coalesce((f.importance - b.least) / nullif(b.greatest - b.least, 0), 0.5) as importance
         from faded f cross join bound b
     ), scored as (
-        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.relevance, s.importance, s.rank::integer, s.total, min(s.score) over ()
+    select s.id, s.score, s.recency, s.similarity, s.importance, s.rank::integer, s.total, min(s.score) over ()
     from scored s
     order by s.score desc, s.rank
     limit hit_limit;
@@ -271,14 +271,14 @@ begin
                case when p.rank is null then 0 else exp(greatest(ln(decay) * (p.rank - 1), -700)) end as recency,
                case when nearest = farthest then 0.5
                     when v.distance is null then 0
-                    else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as relevance,
+                    else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as similarity,
                coalesce((v.importance - mildest) / nullif(gravest - mildest, 0), 0.5) as importance
         from seen v left join place p on p.id = v.id and p.rank <= horizon
     ), scored as (
-        select f.*, weights[1] * f.recency + weights[2] * f.relevance + weights[3] * f.importance as score
+        select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.relevance, s.importance, coalesce(s.rank, 0)::integer, null::bigint,
+    select s.id, s.score, s.recency, s.similarity, s.importance, coalesce(s.rank, 0)::integer, null::bigint,
            null::double precision
     from scored s
     order by s.score desc, s.rank, s.id desc

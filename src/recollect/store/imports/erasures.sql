@@ -1,0 +1,49 @@
+-- name: scopes
+select id, agent from scopes where tenant_id = current_tenant() and "user" = %(user)s order by id
+
+-- name: lock
+select id from scopes where id = %(scope_id)s for no key update
+
+-- name: count
+select count(*) as rows from {table} where scope_id = %(scope_id)s
+
+-- name: erase
+delete from {table} where scope_id = %(scope_id)s
+
+-- name: reset
+update scopes
+set memory_count = 0, event_count = 0, thought_count = 0, chat_count = 0, term_count = 0, unreflected_importance = 0,
+    unreflected_events = 0, has_keywords = false, has_names = false, has_topics = false
+where id = %(scope_id)s
+
+-- name: begin
+with unfinished as (
+    select id from erasure_receipts
+    where tenant_id = current_tenant() and "user" = %(user)s and finished_at is null order by begun_at limit 1
+), begun as (
+    insert into erasure_receipts (tenant_id, "user", asked_by)
+    select current_tenant(), %(user)s, %(asked_by)s where not exists (select from unfinished)
+    returning id
+)
+select id from unfinished union all select id from begun
+
+-- name: note
+update erasure_receipts
+set scopes = scopes + 1, removed = (
+    select coalesce(jsonb_object_agg(key, value), '{}')
+    from (
+        select key, sum(value::bigint) as value
+        from (select * from jsonb_each_text(removed) union all select * from jsonb_each_text(%(removed)s::jsonb)) each
+        group by key
+    ) summed
+)
+where tenant_id = current_tenant() and id = %(id)s
+
+-- name: finish
+update erasure_receipts set finished_at = clock_timestamp() where tenant_id = current_tenant() and id = %(id)s
+returning id, "user", asked_by, scopes, removed, begun_at, finished_at
+
+-- name: receipts
+select id, "user", asked_by, scopes, removed, begun_at, finished_at from erasure_receipts
+where tenant_id = current_tenant() and (%(user)s = '' or "user" = %(user)s)
+order by begun_at desc, id limit %(limit)s

@@ -1,0 +1,189 @@
+"""Read the rows of a scope as lines of JSON, all of one moment, and store such lines in another scope as they were."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from psycopg import IntegrityError, sql
+from psycopg.sql import SQL, Composable, Composed, Identifier
+
+from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS, Section
+from recollect.core.text.terms import TERM_BITS, scope_bits
+from recollect.errors import InvalidInputError
+from recollect.models.service import EmbeddingSpace, Scope
+from recollect.store.database.pool import Connection, load_queries
+from recollect.store.memories.embeddings import vector_type, vectors_table
+from recollect.store.service import jobs, scopes
+
+QUERIES = load_queries(__file__)
+TERM_MASK = (1 << TERM_BITS) - 1
+BY_NAME = {section.name: section for section in SECTIONS}
+AT_ONCE = 500
+"""How many rows are read at once."""
+KEPT_BEFORE = {"purge_receipts"}
+"""What an empty scope may hold: receipts of what it held before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A scope that is to be exported."""
+
+    scope_id: int
+    agent: str
+    user: str
+
+
+async def list_scopes(connection: Connection, agent: str | None, user: str | None) -> list[Held]:
+    """List the scopes of a tenant that are wanted, in an order that is the same everywhere."""
+    await connection.execute(QUERIES["settle"])
+    found = await connection.execute(QUERIES["scopes"], {"agent": agent, "user": user})
+    return [Held(row["id"], row["agent"], row["user"]) for row in await found.fetchall()]
+
+
+async def list_spaces(connection: Connection) -> list[EmbeddingSpace]:
+    """List the embedding spaces."""
+    found = await connection.execute(QUERIES["spaces"])
+    return [EmbeddingSpace(state="", **row) for row in await found.fetchall()]
+
+
+async def read_lines(connection: Connection, scope_id: int, section: str) -> AsyncIterator[Sequence[str]]:
+    """Read the lines of a section, some at a time."""
+    parameters: dict[str, object] = {"scope_id": scope_id, "term_mask": TERM_MASK}
+    async with connection.cursor("exported") as cursor:
+        await cursor.execute(*compose(section, parameters))
+        while rows := await cursor.fetchmany(AT_ONCE):
+            yield [row["line"] for row in rows]
+
+
+def compose(name: str, parameters: dict[str, object]) -> tuple[SQL | Composed, dict[str, object]]:
+    """Write the query of a section, with its parameters."""
+    if name.startswith(VECTORS):
+        space = int(name.removeprefix(VECTORS))
+        return SQL(QUERIES["vectors"]).format(vectors=vectors_table(space)), parameters | {"space_id": space}
+    if name in (PROFILE, COUNTERS):
+        return SQL(QUERIES["profile" if name == PROFILE else "counters"]), parameters
+    section = BY_NAME[name]
+    query = SQL(QUERIES[section.query]).format(table=Identifier(section.table), key=order_by(section))
+    return query, parameters | {"omitted": list(section.omitted)}
+
+
+def order_by(section: Section) -> Composable:
+    """Write the order of a section's rows."""
+    byte_by_byte: LiteralString = '{} collate "C"'
+    columns = (SQL(byte_by_byte if each in section.text else "{}").format(Identifier(each)) for each in section.key)
+    return SQL(", ").join(columns)
+
+
+async def open_empty(connection: Connection, scope: Scope) -> int:
+    """Lock a scope for an import, making it if it is new; refuse one that holds anything."""
+    opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
+    for section in SECTIONS:
+        if section.table in KEPT_BEFORE:
+            continue
+        query = SQL(QUERIES["is_filled"]).format(table=Identifier(section.table))
+        row = await (await connection.execute(query, {"scope_id": opening.scope_id})).fetchone()
+        if row and row["filled"]:
+            whose = f"{scope.agent}, {scope.user}" if scope.user else scope.agent
+            raise InvalidInputError(f"The scope of {whose} holds {section.table} already: import into an empty one.")
+    return opening.scope_id
+
+
+async def stage(connection: Connection) -> None:
+    """Make the staging table of this transaction."""
+    await connection.execute(QUERIES["stage"])
+
+
+async def store_lines(connection: Connection, scope_id: int, section: Section, lines: Sequence[bytes]) -> None:
+    """Store lines of a section of rows."""
+    with refused(section.name):
+        await send(connection, lines)
+        known = await read_columns(connection, section)
+        await check_fields(connection, section.name, known)
+        own_terms = SQL(QUERIES["own_terms"])
+        values = [own_terms if name == "terms" else Identifier("held", name) for name in known]
+        query = SQL(QUERIES["store_rows"]).format(
+            table=Identifier(section.table),
+            columns=SQL(", ").join(map(Identifier, known)),
+            values=SQL(", ").join(values),
+        )
+        await connection.execute(query, {"scope_id": scope_id, "scope_bits": scope_bits(scope_id)})
+
+
+async def read_columns(connection: Connection, section: Section) -> list[str]:
+    """List the columns of a section's table that an import writes."""
+    found = await connection.execute(QUERIES["columns"], {"table": section.table})
+    return [row["name"] for row in await found.fetchall() if row["name"] not in section.omitted]
+
+
+async def check_fields(connection: Connection, section: str, known: Sequence[str]) -> None:
+    """Refuse lines with a field that has no column: it would be lost."""
+    found = await connection.execute(
+        QUERIES["unknown_fields"], {"known": [each for each in known if each != "scope_id"]}
+    )
+    if row := await found.fetchone():
+        raise InvalidInputError(f"{section} has a field that this program does not know: {row['field']}.")
+
+
+async def read_one(connection: Connection, lines: Sequence[bytes]) -> Any:  # noqa: ANN401 - any JSON
+    """Stage a section of one line, and return its value."""
+    await send(connection, lines)
+    row = await (await connection.execute(QUERIES["read_staged"])).fetchone()
+    return row["line"] if row else None
+
+
+async def store_counters(connection: Connection, scope_id: int, lines: Sequence[bytes]) -> None:
+    """Set the counters of a scope as they were."""
+    with refused(COUNTERS):
+        await send(connection, lines)
+        await connection.execute(QUERIES["store_counters"], {"scope_id": scope_id})
+
+
+async def store_profile(connection: Connection, agent: str) -> bool:
+    """Give an agent the staged profile unless it has one; tell whether it goes by it now."""
+    with refused(PROFILE):
+        row = await (await connection.execute(QUERIES["store_profile"], {"agent": agent})).fetchone()
+        return row is None or bool(row["same"])
+
+
+async def store_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace, lines: Sequence[bytes]) -> None:
+    """Store lines of vectors of one space, each where its memory stands."""
+    with refused(f"{VECTORS}{space.id}"):
+        await send(connection, lines)
+        await check_fields(connection, VECTORS, ("id", "embedding", "with_context"))
+        names: Mapping[str, Composable] = {"vectors": vectors_table(space.id), "type": vector_type(space)}
+        for query in ("store_vectors", "store_withheld_vectors", "store_context_vectors"):
+            await connection.execute(SQL(QUERIES[query]).format(**names), {"scope_id": scope_id, "space_id": space.id})
+
+
+async def await_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace | None) -> int:
+    """See that a job makes the vectors that a scope lacks in the active space; return how many."""
+    if space is None:
+        return 0
+    query = SQL(QUERIES["await_vectors"]).format(vectors=vectors_table(space.id))
+    row = await (await connection.execute(query, {"scope_id": scope_id})).fetchone()
+    waiting: int = row["waiting"] if row else 0
+    if waiting:
+        await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+    return waiting
+
+
+async def send(connection: Connection, lines: Sequence[bytes]) -> None:
+    """Replace what is staged by these lines."""
+    await connection.execute(QUERIES["clear"])
+    async with connection.cursor() as cursor, cursor.copy(sql.SQL(QUERIES["copy"])) as copy:
+        for line in lines:
+            await copy.write_row((line.decode(),))
+
+
+@contextmanager
+def refused(section: str) -> Iterator[None]:
+    """Say which section holds rows that do not fit together."""
+    try:
+        yield
+    except IntegrityError:
+        raise InvalidInputError(f"{section} holds rows that cannot be stored. Nothing was imported.") from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"{section} is not UTF-8. Nothing was imported.") from None

@@ -1,0 +1,78 @@
+"""Export scopes: everything they hold, of one moment, section by section into one file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from recollect.core.imports.manifest import ExportedScope, Manifest
+from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS
+from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.imports import ExportOrder, ExportReport
+from recollect.models.service import EmbeddingSpace
+from recollect.store.database.pool import Connection
+from recollect.store.imports import exports
+from recollect.verbs.imports.progress import Progress
+from recollect.verbs.imports.zipped import ExportWriter
+from recollect.verbs.parts import Parts
+
+ALL = "all"
+
+
+async def export(parts: Parts, tenant_id: int, order: ExportOrder, file: BinaryIO, report: Progress) -> ExportReport:
+    """Write the scopes of a tenant that are wanted to a file; what is written meanwhile is not in it."""
+    total, written = Counter[str](), list[ExportedScope]()
+    async with parts.database.snapshot(tenant_id) as connection:
+        found = await exports.list_scopes(connection, order.agent, order.user)
+        if not found:
+            raise NotFoundError("There is no such scope: nothing was ever remembered there.")
+        spaces = choose_spaces(order.vectors, await exports.list_spaces(connection))
+        with writing(file) as writer:
+            for number, held in enumerate(found, 1):
+                folder = ExportedScope(str(number), held.agent, held.user, {})
+                written.append(await export_scope(connection, writer, held.scope_id, folder, spaces, (total, report)))
+            await asyncio.to_thread(writer.close, Manifest(tuple(written), tuple(spaces)))
+    return ExportReport(len(written), dict(total))
+
+
+@contextmanager
+def writing(file: BinaryIO) -> Iterator[ExportWriter]:
+    """Write to a file, and let go of it if that fails."""
+    writer = ExportWriter(file)
+    try:
+        yield writer
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def choose_spaces(wanted: Sequence[str], spaces: Sequence[EmbeddingSpace]) -> list[EmbeddingSpace]:
+    """Choose the embedding spaces that are named by their models."""
+    if unknown := {*wanted} - {ALL, *(space.model for space in spaces)}:
+        raise InvalidInputError(f"There are no vectors of the model {min(unknown)}.")
+    return [space for space in spaces if ALL in wanted or space.model in wanted]
+
+
+async def export_scope(
+    connection: Connection,
+    writer: ExportWriter,
+    scope_id: int,
+    folder: ExportedScope,
+    spaces: Sequence[EmbeddingSpace],
+    progress: tuple[Counter[str], Progress],
+) -> ExportedScope:
+    """Write every section of one scope that has a line."""
+    total, report = progress
+    sections = {}
+    names = [PROFILE, COUNTERS, *(section.name for section in SECTIONS), *(f"{VECTORS}{each.id}" for each in spaces)]
+    for name in names:
+        async for lines in exports.read_lines(connection, scope_id, name):
+            await asyncio.to_thread(writer.write, folder.path(name), lines)
+            total[name] += len(lines)
+            report(name, total[name], total[name])
+        if ended := await asyncio.to_thread(writer.end):
+            sections[name] = ended
+    return ExportedScope(folder.folder, folder.agent, folder.user, sections)

@@ -1,0 +1,199 @@
+"""A user is erased over all agents in one call: counted before, told by one receipt, gone to the last byte."""
+
+from __future__ import annotations
+
+import io
+
+import psycopg
+import pytest
+
+import command_line
+from conftest import addresses_of, execute
+from folders import open_folder
+from integration.conversations.test_purge import Haystack, secret
+from recollect.core.imports.sections import ERASED_FIRST, LEFT_OUT
+from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
+from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.models.imports import ExportOrder
+from recollect.models.service import Bounds, Right
+from recollect.settings import Settings
+from recollect.store.embedded.cluster import Cluster
+from recollect.store.imports import erasures
+from recollect.wiring import connected, prepare
+from scripted_extractions import Script
+from whole_scopes import EVERYTHING, Life
+
+SCOPED = (
+    "select relname from pg_class join pg_attribute on attrelid = pg_class.oid and attname = 'scope_id' "
+    "where relkind = 'r' and relnamespace = 'public'::regnamespace"
+)
+STAYS = {*LEFT_OUT} - {*ERASED_FIRST}
+"""Logs of numbers and ids."""
+
+
+@pytest.fixture
+async def recollect(addresses, embedder):
+    patient = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
+    chat = FakeChatModel(Script())
+    async with connected(Settings(embedder="fake", **patient), addresses, embedder, chat) as running:
+        yield running
+
+
+async def live(recollect, agent, user, mark="", steps=EVERYTHING):
+    script = recollect.parts.chat.script
+    script.extractions = []
+    mind = await recollect.mind(agent, user)
+    await Life(mind, script).live([(name, number, f"{mark}{text}") for name, number, text in steps])
+    await recollect.operator.embed_waiting(mind, lambda _: None)
+    return mind
+
+
+async def forget(recollect, user="li", **more):
+    return await recollect.operator.erasures.forget_user(await recollect.operator.act_for("default"), user, **more)
+
+
+async def export(recollect, **order):
+    file = io.BytesIO()
+    caller = await recollect.operator.act_for("default")
+    await recollect.operator.exports.write(caller, ExportOrder(**order), file)
+    return file.getvalue()
+
+
+def held(owner, user):
+    """Count what a user's scopes hold, by table."""
+    counted = {}
+    for (table,) in owner.execute(SCOPED).fetchall():
+        query = f'select count(*) from {table} where scope_id in (select id from scopes where "user" = %s)'
+        name = "vectors" if table.startswith("vectors_") else table
+        counted[name] = counted.get(name, 0) + owner.execute(query, [user]).fetchone()[0]
+    return {name: rows for name, rows in counted.items() if rows}
+
+
+async def test_a_user_goes_from_all_agents_and_nobody_else(recollect, owner):
+    for agent in ("ada", "bea"):
+        await live(recollect, agent, "li")
+    await live(recollect, "ada", "mo", steps=EVERYTHING[:40])
+    await live(recollect, "ada", "", steps=EVERYTHING[:40])
+    others = [await export(recollect, agent="ada", user=user, vectors=("all",)) for user in ("mo", "")]
+    before = {name: rows for name, rows in held(owner, "li").items() if name not in STAYS}
+    wanted = {"context_vectors", "extractions", "items", "messages", "purge_receipts", "recalls", "vectors"}
+    assert wanted <= before.keys(), "what is not there cannot be seen to go"
+    foreseen = await forget(recollect, dry_run=True)
+    assert (foreseen.id, foreseen.scopes, foreseen.finished_at) == (None, 2, None)
+    assert foreseen.removed == before == {k: v for k, v in held(owner, "li").items() if k not in STAYS}
+    erased = await forget(recollect)
+    assert erased.scopes == 2 and erased.finished_at is not None and erased.asked_by == "operator"
+    assert erased.removed == before
+    assert held(owner, "li").keys() <= STAYS
+    assert [await export(recollect, agent="ada", user=user, vectors=("all",)) for user in ("mo", "")] == others
+    caller = await recollect.operator.act_for("default")
+    assert await recollect.operator.erasures.receipts(caller, "li") == [erased]
+    await recollect.work(until_empty=True)
+    assert held(owner, "li").keys() <= STAYS
+    counters = "select memory_count, event_count, term_count, has_topics from scopes where \"user\" = 'li'"
+    assert set(owner.execute(counters).fetchall()) == {(0, 0, 0, False)}
+
+
+async def test_who_comes_back_begins_anew(recollect):
+    mind = await live(recollect, "ada", "li")
+    await forget(recollect)
+    assert (await mind.overview()).memories == 0
+    await mind.remember("Li is back")
+    assert [hit.memory.content for hit in (await mind.recall("back")).hits] == ["Li is back"]
+
+
+async def test_an_erasure_that_was_broken_off_goes_on_with_its_receipt(recollect, owner, monkeypatch):
+    for agent in ("ada", "bea"):
+        await (await recollect.mind(agent, "li")).remember("tea")
+    whole = erasures.erase_scope
+
+    async def fail_at_the_second(database, tenant_id, scope_id, receipt):
+        if owner.execute("select scopes from erasure_receipts").fetchone() == (1,):
+            raise UnavailableError("gone")
+        await whole(database, tenant_id, scope_id, receipt)
+
+    monkeypatch.setattr(erasures, "erase_scope", fail_at_the_second)
+    with pytest.raises(UnavailableError):
+        await forget(recollect)
+    monkeypatch.setattr(erasures, "erase_scope", whole)
+    erased = await forget(recollect)
+    assert erased.removed["memories"] == 2
+    assert owner.execute("select count(*) from erasure_receipts").fetchone() == (1,)
+
+
+async def test_who_may_erase_whom(recollect):
+    await (await recollect.mind("ada", "li")).remember("tea")
+    operator = await recollect.operator.act_for("default")
+    for rights, bounds in (([Right.READ, Right.WRITE], Bounds()), ([*Right], Bounds("ada", "li"))):
+        _, shown = await recollect.create_key(operator, "k", rights, 50, bounds)
+        caller = await recollect.authenticate(shown, "http", bound=True)
+        for dry_run in (True, False):
+            with pytest.raises(ForbiddenError):
+                await recollect.operator.erasures.forget_user(caller, "li", dry_run=dry_run)
+    with pytest.raises(InvalidInputError, match="name the user"):
+        await forget(recollect, "")
+    with pytest.raises(NotFoundError):
+        await forget(recollect, "nobody")
+    other = await recollect.operator.act_for("other")
+    with pytest.raises(NotFoundError):
+        await recollect.operator.erasures.forget_user(other, "li")
+
+
+async def test_the_command(addresses, recollect, owner):
+    settings = command_line.settings_of(addresses)
+    for agent in ("ada", "bea"):
+        await (await recollect.mind(agent, "li")).remember("tea")
+    words = ("forget", "--user", "li", "--all-agents")
+    assert "li would be erased from 2 scopes." in command_line.run(*words, "--dry-run", settings=settings)
+    assert "memories" in held(owner, "li")
+    command_line.run(*words, settings=settings, typed="n\n", fails=True)
+    assert "li is erased from 2 scopes; receipt" in command_line.run(*words, settings=settings, typed="y\n")
+    assert held(owner, "li").keys() <= STAYS
+    for more in (("--agent", "ada"), ("--kinds", "event")):
+        command_line.run(*words, *more, "--yes", settings=settings, fails=True)
+    assert "name --agent" in command_line.run("forget", "--user", "li", "--yes", settings=settings, fails=True)
+
+
+def execute_in(dsn, statement):
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        return connection.execute(statement)
+
+
+def find_rows(dsn, needle):
+    """Name the tables, of any schema but the planner's, with a row that holds a text anywhere, bytes included."""
+    tables = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+    patterns = [f"%{needle}%", f"%{needle.encode().hex()}%"]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        return {
+            name
+            for (name,) in connection.execute(tables).fetchall()
+            if connection.execute(f"select count(*) from {name} t where t::text like any (%s)", [patterns]).fetchone()[
+                0
+            ]
+        }
+
+
+@pytest.mark.promise(
+    "After the erasure of a user no byte of theirs is left in a row, nor after a rewrite in dump or files"
+)
+async def test_no_byte_of_an_erased_user_is_left_in_a_dump():
+    mark, embedder, script = secret(), FakeEmbedder(), Script()
+    with open_folder("erased") as folder, Cluster(folder / "postgres") as cluster:
+        execute(cluster, "create database erased")
+        addresses, haystack = addresses_of(cluster, "erased"), Haystack(cluster, "erased")
+        await prepare(addresses, embedder)
+        async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as running:
+            await live(running, "ada", "mo", steps=EVERYTHING[:30])
+            for agent in ("ada", "bea"):
+                mind = await live(running, agent, "li", mark)
+                await mind.conversation("chat-0").describe(mark, {mark: mark})
+                await mind.remember(f"{mark} again", idempotency_key=mark)
+            execute_in(haystack.dsn, "analyze")
+            needles = {"mark": mark.encode()}
+            assert haystack.dump(needles) and find_rows(haystack.dsn, mark)
+            await running.operator.erasures.forget_user(await running.operator.act_for("default"), "li")
+            await running.work(until_empty=True)
+            assert find_rows(haystack.dsn, mark) == set(), "no row holds it"
+            await running.operator.rewrite_tables(lambda _: None)
+            assert haystack.dump(needles) == set()
+            assert haystack.files(needles) == {}
