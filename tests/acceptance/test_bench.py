@@ -205,6 +205,12 @@ def test_relevance(shared):
     assert figures["area"] > 0.7
 
 
+def test_accesses(shared):
+    figures = measure("accesses", "--set", "madial-zh", "--questions", "60")["madial-zh"]
+    assert figures["questions"] > 20
+    assert figures["low"] <= figures["gain"] <= figures["high"]
+
+
 def test_learn(shared):
     table = run("learn.py", "--set", "madial-zh", "--questions", "60")
     [row] = [line for line in table.splitlines() if " text " in line]

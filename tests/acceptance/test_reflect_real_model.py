@@ -53,6 +53,6 @@ async def reflect_patiently(mind, chat):
             print(problem, chat.total)
             assert problem.answered, problem
             assert len((await mind.browse()).memories) == number
-            assert (await mind.overview()).unreflected_events == number
+            assert (await mind.overview()).unreflected_memories == number
         await mind.remember(event)
     return await mind.reflect()

@@ -8,10 +8,9 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.agents.scoring import ResolvedWeighing, horizon, resolve_weighing
+from recollect.core.agents.scoring import STREAM_KINDS, ResolvedWeighing, horizon, resolve_weighing
 from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import Reading
-from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Factors, Filter, Mode, Tally
 from recollect.store.database.filter import Columns, bind, list_featured, name_features, restrict
 from recollect.store.database.pool import Connection, load_queries
@@ -20,8 +19,6 @@ from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
 COLUMNS = Columns("ranked")
-STREAM = (Kind.EVENT, Kind.THOUGHT)
-"""The kinds of the stream; chats and messages are recalled by other channels."""
 FARTHEST_HORIZON = 20_000
 """A decay so slow that recency matters beyond this rank is computed for the whole scope instead."""
 NEAR_HORIZON = 2_000
@@ -57,7 +54,7 @@ class StreamChannel:
             "horizon": horizon(resolved),
             "limit": limit if at is None else None,
             "most": limit,
-            **bind(reading.filter, place.profile.kinds or STREAM),
+            **bind(reading.filter, STREAM_KINDS),
         }
         if at is not None:
             query = sql.SQL(QUERIES["then"]).format(ranking=query, then=restrict(Filter(at=at), COLUMNS))

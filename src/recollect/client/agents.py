@@ -38,9 +38,9 @@ class RemoteAgent(RemoteView):
         answer: Mapping[str, JSON] = await self.call("metadata")
         return answer
 
-    async def tune(self, *, apply: bool = False) -> Tuning:
-        """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
-        answer: Tuning = await self.call("tune", apply=apply)
+    async def tune(self, *, apply: bool = False) -> list[Tuning]:
+        """Learn the agent's weights, of the stream and of the usual recall, from feedback; apply what does better."""
+        answer: list[Tuning] = await self.call("tune", apply=apply)
         return answer
 
     async def associate(

@@ -49,7 +49,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
-    "tune": RemoteOperation("POST", "/v1/tune", lambda: models.Tuning, agent_only=True),
+    "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
     "blocks.recall": RemoteOperation("POST", "/v1/blocks", lambda: models.Block),
     "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.Resolved),
     "conversation.append": RemoteOperation("POST", "/v1/messages", lambda: list[models.Appended], answer="messages"),

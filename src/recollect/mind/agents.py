@@ -39,9 +39,9 @@ class AgentVerbs:
         """Read the agent's metadata."""
         return await read_metadata(self.access.parts, self.access.scope)
 
-    @operation("POST /v1/tune", "`read`; `admin` to apply", agent_only=True, command="tune")
-    async def tune(self, *, apply: bool = False) -> Tuning:
-        """Learn the agent's weights from its feedback; apply them only if asked, and only if they do no worse."""
+    @operation("POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, command="tune")
+    async def tune(self, *, apply: bool = False) -> list[Tuning]:
+        """Learn the agent's weights, of the stream and of the usual recall, from feedback; apply what does better."""
         access = self.access
         access.require(Right.ADMIN if apply else Right.READ, all_users=True)
         return await tune(access.parts, access.scope, apply=apply)

@@ -71,7 +71,8 @@ class ConversationView:
         asked = Cue(cue) if isinstance(cue, str) else cue
         wanted = PromptRequest(asked, budget, shares or Shares(), window or Window(), system)
         async with self.access.asking(right_for([wanted.cue])) as access:
-            return await context(access.parts, access.scope, self.conversation, wanted, access.place)
+            called = (access.parts, access.caller, access.scope)
+            return await context(*called, self.conversation, wanted, access.place)
 
     @operation("POST /v1/converse", Right.WRITE, timed=False)
     async def converse(

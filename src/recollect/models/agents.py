@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from uuid import UUID
 
 from recollect.models.memories import JSON, Kind, NewMemory, Receipt
-from recollect.models.recall import Factors, Weighing
+from recollect.models.recall import Factors, Filter, Script, Weighing
 from recollect.models.service import EmbeddingSpace, JobState
 
 
+class Enrich(StrEnum):
+    """What an agent learns from: conversations alone, or events, too."""
+
+    TALK = "talk"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """An agent's default settings, used where a call does not set them."""
+class Profile(Filter):
+    """An agent's default settings, used where a call does not set them; what a recall is restricted to among them."""
 
     weighing: Weighing = field(default_factory=Weighing)
-    kinds: tuple[Kind, ...] = ()
-    """The kinds that the stream channel ranks; events and thoughts if empty."""
     limit: int | None = None
     channels: tuple[str, ...] = ()
     """Which ways of recalling to use; the usual ones if empty."""
@@ -29,6 +35,8 @@ class Profile:
     """Whether the chat model also reads the cues; not, if None."""
     judge: bool | None = None
     """Whether the chat model drops useless hits; not, if None."""
+    also: tuple[str, ...] = ()
+    """Up to four more scopes that every recall reads beside its own, each as `agent` or `agent/user`."""
     reflection_threshold: float | None = None
     """How much importance must gather before the agent reflects; 150 if None, never if 0."""
     archive_after_days: float | None = None
@@ -47,6 +55,8 @@ class Profile:
     """The least cosine between a user's message and a segment for it to belong there; 0.7 if None."""
     idle_minutes: float | None = None
     """After how many minutes of silence a segment ends; 60 if None, never if 0."""
+    enrich: Enrich = Enrich.TALK
+    """What entities, facts, topics and summaries are learned from: what is said, or remembered events as well."""
     names: tuple[str, ...] = ()
     """Names of those whose memory it is; cues are read without them, as they would match everything."""
     language: str = ""
@@ -84,11 +94,14 @@ class ReflectionProgress:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One hit judged useful or not, with the factors it was ranked by."""
+    """One hit judged useful or not, with what it was ranked by."""
 
     memory_id: UUID
     useful: bool
-    factors: Factors
+    factors: Factors | None = None
+    """Of the channel `stream`, if that ranked it."""
+    shares: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What each channel and preference added to its score, where several did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +109,12 @@ class Feedback:
     """What a caller said of the hits of one recall."""
 
     marks: tuple[Mark, ...]
-    candidates: int
-    """How many memories were ranked; with it, a rank gives the recency for any decay."""
+    candidates: int | None = None
+    """How many memories the stream ranked, if it did; with it, a rank gives the recency for any decay."""
     recall_id: UUID | None = None
     """A name for the recall: feedback with the same name replaces its marks and counts once."""
+    script: Script = Script.WORDS
+    """How the cue was written: the usual weights depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +127,20 @@ class Fit:
     """One divided by the place of the first useful hit, on average."""
 
 
+class Tuned(StrEnum):
+    """Which weights are learned: the three of the channel `stream` with its decay, or those of the usual recall."""
+
+    STREAM = "stream"
+    USUAL = "usual"
+
+
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What feedback changes in an agent's weighing, with the fit before and after on both parts of the feedback."""
+    """What feedback changes in an agent's weights, with the fit before and after on both parts of the feedback."""
 
-    before: Weighing
-    after: Weighing
+    of: Tuned
+    before: Mapping[str, float]
+    after: Mapping[str, float]
     training: tuple[Fit, Fit]
     held_out: tuple[Fit, Fit]
     recalls: tuple[int, int]
@@ -146,8 +169,8 @@ class Overview:
     thoughts: int
     chats: int
     unreflected_importance: float
-    """The importance of the events since the last reflection."""
-    unreflected_events: int
+    """The importance of the events and messages since the last reflection."""
+    unreflected_memories: int
     strengths: tuple[Strength, ...]
     """The strongest keywords."""
     profile: Profile
@@ -176,4 +199,4 @@ class SavedMind:
     metadata: Mapping[str, JSON]
     """Other metadata of the agent."""
     unreflected_importance: float
-    unreflected_events: int
+    unreflected_memories: int

@@ -103,7 +103,8 @@ class NewMessage:
     stated_parent: UUID | None = None
     """The parent that its source names, where that is not in the conversation."""
     status: MessageStatus = MessageStatus.DONE
-    importance: float = 5.0
+    importance: float | None = None
+    """1 (mundane) to 10 (life-changing); what the rules say if None."""
     occurred_at: datetime | None = None
     embedding: Embedding | None = None
     external_id: str = ""

@@ -61,7 +61,8 @@ class PutItem:
     """The text to remember; none if empty."""
     embedding: Embedding | None = None
     """The caller's own vector, of any dimensions; compared only with vectors of as many."""
-    importance: float = 5.0
+    importance: float | None = None
+    """1 (mundane) to 10 (life-changing); what the rules say if None."""
     occurred_at: datetime | None = None
     expected: int | None = None
     """The revision that must be there, 0 for no item; any if None."""

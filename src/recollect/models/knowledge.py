@@ -114,7 +114,8 @@ class NewFact:
     replaces: tuple[UUID, ...] = ()
     """The facts that it contradicts, by the id of the fact or of any version of it."""
     evidence: tuple[UUID, ...] = ()
-    importance: float = 5.0
+    importance: float | None = None
+    """1 (mundane) to 10 (life-changing); what the rules say if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,8 @@ class ParsedExtraction:
     mentions: tuple[Mention, ...] = ()
     statements: tuple[Statement, ...] = ()
     importance: int | None = None
+    rated: Mapping[int, int] | None = None
+    """How important single messages are, by the numbers of their lines; None where nothing was said of that."""
     keywords: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     """How often something could not be used, by what it was."""

@@ -49,6 +49,14 @@ class MemoryState(StrEnum):
     FAILED = "failed"
 
 
+class ImportanceFrom(StrEnum):
+    """Who said how important a memory is: the caller, a model, or the rules that stand in for both."""
+
+    CALLER = "caller"
+    MODEL = "model"
+    RULE = "rule"
+
+
 @dataclass(frozen=True, slots=True)
 class Triple:
     """What an event, chat or thought says in three parts."""
@@ -65,7 +73,8 @@ class NewMemory:
     content: str
     kind: Kind = Kind.EVENT
     speaker: str = ""
-    importance: float = 5.0
+    importance: float | None = None
+    """1 (mundane) to 10 (life-changing); what the rules say if None, and what enrichment says once it has."""
     triple: Triple = Triple()
     idle: bool | None = None
     """Whether it says that something does nothing, so that it is never in the stream; None = as its triple says."""
@@ -88,6 +97,8 @@ class NewMemory:
     """How readily it is recalled by its topic."""
     pinned: bool = False
     """Whether every context shows it, independent of the cue."""
+    importance_from: ImportanceFrom = ImportanceFrom.CALLER
+    """Who said how important it is, where an importance is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +135,8 @@ class Memory:
     """When this version of a fact or a summary was superseded; None while it is believed."""
     pinned: bool = False
     """Whether every context shows it, independent of the cue."""
+    importance_from: ImportanceFrom = ImportanceFrom.CALLER
+    """Who said how important it is."""
     state: MemoryState | None = field(default=None, compare=False)
     """How far it has come; only set when it is read by its id."""
 

@@ -172,6 +172,9 @@ class Cue(Filter):
     leaves out what is hardly likely to."""
     keep: bool | None = None
     """Whether the recall is kept, to be explained and replayed; as the service is configured if None."""
+    also: tuple[str, ...] = ()
+    """Up to four more scopes of the tenant to read beside the own one, each as `agent` or `agent/user`; as the profile
+    says if empty."""
 
     @property
     def blank(self) -> bool:
@@ -281,6 +284,8 @@ class Features:
     length: int = 0
     """How many terms it has."""
     importance: float = 5.0
+    accessed_at: datetime | None = None
+    """When it was last accessed, where that counts."""
     assistant: bool = False
     """Whether an assistant said it."""
     asks: bool = False
@@ -319,6 +324,8 @@ class Hit:
     """What each preference adds to the score, or takes from it."""
     relevance: float | None = None
     """How likely it helps with the cue, 0 to 1, whatever the scope or the day; None where one channel ranks alone."""
+    scope: str = ""
+    """Where it was read, as `also` names it; empty for the own scope."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ async def test_an_overview_counts_what_was_written(mind):
     await mind.set_profile(CHOSEN)
     overview = await mind.overview()
     assert (overview.memories, overview.events, overview.thoughts, overview.chats) == (6, 3, 1, 1)
-    assert (overview.unreflected_importance, overview.unreflected_events) == (8.0, 3)
+    assert (overview.unreflected_importance, overview.unreflected_memories) == (8.0, 3)
     assert overview.strengths[:2] == (Strength("coffee", Kind.EVENT, 2), Strength("maria", Kind.EVENT, 2))
     assert {each.keyword for each in overview.strengths[2:]} == {"coffee", "maria", "drink"}
     assert overview.profile == CHOSEN

@@ -9,10 +9,11 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.client import Client
+from recollect.core.recall.weights import usual_weights
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Feedback, Mark, Profile
+from recollect.models.agents import Feedback, Mark, Profile, Tuned
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Factors, Weighing
+from recollect.models.recall import Cue, Factors, Script, Weighing
 from recollect.models.service import Right
 
 STREAM = Cue("apple", channels=("stream",), touch=False)
@@ -45,11 +46,17 @@ async def test_only_the_named_are_marked_where_the_useless_are_named(mind, owner
     assert owner.execute("select count(distinct recall_id), count(*) from feedback").fetchone() == (2, 3)
 
 
-async def test_feedback_on_hits_of_other_channels_is_refused(mind):
+async def test_the_hits_of_a_usual_recall_are_kept_with_what_each_part_added(mind, owner):
     await fill(mind)
-    recollection = await mind.recall("apple")
-    with pytest.raises(InvalidInputError, match="`stream`"):
-        await mind.feedback(recollection, [recollection.hits[0].memory.id])
+    recollection = await mind.recall("apple 7")
+    assert await mind.feedback(recollection, [recollection.hits[0].memory.id]) == len(recollection.hits)
+    rows = owner.execute("select memory_id, useful, rank, unweighed, script from feedback").fetchall()
+    kept = {memory_id: values for memory_id, *values in rows}
+    best = recollection.hits[0]
+    assert kept[best.memory.id][:2] == [True, None]
+    expected = best.channels["text"].share / usual_weights(Script.WORDS)["text"]
+    assert kept[best.memory.id][2]["text"] == pytest.approx(expected)
+    assert kept[best.memory.id][3] == "words"
 
 
 async def test_memories_of_another_scope_or_none_are_refused_and_nothing_is_kept(mind, recollect, owner):
@@ -133,7 +140,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     await minds[0].set_profile(Profile(Weighing(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     for mind in minds:
         await mark_by_importance(mind, 12)
-    tuning = await minds[0].tune()
+    [tuning] = await minds[0].tune()
     assert sum(tuning.recalls) == 24
     assert tuning.recommended
     assert not tuning.applied
@@ -141,15 +148,15 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     assert after.accuracy > before.accuracy + 0.1
     assert (await minds[1].profile()).weighing == Weighing(recency=4.0, similarity=2.0, importance=0.1)
 
-    applied = await minds[0].tune(apply=True)
+    [applied] = await minds[0].tune(apply=True)
     assert applied == replace(tuning, applied=True)
     profile = await minds[1].profile()
-    assert profile == Profile(tuning.after, limit=8)
+    assert profile == Profile(Weighing(**tuning.after), limit=8)
     assert profile.weighing.importance > 10 * 0.1
     asked = replace(STREAM, text="apple 44", limit=6)
     learned, given = [
         [hit.memory.importance for hit in (await minds[1].recall(replace(asked, weighing=weighing))).hits]
-        for weighing in (Weighing(), tuning.before)
+        for weighing in (Weighing(), Weighing(**tuning.before))
     ]
     assert sum(learned) > sum(given) + 5
     with pytest.raises(InvalidInputError, match="there are 0"):
@@ -162,7 +169,7 @@ async def test_weights_that_do_no_better_are_not_applied(mind):
         recollection = await mind.recall(replace(STREAM, text=f"apple {number}", limit=10))
         # The usual weights are right already: what ranks first is what is useful.
         await mind.feedback(recollection, [hit.memory.id for hit in recollection.hits[:3]])
-    tuning = await mind.tune(apply=True)
+    [tuning] = await mind.tune(apply=True)
     assert tuning.held_out[0].accuracy == 1.0
     assert (tuning.recommended, tuning.applied) == (False, False)
     assert await mind.profile() == Profile()
@@ -173,3 +180,22 @@ async def test_thoughts_and_events_alike_can_be_marked(mind):
     await mind.remember(NewMemory("apple again", Kind.THOUGHT, evidence=(event.id,)))
     recollection = await mind.recall(STREAM)
     assert await mind.feedback(recollection, []) == 2
+
+
+async def test_feedback_on_usual_recalls_teaches_all_weights_of_the_agent(mind):
+    await fill(mind, 60)
+    for number in range(24):
+        recollection = await mind.recall(Cue(f"apple {number}", limit=20, touch=False))
+        ordered = sorted(recollection.hits, key=lambda hit: hit.memory.importance, reverse=True)
+        await mind.feedback(recollection, [hit.memory.id for hit in ordered[:6]])
+    [tuning] = await mind.tune(apply=True)
+    assert (tuning.of, tuning.recommended, tuning.applied) == (Tuned.USUAL, True, True)
+    assert tuning.held_out[1].accuracy > tuning.held_out[0].accuracy + 0.05
+    profile = await mind.profile()
+    assert profile.weights == tuning.after
+    assert profile.weights["importance"] > 2 * usual_weights(Script.WORDS)["importance"]
+    usual, learned = [
+        sum(hit.memory.importance for hit in (await mind.recall(cue)).hits)
+        for cue in (Cue("apple 3", weights=usual_weights(Script.WORDS)), Cue("apple 3"))
+    ]
+    assert learned > usual

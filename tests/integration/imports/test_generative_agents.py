@@ -75,7 +75,7 @@ async def test_the_mind_answers_in_our_words(bring, folder):
     assert [memory.content for memory in memories if memory.idle] == ["machine is idle", "Bo 空闲"]
     overview = await mind.overview()
     assert (overview.events, overview.thoughts, overview.chats) == (4, 5, 1)
-    assert (overview.unreflected_importance, overview.unreflected_events) == (150 - 61, 7)
+    assert (overview.unreflected_importance, overview.unreflected_memories) == (150 - 61, 7)
     assert overview.profile == Profile(
         Weighing(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
     )

@@ -353,16 +353,16 @@ async def test_weights_are_learned_and_applied_from_afar(recollect):
     await mark_by_importance(here, 24)
     _, reader = await new_key(recollect, rights=(Right.READ,))
     async with blocking(recollect, reader) as call:
-        tuning = await call(lambda mind: mind.tune())
-        assert tuning == await here.tune()
+        [tuning] = await call(lambda mind: mind.tune())
+        assert [tuning] == await here.tune()
         assert tuning.recommended
         with pytest.raises(ForbiddenError):
             await call(lambda mind: mind.tune(apply=True))
     async with blocking(recollect) as call:
-        assert await call(lambda mind: mind.tune(apply=True)) == replace(tuning, applied=True)
+        assert await call(lambda mind: mind.tune(apply=True)) == [replace(tuning, applied=True)]
         with pytest.raises(InvalidInputError, match="tuning needs"):
             await call(lambda mind: mind.tune(), agent="bob")
-    assert (await here.profile()).weighing == tuning.after
+    assert (await here.profile()).weighing == Weighing(**tuning.after)
 
 
 async def test_what_is_kept_of_an_agent_is_read_from_afar(recollect, owner):

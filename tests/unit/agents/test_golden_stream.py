@@ -185,7 +185,7 @@ def test_every_reflection_comes_when_the_original_had_it(shared):
             after = gather(importance, events, importances, threshold)
             if after.due:
                 fired.append((at, importance + sum(importances), events + len(importances)))
-            importance, events = after.importance, after.events
+            importance, events = after.importance, after.memories
         assert fired == [(fire["at"], fire["sum_was"], fire["events_counted"]) for fire in golden["fires"]]
         saved = mind.scratch["importance_trigger_curr"], mind.scratch["importance_ele_n"]
         assert (threshold - importance, events) == saved == tuple(golden["final"].values())

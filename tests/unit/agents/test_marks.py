@@ -32,11 +32,29 @@ RECOLLECTION = Recollection(
 )
 
 
-def test_the_other_hits_of_the_stream_are_useless_unless_said_otherwise():
+def test_the_other_hits_are_useless_unless_said_otherwise():
     feedback = judge(RECOLLECTION, [IDS[1]], None)
-    assert {mark.memory_id: mark.useful for mark in feedback.marks} == {IDS[0]: False, IDS[1]: True, IDS[2]: False}
+    assert {mark.memory_id: mark.useful for mark in feedback.marks} == {
+        **dict.fromkeys(IDS, False),
+        IDS[1]: True,
+    }
     assert feedback.candidates == 40
     assert feedback.marks[0] == Mark(IDS[1], True, Factors(0.5, 0.2, 0.3, 2))
+
+
+def test_hits_of_other_scopes_are_not_marked():
+    beside = replace(RECOLLECTION, hits=(hit(1), replace(hit(2), scope="eve")))
+    assert [mark.memory_id for mark in judge(beside, [], None).marks] == [IDS[0]]
+    with pytest.raises(InvalidInputError, match="name hits"):
+        judge(beside, [IDS[1]], None)
+
+
+def test_what_several_channels_and_preferences_added_is_told():
+    parts = {"text": ChannelScore(3.0, 0.25), "vector": ChannelScore(0.4, 0.5)}
+    several = replace(hit(1), channels=parts, preferences={"coverage": 0.1, "topics": 0.3}, relevance=0.2)
+    [mark] = judge(replace(RECOLLECTION, hits=(several,), tallies={}), [IDS[0]], None).marks
+    # What puts named topics first has no weight.
+    assert (mark.factors, mark.shares) == (None, {"text": 0.25, "vector": 0.5, "coverage": 0.1})
 
 
 def test_only_what_is_named_is_marked_where_the_useless_are_named():
@@ -48,21 +66,19 @@ def test_only_what_is_named_is_marked_where_the_useless_are_named():
 @pytest.mark.parametrize(
     ("useful", "useless", "reason"),
     [
-        ([IDS[3]], None, "the channel `stream` ranked"),
-        ([UUID(int=99)], None, "the channel `stream` ranked"),
-        ([IDS[0]], [IDS[3]], "the channel `stream` ranked"),
+        ([UUID(int=99)], None, "name hits of the recollection"),
+        ([IDS[0]], [UUID(int=99)], "name hits of the recollection"),
         ([IDS[0]], [IDS[0]], "both useful and useless"),
     ],
 )
-def test_a_verdict_on_what_the_stream_did_not_rank_is_refused(useful, useless, reason):
+def test_a_verdict_on_what_is_no_hit_is_refused(useful, useless, reason):
     with pytest.raises(InvalidInputError, match=reason):
         judge(RECOLLECTION, useful, useless)
 
 
-def test_a_recollection_without_the_stream_is_refused():
-    for other in (replace(RECOLLECTION, hits=(hit(4, ranked=False),)), replace(RECOLLECTION, tallies={})):
-        with pytest.raises(InvalidInputError, match="needs a recollection with hits of the channel `stream`"):
-            judge(other, [IDS[0]], None)
+def test_a_recollection_without_hits_is_refused():
+    with pytest.raises(InvalidInputError, match="needs a recollection with hits"):
+        judge(replace(RECOLLECTION, hits=()), [], None)
 
 
 GOOD = Mark(IDS[0], True, Factors(1.0, 0.0, 0.5, 0))
@@ -74,6 +90,10 @@ GOOD = Mark(IDS[0], True, Factors(1.0, 0.0, 0.5, 0))
         Feedback((), 10),
         Feedback((GOOD, replace(GOOD, useful=False)), 10),
         Feedback((GOOD,), 0),
+        Feedback((GOOD,)),
+        Feedback((replace(GOOD, factors=None),)),
+        Feedback((replace(GOOD, factors=None, shares={"text": 1.5}),)),
+        Feedback((replace(GOOD, factors=None, shares={"mood": 0.5}),)),
         Feedback((GOOD,), 2**31),
         Feedback((replace(GOOD, factors=Factors(0.5, 1.1, 0.5, 1)),), 10),
         Feedback((replace(GOOD, factors=Factors(float("nan"), 0.1, 0.5, 1)),), 10),
@@ -84,5 +104,6 @@ GOOD = Mark(IDS[0], True, Factors(1.0, 0.0, 0.5, 0))
 )
 def test_marks_that_no_recall_can_have_led_to_are_refused(feedback):
     check_feedback(Feedback((GOOD,), 10))
+    check_feedback(Feedback((replace(GOOD, factors=None, shares={"text": 0.5, "long": -0.1}),)))
     with pytest.raises(InvalidInputError):
         check_feedback(feedback)

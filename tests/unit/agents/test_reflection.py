@@ -50,7 +50,7 @@ def test_no_importance_is_lost_or_counted_twice(steps, threshold):
             reflected.append((importance + sum(step), events + len(step)))
             # It became due in this step and not before.
             assert importance < threshold <= reflected[-1][0]
-        importance, events = after.importance, after.events
+        importance, events = after.importance, after.memories
         assert 0 <= importance < threshold
     assert importance + sum(gathered for gathered, _ in reflected) == sum(map(sum, steps))
     assert events + sum(counted for _, counted in reflected) == sum(map(len, steps))

@@ -70,6 +70,7 @@ GOOD = {
     ],
     "importance": 7,
     "keywords": ["猪肉", "素食"],
+    "important": [{"number": 2, "importance": 8}],
 }
 WRITTEN = json.dumps(GOOD, ensure_ascii=False)
 SHOWN = 3
@@ -114,6 +115,15 @@ def test_however_it_comes_it_is_the_same():
     )
     for raw in wrapped:
         assert parse_extraction(raw, SHOWN) == expected
+
+
+def test_what_a_message_weighs_is_read_by_its_number():
+    given = [{"number": 2, "importance": 8}, {"number": "3", "importance": 4}, {"number": 2, "importance": 1}]
+    odd = [{"number": 0, "importance": 5}, {"number": 4, "importance": 99}, {"number": 5}, "six", None]
+    assert parse_extraction(good(important=[*given, *odd])).rated == {2: 8, 3: 4}
+    assert parse_extraction(good(important=[])).rated == {}
+    left_out = {name: value for name, value in good().items() if name != "important"}
+    assert parse_extraction(left_out).rated is None
 
 
 def test_the_model_is_shown_the_schema_of_an_extraction():

@@ -30,9 +30,9 @@ def test_every_message_is_one_dated_line_with_who_said_it():
         [message("Hi\nthere"), message("Hello", Role.ASSISTANT), message("rain", Role.TOOL, "weather")], NAMES, 1_000
     )
     assert lines.splitlines() == [
-        "[2026-03-02 12:00 Mon] Li (user): Hi there",
-        "[2026-03-02 12:00 Mon] Ada (assistant): Hello",
-        "[2026-03-02 12:00 Mon] weather (tool): rain",
+        "1. [2026-03-02 12:00 Mon] Li (user): Hi there",
+        "2. [2026-03-02 12:00 Mon] Ada (assistant): Hello",
+        "3. [2026-03-02 12:00 Mon] weather (tool): rain",
     ]
 
 

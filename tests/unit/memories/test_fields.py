@@ -18,7 +18,7 @@ from recollect.doors.cli import jsonl
 from recollect.doors.http.bodies.fields import build
 from recollect.doors.http.bodies.memories import MemoryBody
 from recollect.errors import InvalidInputError
-from recollect.models.memories import Kind, Memory, NewMemory, Triple
+from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
 from recollect.models.service import Caller, Scope
 from recollect.models.topics import Reach
 from recollect.store.knowledge.facts import to_version
@@ -29,7 +29,7 @@ from recollect.verbs.memories.rows import Write, assign, prepare_all
 
 MOMENT, LATER = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
 FIRST, SECOND = UUID(int=1), UUID(int=2)
-BASE = NewMemory("a", topic="travel", embedding=(1.0, 2.0))
+BASE = NewMemory("a", importance=5.0, topic="travel", embedding=(1.0, 2.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,14 @@ EXAMPLES = {
     "metadata": Example({"a": 1}, {"a": "\0"}),
     "expires_at": Example(LATER, datetime(2025, 1, 1)),  # noqa: DTZ001 - that is what is refused
     "pinned": Example(True),
+    "importance_from": Example(ImportanceFrom.MODEL),
     "topic": Example("work", "->", stored_in="topic_links"),
     "related_topics": Example(("work",), ("->",), stored_in="topic_links"),
     "reach": Example(Reach(0.1, 0.2, 0.3), Reach(2.0, 0.2, 0.3), stored_in="topic_links"),
 }
 FOUND = {"length", "tells", "conversation_id", "role", "number"}
 """The features that follow from the rest of a memory, or from its place: no read gives them back under these names."""
-FREE = {"kind", "idle", "embedding", "pinned"}
+FREE = {"kind", "idle", "embedding", "pinned", "importance_from"}
 """What the checks have nothing to say about."""
 DERIVED = {"id", "kind", "idle", "depth", "trust"}
 """The columns that a further version of a fact does not take over from the one before."""
@@ -104,7 +105,7 @@ def test_every_field_is_written():
 
 
 def test_a_field_that_no_column_takes_is_noticed():
-    wider = Wider("a", topic="travel", embedding=(1.0, 2.0))
+    wider = Wider("a", importance=5.0, topic="travel", embedding=(1.0, 2.0))
     unwritten = find_unwritten(wider, EXAMPLES | {"mood": Example("glad")})
     assert unwritten - find_unwritten(BASE, EXAMPLES) == {"mood"}
 
@@ -135,10 +136,10 @@ def test_every_field_is_checked(name):
 
 
 ROW = {
-    "id": FIRST, "kind": "fact", "content": "Ann drinks tea", "speaker": "Ann", "importance": 7.0, "subject": "Ann",
-    "predicate": "drinks", "object": "tea", "idle": False, "depth": 0, "keywords": ["tea"], "trust": 80,
-    "occurred_at": MOMENT, "embedding_text": "tea", "metadata": {"a": 1}, "expires_at": LATER,
-    "pinned": True,
+    "id": FIRST, "kind": "fact", "content": "Ann drinks tea", "speaker": "Ann", "importance": 7.0,
+    "importance_from": "model", "subject": "Ann", "predicate": "drinks", "object": "tea", "idle": False, "depth": 0,
+    "keywords": ["tea"], "trust": 80, "occurred_at": MOMENT, "embedding_text": "tea", "metadata": {"a": 1},
+    "expires_at": LATER, "pinned": True,
 }  # fmt: skip
 """A value for every column, each unlike what a field has if nothing is said."""
 

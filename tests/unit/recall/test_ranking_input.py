@@ -63,7 +63,9 @@ def ranking_inputs(draw):
         st.none() | st.floats(-1, 1),
         terms,
         st.integers(0, 90),
-        *[st.booleans()] * 5,
+        st.floats(1, 10, width=32),
+        st.none() | moments,
+        *[st.booleans()] * 6,
     )
     facets = st.builds(
         Facets,

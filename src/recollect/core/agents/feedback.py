@@ -1,43 +1,44 @@
-"""Turn a caller's verdict on the hits of a recall into marks with the factors that the hits were ranked by."""
+"""Turn a caller's verdict on the hits of a recall into marks with what the hits were ranked by."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from recollect.core.recall.weights import NAMES
 from recollect.core.text.checks import MOST_HITS
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback, Mark
-from recollect.models.recall import Factors, Recollection
+from recollect.models.recall import Factors, Hit, Recollection
 
 STREAM = "stream"
 MOST_CANDIDATES = 2**31 - 1
 
 
 def judge(recollection: Recollection, useful: Sequence[UUID], useless: Sequence[UUID] | None) -> Feedback:
-    """Mark hits as useful or useless; where the useless are not named, they are all the others of the stream."""
-    ranked = {
-        hit.memory.id: part.factors
-        for hit in recollection.hits
-        if (part := hit.channels.get(STREAM)) is not None and part.factors is not None
-    }
-    tally = recollection.tallies.get(STREAM)
-    if not ranked or tally is None:
-        raise InvalidInputError("feedback needs a recollection with hits of the channel `stream`")
-    rest = [memory_id for memory_id in ranked if memory_id not in set(useful)] if useless is None else useless
-    both = set(useful) & set(rest)
-    if both:
+    """Mark hits as useful or useless; where the useless are not named, they are all the others of the own scope."""
+    hits = {hit.memory.id: hit for hit in recollection.hits if not hit.scope}
+    if not hits:
+        raise InvalidInputError("feedback needs a recollection with hits of its own scope")
+    rest = [memory_id for memory_id in hits if memory_id not in set(useful)] if useless is None else useless
+    if set(useful) & set(rest):
         raise InvalidInputError("a memory must not be marked both useful and useless")
     verdicts = dict.fromkeys(useful, True) | dict.fromkeys(rest, False)
-    marks = tuple(Mark(memory_id, verdict, factors_of(ranked, memory_id)) for memory_id, verdict in verdicts.items())
-    return Feedback(marks, tally.candidates, recollection.recall_id)
+    if unknown := verdicts.keys() - hits.keys():
+        raise InvalidInputError(f"useful and useless must name hits of the recollection: {min(unknown)} is none")
+    tally = recollection.tallies.get(STREAM)
+    marks = tuple(mark(hits[memory_id], useful=verdict) for memory_id, verdict in verdicts.items())
+    return Feedback(marks, tally.candidates if tally else None, recollection.recall_id, recollection.facets.script)
 
 
-def factors_of(ranked: Mapping[UUID, Factors], memory_id: UUID) -> Factors:
-    """Look up the factors of a hit; what the stream did not rank teaches nothing about its weights."""
-    if memory_id not in ranked:
-        raise InvalidInputError("useful and useless must name hits that the channel `stream` ranked")
-    return ranked[memory_id]
+def mark(hit: Hit, *, useful: bool) -> Mark:
+    """Mark a hit; a channel that ranked alone has all of the score, which teaches nothing about its weight."""
+    stream = hit.channels.get(STREAM)
+    shares = {name: part.share for name, part in hit.channels.items()} | dict(hit.preferences)
+    told = {name: share for name, share in shares.items() if name in NAMES and share}
+    alone = hit.relevance is None and len(hit.channels) == 1
+    return Mark(hit.memory.id, useful, stream.factors if stream else None, {} if alone else told)
 
 
 def check_feedback(feedback: Feedback) -> None:
@@ -46,11 +47,29 @@ def check_feedback(feedback: Feedback) -> None:
         raise InvalidInputError(f"marks must hold 1 to {MOST_HITS} items")
     if len({mark.memory_id for mark in feedback.marks}) < len(feedback.marks):
         raise InvalidInputError("marks must not name a memory twice")
-    if not 1 <= feedback.candidates <= MOST_CANDIDATES:
+    if feedback.candidates is not None and not 1 <= feedback.candidates <= MOST_CANDIDATES:
         raise InvalidInputError(f"candidates must be between 1 and {MOST_CANDIDATES}")
-    for mark in feedback.marks:
-        factors = mark.factors
-        if not all(0 <= factor <= 1 for factor in (factors.recency, factors.similarity, factors.importance)):
-            raise InvalidInputError("recency, similarity and importance must be between 0 and 1")
-        if not 0 <= factors.rank <= feedback.candidates:
-            raise InvalidInputError("rank must be between 0 and the number of candidates")
+    for each in feedback.marks:
+        if each.factors is not None:
+            check_factors(each.factors, feedback.candidates)
+        elif not each.shares:
+            raise InvalidInputError("a mark needs the factors of the channel `stream`, or the shares of several")
+        check_shares(each.shares)
+
+
+def check_factors(factors: Factors, candidates: int | None) -> None:
+    """Refuse factors that the stream cannot have given."""
+    if candidates is None:
+        raise InvalidInputError("candidates must be given where marks have factors of the channel `stream`")
+    if not all(0 <= factor <= 1 for factor in (factors.recency, factors.similarity, factors.importance)):
+        raise InvalidInputError("recency, similarity and importance must be between 0 and 1")
+    if not 0 <= factors.rank <= candidates:
+        raise InvalidInputError("rank must be between 0 and the number of candidates")
+
+
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Refuse shares that no ranking can have given."""
+    if unknown := sorted(shares.keys() - NAMES):
+        raise InvalidInputError(f"shares: there is no channel or preference {unknown[0]!r}")
+    if not all(math.isfinite(share) and -1 <= share <= 1 for share in shares.values()):
+        raise InvalidInputError("shares must be between -1 and 1")

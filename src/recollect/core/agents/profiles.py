@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -21,7 +22,7 @@ HIGHEST_THRESHOLD = 1_000_000
 MOST_MINUTES = 525_600
 DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_days", "fading_fact_days")
 MOST_NAMES = 20
-NOTHING_SET: tuple[object, ...] = ((), {}, None, None, None)
+NOTHING_SET: tuple[object, ...] = ((), {}, None, None, None, ())
 LANGUAGES = ("", "en", "zh")
 
 
@@ -46,7 +47,7 @@ def check_names(names: Collection[str]) -> None:
 
 def fill_in(cue: Cue, profile: Profile) -> Cue:
     """Give a cue the profile's settings where it names none; a channel that is named alone has no least relevance."""
-    own = (profile.channels, profile.weights, profile.min_relevance, profile.consult, profile.judge)
+    own = (profile.channels, profile.weights, profile.min_relevance, profile.consult, profile.judge, profile.named)
     if own == NOTHING_SET:
         return cue
     channels = cue.channels or profile.channels
@@ -58,14 +59,22 @@ def fill_in(cue: Cue, profile: Profile) -> Cue:
         min_relevance=profile.min_relevance if cue.min_relevance is None and not alone else cue.min_relevance,
         consult=profile.consult if cue.consult is None else cue.consult,
         judge=profile.judge if cue.judge is None else cue.judge,
+        **restrict(cue, profile),
     )
+
+
+def restrict(cue: Cue, profile: Profile) -> dict[str, Any]:
+    """List what the profile restricts a recall to and the cue says nothing of."""
+    given = {name: getattr(profile, name) for name in profile.named if name not in cue.named}
+    how = ("below", "topics_only") if "topics" in given else ()
+    return given | {name: getattr(profile, name) for name in how}
 
 
 def check_recall(profile: Profile, channels: Collection[str]) -> None:
     """Refuse defaults of a recall that a cue must not name either."""
     check_channels(profile.channels, {*EVERY_CHANNEL, *channels})
-    same = Cue("any", channels=profile.channels, weights=profile.weights, min_relevance=profile.min_relevance)
-    check_cue(same, channels)
+    defaults = fill_in(Cue("any", also=profile.also), profile)
+    check_cue(replace(defaults, min_relevance=profile.min_relevance), channels)
 
 
 def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:

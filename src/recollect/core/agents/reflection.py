@@ -15,7 +15,7 @@ from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
 from recollect.core.text.similar import is_same
 from recollect.core.text.terms import analyse
-from recollect.models.memories import Kind, Memory, NewMemory, Triple
+from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
 
 DEFAULT_THRESHOLD = 150.0
 MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10
@@ -41,22 +41,36 @@ def fold_width(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
+def waits_for_reflection(memory: NewMemory) -> bool:
+    """Tell whether a memory adds to what an agent reflects on once it is written: an event does, and a message.
+
+    How important a message is that nobody has rated is known once its segment is enriched, and added then.
+    """
+    rated = memory.importance_from is not ImportanceFrom.RULE
+    return memory.kind is Kind.EVENT or (memory.kind is Kind.MESSAGE and rated)
+
+
 @dataclass(frozen=True, slots=True)
 class Unreflected:
-    """The importance and the number of the events since the last reflection, and whether the next is due."""
+    """The importance and the number of the memories since the last reflection, and whether the next is due."""
 
     importance: float
-    events: int
+    memories: int
     due: bool = False
 
 
-def gather(importance: float, events: int, added: Sequence[float], threshold: float | None = None) -> Unreflected:
-    """Add the importance of new events; once a reflection is due, counting starts again."""
-    limit = DEFAULT_THRESHOLD if threshold is None else threshold
-    importance, events = importance + sum(added), events + len(added)
-    if events > 0 and 0 < limit <= importance:
+def gather(importance: float, memories: int, added: Sequence[float], threshold: float | None = None) -> Unreflected:
+    """Add the importance of new memories; once a reflection is due, counting starts again."""
+    importance, memories = importance + sum(added), memories + len(added)
+    if memories > 0 and is_due(importance, threshold):
         return Unreflected(0.0, 0, due=True)
-    return Unreflected(importance, events)
+    return Unreflected(importance, memories)
+
+
+def is_due(importance: float, threshold: float | None) -> bool:
+    """Tell whether enough importance has gathered for a reflection."""
+    limit = DEFAULT_THRESHOLD if threshold is None else threshold
+    return 0 < limit <= importance
 
 
 class Questions(AnswerSchema):
@@ -82,9 +96,9 @@ class Insights(AnswerSchema):
     insights: list[Insight] = counted(1, MOST_INSIGHTS)
 
 
-def bound_count(events: int) -> int:
+def bound_count(count: int) -> int:
     """Limit the number of memories that a reflection starts with."""
-    return max(FEWEST_NOTES, min(MOST_NOTES, events))
+    return max(FEWEST_NOTES, min(MOST_NOTES, count))
 
 
 def fit_notes(memories: Sequence[Memory], characters: int) -> list[Memory]:
@@ -130,6 +144,7 @@ def to_thoughts(
                 text,
                 Kind.THOUGHT,
                 importance=float(insight.importance),
+                importance_from=ImportanceFrom.MODEL,
                 triple=Triple(*parts),
                 occurred_at=occurred_at,
                 evidence=tuple(shown[number - 1].id for number in numbers),

@@ -14,6 +14,8 @@ from recollect.models.recall import Candidate, Factors, Mode, Tally, Weighing
 
 USUAL = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
 USUAL_OF_PAPER = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
+STREAM_KINDS = (Kind.MESSAGE, Kind.EVENT, Kind.THOUGHT, Kind.FACT, Kind.SUMMARY)
+"""What the stream ranks unless the agent's profile names other kinds; chats are recalled by other channels."""
 NEGLIGIBLE = 1e-6
 """From the horizon on, recency adds less than this to a score."""
 FARTHEST = 1_000_000

@@ -1,10 +1,9 @@
-"""Learn an agent's weights and decay from feedback: pairs of a useful and a useless hit, put in the right order."""
+"""Learn the weights and the decay of an agent's stream from feedback: pairs of hits, put in the right order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import combinations
 from uuid import UUID
 
@@ -12,24 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.agents.scoring import USUAL, ResolvedWeighing, resolve_weighing
+from recollect.core.agents.verdicts import (
+    Numbers,
+    chance_alone,
+    choose_usable,
+    is_better,
+    measure,
+    order,
+    pair_up,
+    require_enough,
+    split,
+)
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Fit, Tuning
+from recollect.models.agents import Tuned, Tuning
 from recollect.models.recall import Mode, Weighing
 
-Numbers = NDArray[np.float64]
-
-FEWEST_RECALLS = 10
-"""With fewer there is too little to learn from and to check against."""
-HELD_OUT = 0.3
 DECAYS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
-MOST_PAIRS = 100
-"""Taken from one recall: two hundred marked hits make ten thousand pairs, which say little more than a hundred."""
 STEADINESS = 0.05
 """How strongly the present weights are kept: about as much as one recall counts."""
-STANDARD_ERRORS = 2.0
 MOST_STEPS = 50
 PLACES = 4
 FREE = tuple(free for size in (3, 2, 1) for free in combinations(range(3), size))
+LEARNED = ("recency", "similarity", "importance", "decay")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,21 +54,20 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     """
     if present.mode is Mode.PAPER:
         raise InvalidInputError("only decay by rank can be tuned: the agent's mode is `paper`")
-    usable = [recall for recall in judged if recall.useful.any() and not recall.useful.all()]
-    if len(usable) < FEWEST_RECALLS:
-        raise InvalidInputError(
-            f"tuning needs {FEWEST_RECALLS} recalls with useful and useless marks; there are {len(usable)}"
-        )
+    usable = choose_usable(judged)
+    require_enough(usable)
     held_out, training = split(usable)
     before = resolve_weighing(Weighing(), present)
     after = round_off(fit_all(training, before, gains_of(present)), present)
     resolved = resolve_weighing(Weighing(), after)
-    held = measure(held_out, before), measure(held_out, resolved)
-    margin = chance_alone(order(held_out, resolved)[0] - order(held_out, before)[0])
+    first, then = score_all(held_out, before), score_all(held_out, resolved)
+    held = measure(held_out, first), measure(held_out, then)
+    margin = chance_alone(order(held_out, then)[0] - order(held_out, first)[0])
     return Tuning(
-        before=describe(before, present),
-        after=after,
-        training=(measure(training, before), measure(training, resolved)),
+        of=Tuned.STREAM,
+        before=to_numbers(describe(before, present)),
+        after=to_numbers(after),
+        training=(measure(training, score_all(training, before)), measure(training, score_all(training, resolved))),
         held_out=held,
         recalls=(len(training), len(held_out)),
         margin=margin,
@@ -73,21 +75,15 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     )
 
 
-def split(judged: Sequence[MarkedRecall]) -> tuple[list[MarkedRecall], list[MarkedRecall]]:
-    """Hold a part back, chosen by a hash of the recall's id: random, but always the same."""
-    shuffled = sorted(judged, key=lambda recall: sha256(recall.recall_id.bytes).digest())
-    held = round(len(shuffled) * HELD_OUT)
-    return shuffled[:held], shuffled[held:]
+def to_numbers(weighing: Weighing) -> dict[str, float]:
+    """List what was learned, by name."""
+    return {name: getattr(weighing, name) for name in LEARNED}
 
 
-def chance_alone(changes: Numbers) -> float:
-    """Say how far from zero the mean of these changes can be by chance."""
-    return float(STANDARD_ERRORS * changes.std(ddof=1) / np.sqrt(len(changes)))
-
-
-def is_better(before: Fit, after: Fit, margin: float) -> bool:
-    """Tell whether more pairs are in order than chance explains, and the first useful hit is no farther down."""
-    return after.accuracy - before.accuracy > margin and after.reciprocal_rank >= before.reciprocal_rank
+def take_over(learned: Mapping[str, float], present: Weighing) -> Weighing:
+    """Put what was learned into a weighing."""
+    recency, similarity, importance, decay = (learned[name] for name in LEARNED)
+    return replace(present, recency=recency, similarity=similarity, importance=importance, decay=decay)
 
 
 def gains_of(present: Weighing) -> Sequence[float]:
@@ -102,7 +98,7 @@ def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: S
     counted = np.array([gain > 0 for gain in gains])
     best, least = before, np.inf
     for decay in dict.fromkeys((before.decay, *DECAYS)):
-        differences, shares = pair_up(training, decay)
+        differences, shares = pair_all(training, decay)
         weights, loss = fit(differences * counted, shares, prior)
         if loss < least:
             best, least = replace(before, weights=keep_sum(weights, prior), decay=decay), loss
@@ -131,18 +127,10 @@ def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
     return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
 
 
-def pair_up(judged: Iterable[MarkedRecall], decay: float) -> tuple[Numbers, Numbers]:
-    """Subtract the factors of useless hits from those of useful ones; every recall counts the same."""
-    differences: list[Numbers] = []
-    shares: list[Numbers] = []
-    for recall in judged:
-        factors = factors_at(recall, decay)
-        pairs = factors[recall.useful][:, None, :] - factors[~recall.useful][None, :, :]
-        few = pairs.reshape(-1, 3)
-        few = few[:: -(-len(few) // MOST_PAIRS)]
-        differences.append(few)
-        shares.append(np.full(len(few), 1.0 / len(few)))
-    return np.concatenate(differences), np.concatenate(shares)
+def pair_all(judged: Iterable[MarkedRecall], decay: float) -> tuple[Numbers, Numbers]:
+    """Pair the hits of all recalls; every recall counts the same."""
+    paired = [pair_up(recall.useful, factors_at(recall, decay)) for recall in judged]
+    return np.concatenate([pairs for pairs, _ in paired]), np.concatenate([shares for _, shares in paired])
 
 
 def fit(differences: Numbers, shares: Numbers, prior: Numbers) -> tuple[Numbers, float]:
@@ -189,23 +177,9 @@ def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
     return best
 
 
-def measure(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> Fit:
-    """Say how well a weighing orders marked hits, on average over recalls."""
-    accuracies, reciprocals = order(judged, resolved)
-    return Fit(float(accuracies.mean()), float(reciprocals.mean()))
-
-
-def order(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> tuple[Numbers, Numbers]:
-    """Give for each recall the share of pairs in order, a tie being half right, and the reciprocal rank."""
-    accuracies, reciprocals = np.zeros(len(judged)), np.zeros(len(judged))
-    for position, recall in enumerate(judged):
-        scores = factors_at(recall, resolved.decay) @ np.array(resolved.weights)
-        useful, useless = scores[recall.useful], scores[~recall.useful]
-        margins = useful[:, None] - useless[None, :]
-        accuracies[position] = (margins > 0).mean() + (margins == 0).mean() / 2
-        ahead = useless - useful.max()
-        reciprocals[position] = 1.0 / (1.0 + (ahead > 0).sum() + (ahead == 0).sum() / 2)
-    return accuracies, reciprocals
+def score_all(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> list[Numbers]:
+    """Score the marked hits of every recall by a weighing."""
+    return [factors_at(recall, resolved.decay) @ np.array(resolved.weights) for recall in judged]
 
 
 def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.core.memories.checks import MOST_EVIDENCE, check_new_memory
 from recollect.errors import InvalidInputError
-from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Triple
 
 TAKES_PART = {None, "archived"}
 """What is withheld for another reason is past, faded, or of a deleted conversation, and is not brought along."""
@@ -77,6 +77,7 @@ def to_line(row: Mapping[str, Any], sources: Sequence[UUID], *, pinned: bool) ->
         kind=Kind(row["kind"]),
         speaker=row["speaker"],
         importance=float(row["importance"]),
+        importance_from=ImportanceFrom(row["importance_from"]),
         triple=Triple(row["subject"], row["predicate"], row["object"]),
         idle=bool(row["idle"]),
         keywords=tuple(row["keywords"]),

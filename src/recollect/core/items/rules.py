@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.core.memories.checks import LONGEST_CONTENT, MOST_CHARACTERS, MOST_DIMENSIONS
+from recollect.core.memories.checks import LONGEST_CONTENT, MOST_CHARACTERS, MOST_DIMENSIONS, check_importance
 from recollect.core.text.checks import LONGEST_CUE, check_json, check_moment, check_text
 from recollect.errors import InvalidInputError
 from recollect.models.items import (
@@ -84,8 +84,7 @@ def check_put(put: PutItem) -> None:
     check_text("text", put.text, LONGEST_CONTENT)
     if put.text and put.memory and not put.text.strip():
         raise InvalidInputError("text must not be blank; leave it empty where nothing is to be remembered")
-    if not 1 <= put.importance <= 10:
-        raise InvalidInputError("importance must be between 1 and 10")
+    check_importance(put.importance)
     if put.occurred_at is not None:
         check_moment("occurred_at", put.occurred_at)
     check_embedding(put.embedding)

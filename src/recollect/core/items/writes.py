@@ -158,5 +158,6 @@ def describe(write: ItemWrite) -> list[object]:
         return ["drop", [*write.path], write.key, write.expected]
     happened = write.occurred_at.astimezone(UTC).isoformat() if write.occurred_at else None
     vector = None if write.embedding is None else [float(number) for number in write.embedding]
-    given = [write.text, vector, float(write.importance), happened, write.expected, write.memory]
+    importance = 5.0 if write.importance is None else float(write.importance)
+    given = [write.text, vector, importance, happened, write.expected, write.memory]
     return ["put", [*write.path], write.key, dict(write.value), given]

@@ -28,8 +28,10 @@ from recollect.models.recall import Script
 LONGEST_SUMMARY, LONGEST_LABEL, LONGEST_DESCRIPTION, LONGEST_STATEMENT = 2_000, 60, 500, 500
 LONGEST_PREDICATE, LONGEST_KEYWORD, LONGEST_END = 100, 64, 100
 MOST_PATHS, MOST_LEVELS, MOST_MENTIONS, MOST_ALIASES = 4, 6, 32, 8
-MOST_STATEMENTS, MOST_REPLACED, MOST_KEYWORDS = 32, 16, 16
+MOST_STATEMENTS, MOST_REPLACED, MOST_KEYWORDS, MOST_RATED = 32, 16, 16, 32
 LEAST_IMPORTANCE, MOST_IMPORTANCE = 1, 10
+LAST_LINE = 1_000_000
+"""No transcript has more lines."""
 BRACKETED = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 ARROW = re.compile(r"->|→")
 TYPES: Mapping[str, EntityType] = {
@@ -67,6 +69,13 @@ class ExtractedFact(AnswerSchema):
     replaces: list[int] = counted(0, MOST_REPLACED)
 
 
+class RatedMessage(AnswerSchema):
+    """One message that matters, by the number of its line."""
+
+    number: int
+    importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
+
+
 class Extraction(AnswerSchema):
     """What a segment of a conversation is about and what is learned from it."""
 
@@ -77,6 +86,7 @@ class Extraction(AnswerSchema):
     facts: list[ExtractedFact] = counted(0, MOST_STATEMENTS)
     importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
     keywords: list[str] = counted(0, MOST_KEYWORDS)
+    important: list[RatedMessage] = counted(0, MOST_RATED)
 
 
 class AnyExtraction(RootModel[JSON]):
@@ -112,6 +122,7 @@ def parse_extraction(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedE
         statements=tuple(statements.found),
         importance=parser.number(importance, LEAST_IMPORTANCE, MOST_IMPORTANCE, "importances"),
         keywords=_read_keywords(said.get("keywords"), parser),
+        rated=_read_rated(said["important"], parser) if "important" in said else None,
         dropped=dict(parser.dropped),
     )
 
@@ -154,6 +165,18 @@ def _read_keywords(value: object, parser: AnswerParser) -> tuple[str, ...]:
     keywords = file_under(tuple(named))
     parser.drop("keywords", max(len(keywords) - MOST_KEYWORDS, 0))
     return keywords[:MOST_KEYWORDS]
+
+
+def _read_rated(value: object, parser: AnswerParser) -> dict[int, int]:
+    """Read how important some messages are, by the numbers of their lines; the first word on each stands."""
+    rated: dict[int, int] = {}
+    for item in parser.items(value, "important"):
+        given = item if isinstance(item, Mapping) else {}
+        number = parser.number(given.get("number"), 1, LAST_LINE, "important")
+        importance = parser.number(given.get("importance"), LEAST_IMPORTANCE, MOST_IMPORTANCE, "important")
+        if number is not None and importance is not None and len(rated) < MOST_RATED:
+            rated.setdefault(number, importance)
+    return rated
 
 
 class _Mentions:

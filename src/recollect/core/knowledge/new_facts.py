@@ -93,7 +93,7 @@ def fingerprint_facts(new: Sequence[NewFact]) -> bytes:
             [_write(moment) for moment in (fact.valid_at, fact.invalid_at, fact.occurred_at)],
             [str(each) for each in fact.replaces],
             [str(each) for each in fact.evidence],
-            float(fact.importance),
+            5.0 if fact.importance is None else float(fact.importance),
         ]
         digest.update(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
     return digest.digest()

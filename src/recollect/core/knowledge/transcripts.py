@@ -24,17 +24,22 @@ _RUN = re.compile("[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+
 
 
 def write_transcript(messages: Sequence[Message], names: tuple[str, str], characters: int) -> str:
-    """Write what was said with its dates, one message a line, shorter where all of it would be too long.
+    """Write what was said with numbers and dates, one message a line, shorter where all would be too long.
 
     `names` are how the user and the assistant are called who say no name.
     """
-    spoken = [message for message in messages if message.status is MessageStatus.DONE and said(message).strip()]
+    spoken = list_spoken(messages)
     longest = LONGEST_LINE
-    lines = [_write_line(message, names, longest) for message in spoken]
+    lines = _write_lines(spoken, names, longest)
     while sum(map(len, lines)) + len(lines) > characters and longest > SHORTEST_LINE:
         longest = max(longest // 2, SHORTEST_LINE)
-        lines = [_write_line(message, names, longest) for message in spoken]
+        lines = _write_lines(spoken, names, longest)
     return "\n".join(_leave_out(lines, characters))
+
+
+def list_spoken(messages: Sequence[Message]) -> list[Message]:
+    """List the messages that a transcript has a line for, in the order of their numbers."""
+    return [message for message in messages if message.status is MessageStatus.DONE and said(message).strip()]
 
 
 def write_facts(facts: Sequence[Fact]) -> str:
@@ -83,6 +88,10 @@ def _name_by_characters(text: str) -> Iterable[str]:
         for start in range(len(run)):
             for length in range(FEWEST_CHARACTERS, min(MOST_CHARACTERS, len(run) - start) + 1):
                 yield normalise_name(run[start : start + length])
+
+
+def _write_lines(spoken: Sequence[Message], names: tuple[str, str], longest: int) -> list[str]:
+    return [f"{number}. {_write_line(message, names, longest)}" for number, message in enumerate(spoken, 1)]
 
 
 def _write_line(message: Message, names: tuple[str, str], longest: int) -> str:

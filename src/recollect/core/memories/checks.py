@@ -37,6 +37,12 @@ def count_characters(memory: NewMemory) -> int:
     return sum(map(len, texts))
 
 
+def check_importance(importance: float | None) -> None:
+    """Check an importance, if one is given."""
+    if importance is not None and not 1 <= importance <= 10:
+        raise InvalidInputError("importance must be between 1 and 10")
+
+
 def check_new_memory(memory: NewMemory) -> None:
     """Check one memory; embeddings are checked against the active space where it is known."""
     check_text("content", memory.content, LONGEST_CONTENT)
@@ -46,8 +52,7 @@ def check_new_memory(memory: NewMemory) -> None:
     for field in ("subject", "predicate", "object"):
         check_line(field, getattr(memory.triple, field), LONGEST_PART)
     check_text("embedding_text", memory.embedding_text, LONGEST_CUE)
-    if not 1 <= memory.importance <= 10:
-        raise InvalidInputError("importance must be between 1 and 10")
+    check_importance(memory.importance)
     if len(memory.keywords) > MOST_KEYWORDS:
         raise InvalidInputError(f"keywords must hold at most {MOST_KEYWORDS} items")
     for keyword in memory.keywords:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from recollect.core.memories.importance import read_importance
 from recollect.models.memories import NewMemory
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,7 +53,8 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
             memory.content,
             memory.kind,
             memory.speaker,
-            memory.importance,
+            # As in an older version, where 5 stood for one that nobody gave.
+            read_importance(memory),
             [memory.triple.subject, memory.triple.predicate, memory.triple.object, memory.idle],
             memory.keywords,
             memory.occurred_at,

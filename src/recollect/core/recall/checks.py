@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from recollect.core.dates.periods import find_zone
 from recollect.core.memories.conditions import read_condition
+from recollect.core.recall.beside import check_also
 from recollect.core.recall.preferences import DIVERSITY
 from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
 from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_line, check_moment, check_text
@@ -27,6 +28,7 @@ def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
     if cue.now is not None:
         check_moment("now", cue.now)
     check_filter(cue)
+    check_also(cue.also)
     if cue.topics_only and not cue.topics:
         raise InvalidInputError("topics_only needs topics")
     check_relevance(cue)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -95,6 +96,8 @@ class FeatureTable:
     ids: Ids
     occurred_at: Numbers
     """In microseconds since 1970."""
+    accessed_at: Numbers
+    """The same where nobody asked when they were last accessed, or never were."""
     kinds: Numbers
     """By their places in `KINDS`."""
     speakers: Numbers
@@ -138,6 +141,11 @@ class FeatureTable:
         chosen = {name: getattr(self, name)[places] for name in ARRAYS}
         return FeatureTable(**chosen, speaker_names=self.speaker_names, session_names=self.session_names)
 
+    def find_access(self, place: int) -> datetime | None:
+        """Say when a candidate was last accessed, if it is known to have been."""
+        accessed = int(self.accessed_at[place])
+        return from_microseconds(accessed) if accessed != self.occurred_at[place] else None
+
     def describe(self, memory_id: UUID) -> Features | None:
         """Say what is known of one candidate."""
         ids = to_ids([memory_id])
@@ -147,6 +155,7 @@ class FeatureTable:
         cosine = float(self.cosines[place])
         return Features(
             occurred_at=from_microseconds(int(self.occurred_at[place])),
+            accessed_at=self.find_access(place),
             kind=KINDS[self.kinds[place]],
             speaker=self.speaker_names[self.speakers[place]],
             session=self.session_names[self.sessions[place]],
@@ -162,7 +171,7 @@ class FeatureTable:
 FLAGS = ("assistant", "asks", "tells_time", "tells_number", "is_instruction", "named")
 ARRAYS: Mapping[str, np.dtype[np.generic]] = {
     "ids": ID,
-    **dict.fromkeys(("occurred_at", "kinds", "speakers", "sessions", "lengths"), np.dtype(np.int64)),
+    **dict.fromkeys(("occurred_at", "accessed_at", "kinds", "speakers", "sessions", "lengths"), np.dtype(np.int64)),
     **dict.fromkeys(("places", "cosines", "importances"), np.dtype(np.float64)),
     **dict.fromkeys(("terms", *FLAGS), np.dtype(np.bool_)),
 }
@@ -188,6 +197,7 @@ def to_table(features: Mapping[UUID, Features], width: int) -> FeatureTable:
     return FeatureTable(
         ids=to_ids(ordered),
         occurred_at=np.array([to_microseconds(each.occurred_at) for each in known], dtype=np.int64),
+        accessed_at=np.array([to_microseconds(each.accessed_at or each.occurred_at) for each in known], dtype=np.int64),
         kinds=np.array([KINDS.index(each.kind) for each in known], dtype=np.int64),
         speakers=speakers,
         speaker_names=speaker_names,

@@ -22,7 +22,7 @@ MESSAGE = KINDS.index(Kind.MESSAGE)
 COVERAGE, SURROUNDINGS, SESSION = "coverage", "surroundings", "session"
 SESSION_BEST, SESSION_MEANING = "session_best", "session_meaning"
 SPEAKER, ANSWER, NEAR_DATE, LATEST = "speaker", "answer", "near_date", "latest"
-IMPORTANCE = "importance"
+IMPORTANCE, ACCESSED = "importance", "accessed"
 TELLS_TIME, TELLS_NUMBER = "tells_time", "tells_number"
 LONG, QUESTION, ASSISTANT, INSTRUCTION = "long", "question", "assistant", "instruction"
 DIVERSITY = "diversity"
@@ -73,6 +73,7 @@ def prefer(table: CandidateTable, facets: Facets) -> dict[str, Scores]:
         NEAR_DATE: rate_nearness(facets.periods, table.features.occurred_at),
         LATEST: rate_age(table.features, facets),
         IMPORTANCE: rate_importance(table.features),
+        ACCESSED: _from_worst(table.features.accessed_at / 1e6),
     }
 
 

@@ -41,10 +41,20 @@ LEARNED: Mapping[Script, Mapping[str, float]] = MappingProxyType(
 )
 """For Chinese no embedder was there to learn from: the weight of `vector` is that of the other table."""
 CHOSEN: Mapping[str, float] = MappingProxyType(
-    {"stream": 4.0, "keyword": 0.5, "graph": 1.0, "topic": 1.5, "recent": 0.5, "latest": 3.0, "importance": 0.35}
+    {
+        "stream": 4.0,
+        "keyword": 0.5,
+        "graph": 1.0,
+        "topic": 1.5,
+        "recent": 0.5,
+        "latest": 3.0,
+        "importance": 0.35,
+        "accessed": 0.0,
+    }
 )
 """Weights that no question set tells: of filed, linked and stated memories, of age where it counts, and of importance:
-the most important memory leads the least important one by as much as a tenth of the cue's words does."""
+the most important memory leads the least important one by as much as a tenth of the cue's words does. When a memory was
+last accessed counts for nothing unless an agent's profile says so."""
 NAMES = frozenset({*CHOSEN, *LEARNED[Script.WORDS]})
 
 

@@ -11,10 +11,20 @@ from rich.markup import escape
 from rich.table import Table
 
 from recollect.doors.cli.recall import read_weight
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.cli.terminal import (
+    FILTER_OPTIONS,
+    Agent,
+    Tenant,
+    User,
+    err,
+    out,
+    read_filter,
+    with_mind,
+    with_options,
+)
 from recollect.doors.words import translate
 from recollect.mind.mind import Mind
-from recollect.models.agents import Fit, Profile
+from recollect.models.agents import Enrich, Fit, Profile, Tuned, Tuning
 from recollect.models.memories import Triple
 from recollect.models.recall import Mode, Weighing
 
@@ -28,8 +38,11 @@ WEIGHINGS = tuple(field.name for field in fields(Weighing))
 FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
 TOPICS = ("topic_threshold", "idle_minutes")
-NAMES, LANGUAGE = "names", "language"
-RECALL = ("min_relevance", "consult", "judge")
+NAMES, LANGUAGE, ENRICH = "names", "language", "enrich"
+RECALL, ALSO = ("min_relevance", "consult", "judge"), "also"
+PLAIN = (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
+"""Options with the name of a profile's field, and its value."""
+TUNED = {Tuned.STREAM: "the stream", Tuned.USUAL: "the usual recall"}
 
 
 @commands.command()
@@ -47,6 +60,8 @@ RECALL = ("min_relevance", "consult", "judge")
     min_relevance=Annotated[float | None, typer.Option(help="Only what helps so likely, 0 to 1.")],
     consult=Annotated[bool | None, typer.Option("--consult/--no-consult", help="Let the chat model read cues.")],
     judge=Annotated[bool | None, typer.Option("--judge/--no-judge", help="Let the chat model drop useless hits.")],
+    also=Annotated[list[str] | None, typer.Option(help="A scope to read as well, agent or agent/user; repeat.")],
+    **FILTER_OPTIONS,
     threshold=Annotated[float | None, typer.Option(help="Importance that sets off a reflection; 0 for never.")],
     archive_after_days=Annotated[float | None, typer.Option(help="Days without use before archiving; 0 for never.")],
     delete_after_days=Annotated[float | None, typer.Option(help="Days without use before deleting; 0 for never.")],
@@ -56,6 +71,7 @@ RECALL = ("min_relevance", "consult", "judge")
     fading_fact_days=Annotated[float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.")],
     topic_threshold=Annotated[float | None, typer.Option(help="Cosine below which a topic changes.")],
     idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
+    enrich=Annotated[Enrich | None, typer.Option(help="What is learned from: talk, or all.")],
     names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],
     language=Annotated[str | None, typer.Option(help="Language of prompts: en, zh, or '' for the cue's.")],
 )
@@ -87,8 +103,14 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
         reflection_threshold=chosen.get("threshold", before.reflection_threshold),
         names=tuple(chosen.get(NAMES, before.names)),
         channels=tuple(chosen.get("channels", before.channels)),
+        also=tuple(chosen.get(ALSO, before.also)),
+        **read_filter(chosen),
         weights={**before.weights, **dict(map(read_weight, chosen.get("weights", ())))},
-        **{name: value for name, value in chosen.items() if name in (*RECALL, *RETENTION, *FADING, *TOPICS, LANGUAGE)},
+        **{
+            name: value
+            for name, value in chosen.items()
+            if name in (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
+        },
     )
 
 
@@ -96,8 +118,8 @@ def tabulate(profile: Profile) -> Table:
     """Show a profile; fields that are not set have their defaults."""
     values = asdict(profile.weighing) | asdict(profile)
     table = Table("profile", "")
-    plain = ("kinds", "limit", "channels", "weights", *RECALL, "reflection_threshold")
-    for name in (*WEIGHINGS, *plain, *RETENTION, *FADING, *TOPICS, NAMES, LANGUAGE):
+    plain = (*FILTER_OPTIONS, "limit", "channels", "weights", *RECALL, ALSO, "reflection_threshold")
+    for name in (*WEIGHINGS, *plain, *RETENTION, *FADING, *TOPICS, ENRICH, NAMES, LANGUAGE):
         value = values[name]
         table.add_row(name, "usual" if value in (None, (), {}, "") else str(value))
     return table
@@ -121,7 +143,7 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
         "topics",
         "items",
         "unreflected_importance",
-        "unreflected_events",
+        "unreflected_memories",
         "to_rederive",
     ):
         counts.add_row(name, f"{getattr(found, name):g}")
@@ -160,21 +182,31 @@ def tune(
 ) -> None:
     """Learn an agent's weights from feedback, and show before and after on feedback that was held out."""
     with err.status("learning"):
-        tuning = with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
-    table = Table("", "before", "after")
-    for name in ("recency", "similarity", "importance", "decay"):
-        table.add_row(name, f"{getattr(tuning.before, name):g}", f"{getattr(tuning.after, name):g}")
+        tunings = with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
+    for tuning in tunings:
+        out.print(show_tuning(tuning))
+        out.print(tell_tuning(tuning))
+
+
+def show_tuning(tuning: Tuning) -> Table:
+    """Tabulate weights and fits before and after."""
+    table = Table(TUNED[tuning.of], "before", "after")
+    for name, before in tuning.before.items():
+        table.add_row(name, f"{before:g}", f"{tuning.after[name]:g}")
     learned, held_out = tuning.recalls
     add_fits(table, f"learned from {learned} recalls", tuning.training)
     add_fits(table, f"held out: {held_out} recalls", tuning.held_out)
     table.add_row("explained by chance", "", f"± {tuning.margin:.3f}")
-    out.print(table)
+    return table
+
+
+def tell_tuning(tuning: Tuning) -> str:
+    """Say what came of learning."""
     if tuning.applied:
-        out.print("Applied to the agent's profile.")
-    elif tuning.recommended:
-        out.print("Recommended: `--apply` puts it into the agent's profile.")
-    else:
-        out.print("Not recommended: on the feedback held out it is worse, or no better than chance explains.")
+        return "Applied to the agent's profile."
+    if tuning.recommended:
+        return "Recommended: `--apply` puts it into the agent's profile."
+    return "Not recommended: on the feedback held out it is worse, or no better than chance explains."
 
 
 def add_fits(table: Table, title: str, fits: tuple[Fit, Fit]) -> None:

@@ -154,7 +154,7 @@ def remember(
     agent: Agent,
     user: User = "",
     kind: Annotated[Kind, typer.Option(help="What sort of thing it is.")] = Kind.EVENT,
-    importance: Annotated[float, typer.Option(help="1 to 10.")] = 5.0,
+    importance: Annotated[float | None, typer.Option(help="1 to 10; by rules if left out.")] = None,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:

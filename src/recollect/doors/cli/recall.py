@@ -61,7 +61,12 @@ BLOCK = TypeAdapter(Block)
 
 
 @commands.command()
-@with_options(**OPTIONS)
+@with_options(
+    also=Annotated[
+        list[str] | None, typer.Option(help="A scope to read as well, as agent or agent/user; repeat for more.")
+    ],
+    **OPTIONS,
+)
 def recall(
     agent: Agent,
     text: Annotated[str, typer.Argument(help="What to be reminded of; the newest, if left out.")] = "",
@@ -105,6 +110,7 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
         "now": given["now"].replace(tzinfo=UTC) if given["now"] else None,
         "weights": dict(map(read_weight, given["weight"] or ())),
         "touch": not given["no_touch"],
+        "also": tuple(given.get("also") or ()),
     }
 
 

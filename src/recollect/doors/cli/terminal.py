@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, TypeVar
@@ -107,9 +107,9 @@ def with_options(**options: object) -> Callable[[Command], Command]:
     return extend
 
 
-def read_filter(given: dict[str, Any]) -> dict[str, Any]:
+def read_filter(given: Mapping[str, Any]) -> dict[str, Any]:
     """Turn options into fields of a filter; what is not given has its default."""
-    chosen = {name: given[name] for name in FILTER_OPTIONS if given[name] not in (None, [])}
+    chosen = {name: given[name] for name in FILTER_OPTIONS if given.get(name) not in (None, [])}
     moments = {name: chosen[name].replace(tzinfo=UTC) for name in MOMENTS if name in chosen}
     return {name: tuple(each) if isinstance(each, list) else each for name, each in chosen.items()} | moments
 

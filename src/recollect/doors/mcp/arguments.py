@@ -84,7 +84,9 @@ class RememberArguments(Arguments):
 
     content: str = Field(min_length=1, max_length=32_000, description="What to remember, understandable by itself.")
     kind: KindName = Field("event", description=f"What it is, one of {KINDS}.")
-    importance: float = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
+    importance: float | None = Field(
+        None, ge=1, le=10, description="1 (mundane) to 10 (life-changing); leave it out if unsure."
+    )
     speaker: str = Field("", max_length=200, description="Who said it, if somebody did.")
     topic: str = Field("", max_length=2_000, description="The path of a topic to file it under, as in travel->Japan.")
     keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")

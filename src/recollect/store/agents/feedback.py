@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from uuid import UUID
 
 import numpy as np
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
 from recollect.core.agents.tuning import MarkedRecall
+from recollect.core.agents.usual_tuning import UsualRecall
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback
+from recollect.models.recall import Script
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.service.scopes import names
@@ -19,7 +22,9 @@ from recollect.store.service.scopes import names
 QUERIES = load_queries(__file__)
 
 
-async def store(database: Database, scope: Scope, recall_id: UUID, feedback: Feedback) -> int:
+async def store(
+    database: Database, scope: Scope, recall_id: UUID, feedback: Feedback, unweighed: Sequence[Mapping[str, float]]
+) -> int:
     """Store the marks of one recall, all or none, or change them; every memory must be one of this scope."""
     marks = feedback.marks
     parameters = {
@@ -28,9 +33,11 @@ async def store(database: Database, scope: Scope, recall_id: UUID, feedback: Fee
         "candidates": feedback.candidates,
         "ids": [mark.memory_id for mark in marks],
         "useful": [mark.useful for mark in marks],
-        "ranks": [mark.factors.rank for mark in marks],
-        "similarities": [mark.factors.similarity for mark in marks],
-        "importances": [mark.factors.importance for mark in marks],
+        "ranks": [mark.factors and mark.factors.rank for mark in marks],
+        "similarities": [mark.factors and mark.factors.similarity for mark in marks],
+        "importances": [mark.factors and mark.factors.importance for mark in marks],
+        "unweighed": [Jsonb(dict(each)) for each in unweighed],
+        "script": feedback.script.value,
     }
     async with database.transaction(scope.tenant_id) as connection:
         stored = await (await connection.execute(QUERIES["store"], parameters)).fetchall()
@@ -39,12 +46,14 @@ async def store(database: Database, scope: Scope, recall_id: UUID, feedback: Fee
     return len(stored)
 
 
-async def read_of_agent(database: Database, scope: Scope, limit: int) -> list[MarkedRecall]:
-    """Read the newest marks in all scopes of a scope's agent, recall by recall."""
+async def read_of_agent(database: Database, scope: Scope, limit: int) -> tuple[list[MarkedRecall], list[UsualRecall]]:
+    """Read the newest marks in all scopes of a scope's agent: recalls that the stream ranked, and usual ones."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["of_agent"], {"agent": scope.agent, "limit": limit})
-    by_recall = groupby(sorted(await found.fetchall(), key=recall_of), recall_of)
-    return [to_judged(recall_id, list(rows)) for recall_id, rows in by_recall]
+    by_recall = [list(rows) for _, rows in groupby(sorted(await found.fetchall(), key=recall_of), recall_of)]
+    streamed = [[row for row in rows if row["rank"] is not None] for rows in by_recall]
+    usual = [[row for row in rows if row["unweighed"]] for rows in by_recall]
+    return [to_judged(rows) for rows in streamed if rows], [to_usual(rows) for rows in usual if rows]
 
 
 def recall_of(row: DictRow) -> UUID:
@@ -53,13 +62,24 @@ def recall_of(row: DictRow) -> UUID:
     return recall_id
 
 
-def to_judged(recall_id: UUID, rows: Sequence[DictRow]) -> MarkedRecall:
-    """Collect the marks of one recall."""
+def to_judged(rows: Sequence[DictRow]) -> MarkedRecall:
+    """Collect the marks of one recall that the stream ranked."""
     return MarkedRecall(
-        recall_id,
+        recall_of(rows[0]),
         rows[0]["candidates"],
         useful=np.array([row["useful"] for row in rows], dtype=np.bool_),
         ranks=np.array([row["rank"] for row in rows], dtype=np.float64),
         similarity=np.array([row["similarity"] for row in rows], dtype=np.float64),
         importance=np.array([row["importance"] for row in rows], dtype=np.float64),
+    )
+
+
+def to_usual(rows: Sequence[DictRow]) -> UsualRecall:
+    """Collect the marks of one usual recall."""
+    told = dict.fromkeys(name for row in rows for name in row["unweighed"])
+    return UsualRecall(
+        recall_of(rows[0]),
+        Script(rows[0]["script"]),
+        useful=np.array([row["useful"] for row in rows], dtype=np.bool_),
+        values={name: np.array([row["unweighed"].get(name, 0.0) for row in rows]) for name in told},
     )

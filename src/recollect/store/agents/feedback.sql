@@ -13,16 +13,17 @@ with place as (
       )
     for key share
 )
-insert into feedback (scope_id, recall_id, memory_id, useful, rank, similarity, importance, candidates)
-select place.id, %(recall_id)s, known.id, useful, rank, similarity, importance, %(candidates)s
+insert into feedback (scope_id, recall_id, memory_id, useful, rank, similarity, importance, candidates, unweighed, script)
+select place.id, %(recall_id)s, known.id, useful, rank, similarity, importance, %(candidates)s, unweighed, %(script)s
 from place, known
 join unnest(%(ids)s::uuid[], %(useful)s::boolean[], %(ranks)s::integer[], %(similarities)s::real[],
-            %(importances)s::real[]) as given (id, useful, rank, similarity, importance) using (id)
+            %(importances)s::real[], %(unweighed)s::jsonb[])
+    as given (id, useful, rank, similarity, importance, unweighed) using (id)
 on conflict (scope_id, recall_id, memory_id) do update set useful = excluded.useful
 returning memory_id
 
 -- name: of_agent
-select feedback.recall_id, feedback.memory_id, useful, rank, similarity, importance, candidates
+select feedback.recall_id, feedback.memory_id, useful, rank, similarity, importance, candidates, unweighed, script
 from scopes join feedback on feedback.scope_id = scopes.id
 where scopes.tenant_id = current_tenant() and scopes.agent = %(agent)s
 order by marked_at desc, recall_id, memory_id

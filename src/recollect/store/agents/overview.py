@@ -28,7 +28,7 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
         thoughts=counts.get("thought_count", 0),
         chats=counts.get("chat_count", 0),
         unreflected_importance=counts.get("unreflected_importance", 0.0),
-        unreflected_events=counts.get("unreflected_events", 0),
+        unreflected_memories=counts.get("unreflected_memories", 0),
         strengths=tuple(strengths),
         profile=(await agents.read(kept)).profile,
         **{name: counts.get(name, 0) for name in COUNTED},

@@ -1,10 +1,10 @@
 -- name: counts
-select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_events,
+select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_memories,
        (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'to_rederive') as to_rederive,
        messages, facts, summaries,
        (
            select count(*) from conversations
-           where conversations.scope_id = scopes.id and state not in ('deleted', 'purging')
+           where conversations.scope_id = scopes.id and id <> '' and state not in ('deleted', 'purging')
        ) as conversations,
        (select count(*) from entities where entities.scope_id = scopes.id) as entities,
        (select count(distinct topic_id) from topic_links where topic_links.scope_id = scopes.id) as topics,
@@ -48,7 +48,7 @@ select
     (select count(*) from topic_links where scope_id = (select id from place)) as topic_links,
     (
         select count(*) from conversations
-        where scope_id = (select id from place) and state not in ('deleted', 'purging')
+        where scope_id = (select id from place) and id <> '' and state not in ('deleted', 'purging')
     ) as conversations,
     (select count(*) from items where scope_id = (select id from place)) as items,
     (select count(*) from memories where scope_id = (select id from place) and withheld = 'past') as past_versions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.core.agents.reflection import Unreflected
+from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.core.memories.ids import fingerprint
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import NotFoundError
@@ -23,9 +24,9 @@ MOST_THOUGHTS = 500
 
 
 async def fetch_newest(database: Database, scope: Scope, limit: int) -> list[Memory]:
-    """Fetch the events and thoughts that were accessed last, the newest first, without the idle ones."""
+    """Fetch what of the stream was accessed last, the newest first, without the idle ones."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["newest"], {**names(scope), "limit": limit})
+        found = await connection.execute(QUERIES["newest"], {**names(scope), "kinds": [*STREAM_KINDS], "limit": limit})
     ids = [row["id"] for row in await found.fetchall()]
     whole = await memories.fetch(database, scope, ids) if ids else {}
     return [whole[memory_id] for memory_id in ids if memory_id in whole]
@@ -44,13 +45,13 @@ async def read_gathered(database: Database, scope: Scope) -> Unreflected:
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["gathered"], names(scope))
     row = await found.fetchone()
-    return Unreflected(row["importance"], row["events"]) if row else Unreflected(0.0, 0)
+    return Unreflected(row["importance"], row["memories"]) if row else Unreflected(0.0, 0)
 
 
 async def mark_reflected(database: Database, scope: Scope, gathered: Unreflected) -> None:
     """Count what was reflected on as done; what came meanwhile still counts."""
     async with database.transaction(scope.tenant_id) as connection:
-        parameters = {**names(scope), "importance": gathered.importance, "events": gathered.events}
+        parameters = {**names(scope), "importance": gathered.importance, "memories": gathered.memories}
         await connection.execute(QUERIES["mark_reflected"], parameters)
 
 
@@ -60,7 +61,7 @@ async def defer(database: Database, scope: Scope, now: datetime | None) -> str:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
             raise NotFoundError("There is nothing to reflect on in this scope yet.")
-        deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_events"], now)
+        deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_memories"], now)
         row = await deferred.fetchone()
     assert row is not None  # noqa: S101 - one waits, or one was made
     return write_id(row["id"])

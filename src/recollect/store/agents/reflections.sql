@@ -1,23 +1,23 @@
 -- name: newest
 select latest.id
-from scopes, lateral latest_accesses(scopes.id, '{event,thought}', null, %(limit)s) as latest
+from scopes, lateral latest_accesses(scopes.id, %(kinds)s::text[], null, %(limit)s) as latest
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 group by latest.id
 order by max(latest.accessed_at) desc, latest.id desc
 limit %(limit)s
 
 -- name: gathered
-select unreflected_importance as importance, unreflected_events as events from scopes
+select unreflected_importance as importance, unreflected_memories as memories from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: mark_reflected
 update scopes
 set unreflected_importance = greatest(0, unreflected_importance - %(importance)s),
-    unreflected_events = greatest(0, unreflected_events - %(events)s)
+    unreflected_memories = greatest(0, unreflected_memories - %(memories)s)
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: hold
-select id, unreflected_events from scopes
+select id, unreflected_memories from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 for no key update
 

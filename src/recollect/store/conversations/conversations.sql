@@ -89,7 +89,7 @@ from (
     select id, name, state, last_number, created_at, updated_at, changed_at, metadata
     from conversations
     where scope_id = {this_scope}
-      and state = any (%(states)s)
+      and id <> '' and state = any (%(states)s)
       and (updated_at, id) < (%(before)s::timestamptz, %(before_id)s)
       and updated_hour <= %(before)s::timestamptz at time zone 'UTC'
     order by updated_hour desc

@@ -240,7 +240,7 @@ begin
         where agents.profile ?| array['archive_after_days', 'delete_after_days', 'purge_after_days']
     ), overdue as (
         select scope_id, id from conversations
-        where state = 'active' and idle_hour <= (now() - idle_days * interval '1 day') at time zone 'UTC'
+        where id <> '' and state = 'active' and idle_hour <= (now() - idle_days * interval '1 day') at time zone 'UTC'
           and idle_since <= now() - idle_days * interval '1 day'
         union all
         select scope_id, id from conversations
@@ -255,7 +255,8 @@ begin
         from ruled
         join scopes on scopes.tenant_id = ruled.tenant_id and scopes.agent = ruled.agent
         join conversations on conversations.scope_id = scopes.id
-        where case conversations.state
+        -- The journal of a scope stays as long as its events do.
+        where conversations.id <> '' and case conversations.state
             when 'active' then idle_since <=
                 now() - least(nullif(ruled.archive_days, 0), nullif(ruled.delete_days, 0)) * interval '1 day'
             when 'archived' then idle_since <= now() - nullif(ruled.delete_days, 0) * interval '1 day'
@@ -720,7 +721,8 @@ CREATE FUNCTION public.erase_messages() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    if not exists (select from forgotten where kind = 'message') then
+    -- An event may stand in the journal, which is kept as a conversation.
+    if not exists (select from forgotten where kind in ('message', 'event')) then
         return null;
     end if;
     -- From the oldest of a forgotten stretch downwards, what followed any of it follows what the oldest followed. Rows
@@ -1265,6 +1267,7 @@ CREATE TABLE public.memories (
     content text NOT NULL,
     speaker text DEFAULT ''::text NOT NULL,
     importance real NOT NULL,
+    importance_from text DEFAULT 'caller'::text NOT NULL,
     subject text DEFAULT ''::text NOT NULL,
     predicate text DEFAULT ''::text NOT NULL,
     object text DEFAULT ''::text NOT NULL,
@@ -1281,6 +1284,7 @@ CREATE TABLE public.memories (
     expires_at timestamp with time zone,
     revived_at timestamp with time zone,
     CONSTRAINT memories_importance_check CHECK (((importance >= (1)::double precision) AND (importance <= (10)::double precision))),
+    CONSTRAINT memories_importance_from_check CHECK ((importance_from = ANY (ARRAY['caller'::text, 'model'::text, 'rule'::text]))),
     CONSTRAINT memories_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'event'::text, 'chat'::text, 'thought'::text, 'fact'::text, 'summary'::text]))),
     CONSTRAINT memories_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
     CONSTRAINT memories_withheld_check CHECK ((withheld = ANY (ARRAY['archived'::text, 'deleted'::text, 'to_rederive'::text, 'past'::text, 'faded'::text])))
@@ -2552,14 +2556,19 @@ CREATE TABLE public.feedback (
     recall_id uuid NOT NULL,
     memory_id uuid NOT NULL,
     useful boolean NOT NULL,
-    rank integer NOT NULL,
-    similarity real NOT NULL,
-    importance real NOT NULL,
-    candidates integer NOT NULL,
+    rank integer,
+    similarity real,
+    importance real,
+    candidates integer,
+    unweighed jsonb DEFAULT '{}'::jsonb NOT NULL,
+    script text DEFAULT 'words'::text NOT NULL,
     marked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT feedback_candidates_check CHECK ((candidates > 0)),
+    CONSTRAINT feedback_check CHECK (((rank IS NOT NULL) OR (unweighed <> '{}'::jsonb))),
+    CONSTRAINT feedback_check1 CHECK (((num_nulls(rank, similarity, importance) = ANY (ARRAY[0, 3])) AND ((rank IS NULL) OR (candidates IS NOT NULL)))),
     CONSTRAINT feedback_importance_check CHECK (((importance >= (0)::double precision) AND (importance <= (1)::double precision))),
     CONSTRAINT feedback_rank_check CHECK ((rank >= 0)),
+    CONSTRAINT feedback_script_check CHECK ((script = ANY (ARRAY['words'::text, 'cjk'::text]))),
     CONSTRAINT feedback_similarity_check CHECK (((similarity >= (0)::double precision) AND (similarity <= (1)::double precision)))
 );
 
@@ -2660,7 +2669,7 @@ CREATE TABLE public.scopes (
     chat_count bigint DEFAULT 0 NOT NULL,
     term_count bigint DEFAULT 0 NOT NULL,
     unreflected_importance double precision DEFAULT 0 NOT NULL,
-    unreflected_events integer DEFAULT 0 NOT NULL,
+    unreflected_memories integer DEFAULT 0 NOT NULL,
     last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     approximate_space integer,
     folded_space integer,
@@ -3386,7 +3395,7 @@ CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABL
 
 CREATE TRIGGER log_changed AFTER UPDATE OF state, name, metadata ON public.conversations FOR EACH ROW WHEN (((new.state <> old.state) OR (new.name <> old.name) OR (new.metadata <> old.metadata))) EXECUTE FUNCTION public.log_conversation();
 
-CREATE TRIGGER log_changed AFTER UPDATE ON public.memories REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('changed', 'id', 'content', 'speaker', 'importance', 'subject', 'predicate', 'object', 'idle', 'depth', 'keywords', 'trust', 'occurred_at', 'embedding_text', 'metadata', 'expires_at');
+CREATE TRIGGER log_changed AFTER UPDATE ON public.memories REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('changed', 'id', 'content', 'speaker', 'importance', 'importance_from', 'subject', 'predicate', 'object', 'idle', 'depth', 'keywords', 'trust', 'occurred_at', 'embedding_text', 'metadata', 'expires_at');
 
 CREATE TRIGGER log_deleted AFTER DELETE ON public.conversations FOR EACH ROW EXECUTE FUNCTION public.log_conversation();
 
@@ -3929,7 +3938,7 @@ GRANT UPDATE(term_count) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service;
 
-GRANT UPDATE(unreflected_events) ON TABLE public.scopes TO recollect_service;
+GRANT UPDATE(unreflected_memories) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
 

@@ -99,7 +99,7 @@ array(select each.term | %(scope_bits)s::bigint
 update scopes
 set memory_count = held.memory_count, event_count = held.event_count, thought_count = held.thought_count,
     chat_count = held.chat_count, term_count = held.term_count,
-    unreflected_importance = held.unreflected_importance, unreflected_events = held.unreflected_events,
+    unreflected_importance = held.unreflected_importance, unreflected_memories = held.unreflected_memories,
     last_written_at = held.last_written_at,
     has_keywords = held.has_keywords, has_names = held.has_names, has_topics = held.has_topics
 from staged_lines, jsonb_populate_record(null::scopes, line) as held

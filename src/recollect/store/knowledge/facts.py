@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.names import normalise_predicate
 from recollect.models.knowledge import Fact, Span
-from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Triple
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import AND, MEMORIES, PLACE, bind, restrict
@@ -229,6 +229,7 @@ def to_version(row: DictRow) -> Version:
         kind=Kind.FACT,
         speaker=row["speaker"],
         importance=row["importance"],
+        importance_from=ImportanceFrom(row["importance_from"]),
         triple=Triple(row["subject"], row["stated"], row["object"]),
         keywords=tuple(row["keywords"]),
         occurred_at=row["occurred_at"],

@@ -25,7 +25,7 @@ with wanted as materialized (
     ))
 )
 select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, valid_at, invalid_at,
-       beliefs.created_at, superseded_at, memories.content, memories.speaker, memories.importance, memories.subject,
+       beliefs.created_at, superseded_at, memories.content, memories.speaker, memories.importance, memories.importance_from, memories.subject,
        memories.predicate as stated, memories.object, memories.keywords, memories.trust, memories.occurred_at,
        memories.embedding_text, memories.metadata, memories.expires_at, memories.withheld,
        (select pinned from memory_features features where features.scope_id = %(scope_id)s

@@ -12,6 +12,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.core.agents.reflection import Unreflected
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.tokens import ESTIMATE
 from recollect.models.conversations import Message
@@ -20,6 +21,7 @@ from recollect.models.memories import Embedding
 from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.conversations.conversations import to_read
 from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories.columns import Row
 from recollect.store.memories.embeddings import vectors_table
 from recollect.store.service.jobs import defer_enrichment
 from recollect.store.service.scopes import names
@@ -306,6 +308,32 @@ async def note_outcome(connection: Connection, scope_id: int, segment: Closed, o
     await connection.execute(QUERIES["apply_extraction"], parameters)
     if outcome.summary_id is not None:
         await follow_summary(connection, scope_id, segment.conversation)
+
+
+async def rate(connection: Connection, scope_id: int, ratings: Mapping[UUID, int]) -> None:
+    """Note how important messages are by what a model said, except where their caller did."""
+    if ratings:
+        given = {"scope_id": scope_id, "ids": list(ratings), "importances": list(ratings.values())}
+        await connection.execute(QUERIES["rate"], given)
+
+
+async def gather(connection: Connection, scope_id: int, segment_id: UUID, ids: Sequence[UUID]) -> Unreflected | None:
+    """Add messages to what waits for a reflection, when their segment is enriched for the first time."""
+    parameters = {"scope_id": scope_id, "segment_id": segment_id, "ids": list(ids)}
+    row = await (await connection.execute(QUERIES["gather"], parameters)).fetchone()
+    return Unreflected(**row) if row else None
+
+
+async def enter(connection: Connection, scope_id: int, events: Sequence[Row], moment: datetime) -> None:
+    """Enter events in the journal of their scope, in the transaction that stores them; a job will read it."""
+    parameters = {
+        "scope_id": scope_id,
+        "moment": moment,
+        "ids": [event.id for event in events],
+        "moments": [event.occurred_at for event in events],
+    }
+    await connection.execute(QUERIES["enter"], parameters)
+    await defer_enrichment(connection, scope_id)
 
 
 async def follow_summary(connection: Connection, scope_id: int, conversation: str) -> None:

@@ -181,6 +181,42 @@ from (
 ) newest
 where scope_id = %(scope_id)s and id = %(conversation)s
 
+-- name: rate
+update memories set importance = given.importance, importance_from = 'model'
+from unnest(%(ids)s::uuid[], %(importances)s::real[]) as given (id, importance)
+where scope_id = %(scope_id)s and memories.id = given.id and importance_from <> 'caller'
+
+-- name: gather
+-- What its caller rated was added when it was written, and so is an event.
+update scopes
+set unreflected_importance = unreflected_importance + added.importance,
+    unreflected_memories = unreflected_memories + added.memories
+from (
+    select coalesce(sum(importance), 0) as importance, count(*) as memories from memories
+    where scope_id = %(scope_id)s and id = any (%(ids)s::uuid[]) and importance_from <> 'caller' and kind = 'message'
+) added
+where scopes.id = %(scope_id)s and added.memories > 0
+  and not exists (
+      select from extractions
+      where scope_id = %(scope_id)s and segment_id = %(segment_id)s and applied_at is not null
+  )
+returning unreflected_importance as importance, unreflected_memories as memories
+
+-- name: enter
+-- Events in the order in which they were written, kept as a conversation without a name: each stands by itself.
+with journal as (
+    insert into conversations (scope_id, id, last_number, created_at, updated_at, changed_at)
+    select %(scope_id)s, '', cardinality(%(ids)s::uuid[]), %(moment)s, %(moment)s, %(moment)s
+    on conflict (scope_id, id) do update
+    set last_number = conversations.last_number + excluded.last_number, updated_at = excluded.updated_at,
+        idle_since = clock_timestamp()
+    returning last_number
+)
+insert into messages (scope_id, id, conversation_id, number, turn_id, role, status, occurred_at, tokens)
+select %(scope_id)s, given.id, '', last_number - cardinality(%(ids)s::uuid[]) + place, given.id, 'user', 'done',
+       given.occurred_at, '{}'
+from journal, unnest(%(ids)s::uuid[], %(moments)s::timestamptz[]) with ordinality as given (id, occurred_at, place)
+
 -- name: page
 select segments.id, conversation_id as conversation, first_number, last_number, ending, similarity, label, state,
        reason, closed_at, enriched_at, current.summary_id

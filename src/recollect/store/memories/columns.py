@@ -12,6 +12,7 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from recollect.core.memories.importance import read_importance
 from recollect.models.memories import NewMemory, Role
 
 
@@ -66,7 +67,7 @@ class MemoryColumn:
 
 ID = MemoryColumn("id", "uuid", lambda row: row.id)
 KIND = MemoryColumn("kind", "text", lambda row: row.memory.kind.value)
-IMPORTANCE = MemoryColumn("importance", "real", lambda row: float(row.memory.importance))
+IMPORTANCE = MemoryColumn("importance", "real", lambda row: read_importance(row.memory))
 OCCURRED = MemoryColumn("occurred_at", "timestamptz", lambda row: row.occurred_at)
 EXPIRES = MemoryColumn("expires_at", "timestamptz", lambda row: row.memory.expires_at)
 COLUMNS = (
@@ -75,6 +76,7 @@ COLUMNS = (
     MemoryColumn("content", "text", lambda row: row.memory.content),
     MemoryColumn("speaker", "text", lambda row: row.memory.speaker),
     IMPORTANCE,
+    MemoryColumn("importance_from", "text", lambda row: row.memory.importance_from.value),
     MemoryColumn("subject", "text", lambda row: row.memory.triple.subject),
     MemoryColumn("predicate", "text", lambda row: row.memory.triple.predicate),
     MemoryColumn("object", "text", lambda row: row.memory.triple.object),

@@ -15,7 +15,7 @@ from psycopg.rows import DictRow
 
 from recollect.core.service.portions import divide
 from recollect.core.text.terms import slot, within_scope
-from recollect.models.memories import Kind, Memory, MemoryState, NewMemory, Role, Triple
+from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryState, NewMemory, Role, Triple
 from recollect.models.recall import Filter, RecallState
 from recollect.models.service import Scope
 from recollect.store.database.filter import MEMORIES, MOST_WRITTEN, NAMED_MEMORIES, PLACE, bind, restrict_rows
@@ -49,7 +49,7 @@ FORESEE, FORGET = (
 )
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
-CONVERTED = {"kind", "triple", "keywords", "evidence", "conversation", "role"}
+CONVERTED = {"kind", "importance_from", "triple", "keywords", "evidence", "conversation", "role"}
 BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at"}, {"state"}
 PLAIN = [field.name for field in fields(Memory) if field.name not in CONVERTED | BELIEF | ELSEWHERE]
 """The fields of a memory that are read from the column of their name."""
@@ -354,6 +354,7 @@ def to_memory(row: DictRow) -> Memory:
     return Memory(
         **{name: row[name] for name in PLAIN},
         kind=Kind(row["kind"]),
+        importance_from=ImportanceFrom(row["importance_from"]),
         triple=Triple(row["subject"], row["predicate"], row["object"]),
         keywords=tuple(row["keywords"]),
         evidence=tuple(row["evidence"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Any
@@ -31,6 +32,7 @@ TERMS = tuple(
     for table in ("memory_terms", "withheld_memories")
 )
 """Where the terms of a memory stand; those of past versions in the second."""
+ACCESSES = sql.SQL(QUERIES["accesses"])
 SIDE_BY_SIDE = 30 * 60 * 1_000_000
 """Events so many microseconds apart stand as near to each other as a message does to the next."""
 SERVER_EPOCH = 946_684_800_000_000
@@ -41,26 +43,35 @@ CODES = {kind.value: code for code, kind in enumerate(KINDS)}
 MESSAGE = CODES[Kind.MESSAGE]
 
 
-async def load_features(
-    database: Database, place: Place, ids: Ids, distant: Ids, reading: Reading, seconds: float
-) -> FeatureTable:
-    """Read what is known of candidates; what was forgotten meanwhile is absent.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Which candidates are looked at, and what of."""
 
-    How near it comes to the cue is asked for the distant ones alone: of others the channel `vector` told it.
-    """
+    ids: Ids
+    distant: Ids
+    """How near they come to the cue is asked for these alone: of others the channel `vector` told it."""
+    accesses: bool = False
+    """Whether it matters when they were last accessed."""
+
+
+async def load_features(database: Database, place: Place, look: Look, reading: Reading, seconds: float) -> FeatureTable:
+    """Read what is known of candidates; what was forgotten meanwhile is absent."""
     parameters: dict[str, object] = {
         "scope_id": place.scope_id,
-        "ids": IdArray(ids),
-        "distant": IdArray(distant),
+        "ids": IdArray(look.ids),
+        "distant": IdArray(look.distant),
         "terms": [hash_term(place.scope_id or 0, term) for term in reading.terms],
         **bind(reading.filter),
     }
     cosines: AsyncCursor[DictRow] | None = None
+    accesses: AsyncCursor[DictRow] | None = None
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
         rows = await connection.execute(compose(reading.filter), parameters, binary=True)
         asked = TERMS[: 1 + reading.filter.left]
         terms = [await connection.execute(query, parameters, binary=True) for query in asked]
-        if place.space is not None and reading.vector is not None and len(distant):
+        if look.accesses:
+            accesses = await connection.execute(ACCESSES, parameters, binary=True)
+        if place.space is not None and reading.vector is not None and len(look.distant):
             parameters["vector"] = to_vector(place.space, reading.vector)
             cosines = await connection.execute(measure_in(place.space), parameters, binary=True)
     table = to_table(await rows.fetchone() or {}, len(reading.terms))
@@ -68,6 +79,8 @@ async def load_features(
         mark_terms(table, await each.fetchone() or {})
     if cosines is not None:
         place_cosines(table, await cosines.fetchone() or {})
+    if accesses is not None:
+        place_accesses(table, await accesses.fetchone() or {})
     return table
 
 
@@ -103,6 +116,8 @@ def to_table(row: DictRow, width: int) -> FeatureTable:
     return FeatureTable(
         ids=ids,
         occurred_at=moments,
+        # What was never accessed was, so to say, when it happened.
+        accessed_at=moments.copy(),
         kinds=kinds,
         speakers=speakers,
         speaker_names=speaker_names,
@@ -134,6 +149,15 @@ def place_cosines(table: FeatureTable, row: DictRow) -> None:
     ids: Ids = read(row, "ids", ID)
     known = table.knows(ids)
     table.cosines[table.find(ids[known])] = read(row, "cosines", ">f8")[known]
+
+
+def place_accesses(table: FeatureTable, row: DictRow) -> None:
+    """Note when the candidates were last accessed."""
+    ids: Ids = read(row, "ids", ID)
+    known = table.knows(ids)
+    found = table.find(ids[known])
+    moments = read(row, "moments", ">i8").astype(np.int64)[known] + SERVER_EPOCH
+    table.accessed_at[found] = np.maximum(table.accessed_at[found], moments)
 
 
 def read(row: DictRow, name: str, kind: np.dtype[Any] | str) -> NDArray[Any]:

@@ -24,6 +24,21 @@ from (
     order by features.id
 ) features
 
+-- name: accesses
+-- When candidates were last accessed: as folded, and as still on the log.
+select string_agg(uuid_send(id), '') as ids, string_agg(timestamptz_send(accessed_at), '') as moments
+from (
+    select id, max(accessed_at) as accessed_at
+    from (
+        select id, last_accessed_at as accessed_at from accesses
+        where scope_id = %(scope_id)s and id = any (%(ids)b::uuid[])
+        union all
+        select touched.id, access_log.accessed_at from access_log, unnest(access_log.ids) as touched (id)
+        where access_log.scope_id = %(scope_id)s and touched.id = any (%(ids)b::uuid[])
+    ) every
+    group by id
+) latest
+
 -- name: cosines
 select string_agg(uuid_send(vectors.id), '') as ids,
        string_agg(float8send(-(vectors.embedding <#> %(vector)s::{type}({dimensions}))), '') as cosines

@@ -48,8 +48,10 @@ class Counts:
     thoughts: int = 0
     chats: int = 0
     terms: int = 0
+    unreflected: int = 0
+    """How many wait for a reflection."""
     importance: float = 0.0
-    """The importance of the events, which triggers a reflection in the end."""
+    """Their importance, which triggers a reflection in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Opening:
     term_count: int
     written_at: datetime
     unreflected_importance: float
-    unreflected_events: int
+    unreflected_memories: int
     written_before: int = 0
     """How many memories were written at the same moment, by writes before it in the same transaction."""
 
@@ -147,7 +149,7 @@ async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
         row["term_count"],
         row["last_written_at"],
         row["unreflected_importance"],
-        row["unreflected_events"],
+        row["unreflected_memories"],
     )
 
 
@@ -178,18 +180,18 @@ def grow(opening: Opening, counts: Counts) -> Opening:
     )
 
 
-async def set_unreflected(connection: Connection, scope_id: int, importance: float, events: int) -> None:
+async def set_unreflected(connection: Connection, scope_id: int, importance: float, memories: int) -> None:
     """Set what has gathered since the last reflection, for imports that know it."""
-    parameters = {"scope_id": scope_id, "importance": importance, "events": events}
+    parameters = {"scope_id": scope_id, "importance": importance, "memories": memories}
     await connection.execute(QUERIES["set_unreflected"], parameters)
 
 
 async def defer_reflection(
-    connection: Connection, scope_id: int, events: int, now: datetime | None = None
+    connection: Connection, scope_id: int, memories: int, now: datetime | None = None
 ) -> AsyncCursor[DictRow]:
     """Queue a reflection and start gathering again; if one is waiting already, go on gathering."""
     moment = now.astimezone(UTC).isoformat() if now else None
-    parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "events": events, "now": moment}
+    parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "memories": memories, "now": moment}
     return await connection.execute(QUERIES["defer_reflection"], parameters)
 
 

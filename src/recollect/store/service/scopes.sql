@@ -15,7 +15,7 @@ with continued as (
     update scopes
     set last_written_at = greatest(date_trunc('milliseconds', clock_timestamp()), last_written_at + interval '1 ms')
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_events
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories
 ), counted as (
     insert into scope_counters (tenant_id, bucket, last_number)
     select current_tenant(), %(bucket)s, 1
@@ -30,7 +30,7 @@ with continued as (
     on conflict (tenant_id, agent, "user") do update
     set last_written_at =
         greatest(date_trunc('milliseconds', clock_timestamp()), scopes.last_written_at + interval '1 ms')
-    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_events
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories
 )
 select * from continued union all select * from begun
 
@@ -46,12 +46,12 @@ set memory_count = memory_count + %(memories)s, event_count = event_count + %(ev
     thought_count = thought_count + %(thoughts)s, chat_count = chat_count + %(chats)s,
     term_count = term_count + %(terms)s,
     unreflected_importance = unreflected_importance + %(importance)s,
-    unreflected_events = unreflected_events + %(events)s,
+    unreflected_memories = unreflected_memories + %(unreflected)s,
     last_written_at = greatest(last_written_at, %(written_at)s)
 where id = %(scope_id)s
 
 -- name: set_unreflected
-update scopes set unreflected_importance = %(importance)s, unreflected_events = %(events)s where id = %(scope_id)s
+update scopes set unreflected_importance = %(importance)s, unreflected_memories = %(memories)s where id = %(scope_id)s
 
 -- name: defer_reflection
 with waiting as materialized (
@@ -62,13 +62,13 @@ with waiting as materialized (
     select unnest(procrastinate_defer_jobs_v1(array[
         row('reflect', 'reflect', 0, %(lock)s, null,
             jsonb_strip_nulls(jsonb_build_object(
-                'scope_id', %(scope_id)s::bigint, 'count', %(events)s::integer, 'now', %(now)s::text
+                'scope_id', %(scope_id)s::bigint, 'count', %(memories)s::integer, 'now', %(now)s::text
             )), null)
         ::procrastinate_job_to_defer_v1
     ])) as id
     where not exists (select from waiting)
 ), begun as (
-    update scopes set unreflected_importance = 0, unreflected_events = 0
+    update scopes set unreflected_importance = 0, unreflected_memories = 0
     where id = %(scope_id)s and exists (select from deferred)
 )
 select id from waiting union all select id from deferred

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 from recollect.core.agents.feedback import check_feedback
 from recollect.core.agents.profiles import check_profile
-from recollect.core.agents.tuning import learn
-from recollect.models.agents import Feedback, Overview, Profile, Tuning
+from recollect.core.agents.tuning import MarkedRecall, learn, take_over
+from recollect.core.agents.usual_tuning import UsualRecall, learn_usual, to_values
+from recollect.core.recall.weights import usual_weights
+from recollect.errors import InvalidInputError
+from recollect.models.agents import Feedback, Overview, Profile, Tuned, Tuning
 from recollect.models.memories import JSON
 from recollect.models.service import Scope
 from recollect.store.agents import agents
@@ -46,15 +50,45 @@ async def overview(parts: Parts, scope: Scope) -> Overview:
 async def feedback(parts: Parts, scope: Scope, given: Feedback) -> int:
     """Store all marks of one recall, under a new id if it has none, and return how many there are."""
     check_feedback(given)
-    return await marks.store(parts.database, scope, given.recall_id or uuid4(), given)
-
-
-async def tune(parts: Parts, scope: Scope, *, apply: bool) -> Tuning:
-    """Fit the agent's weighing to its feedback; what does worse on held-out feedback is never applied."""
     profile = (await agents.fetch(parts.database, scope)).profile
-    judged = await marks.read_of_agent(parts.database, scope, MOST_MARKS)
-    tuning = await asyncio.to_thread(learn, judged, profile.weighing)
-    if not (apply and tuning.recommended):
-        return tuning
-    await set_profile(parts, scope, replace(profile, weighing=tuning.after))
-    return replace(tuning, applied=True)
+    weights = {**usual_weights(given.script), **profile.weights}
+    unweighed = [to_values(mark.shares, weights) for mark in given.marks]
+    return await marks.store(parts.database, scope, given.recall_id or uuid4(), given, unweighed)
+
+
+async def tune(parts: Parts, scope: Scope, *, apply: bool) -> list[Tuning]:
+    """Fit the agent's weights to its feedback; what does worse on held-out feedback is never applied."""
+    profile = (await agents.fetch(parts.database, scope)).profile
+    tunings = await asyncio.to_thread(learn_all, *await marks.read_of_agent(parts.database, scope, MOST_MARKS), profile)
+    if not (apply and any(tuning.recommended for tuning in tunings)):
+        return tunings
+    for tuning in tunings:
+        profile = change(profile, tuning) if tuning.recommended else profile
+    await set_profile(parts, scope, profile)
+    return [replace(tuning, applied=tuning.recommended) for tuning in tunings]
+
+
+def learn_all(streamed: Sequence[MarkedRecall], usual: Sequence[UsualRecall], profile: Profile) -> list[Tuning]:
+    """Learn whatever there is enough feedback for; raise if there is for nothing."""
+    tunings: list[Tuning] = []
+    problem: InvalidInputError | None = None
+    attempts = [
+        (len(streamed), partial(learn, streamed, profile.weighing)),
+        (len(usual), partial(learn_usual, usual, profile.weights)),
+    ]
+    for _, attempt in sorted(attempts, key=lambda each: -each[0]):
+        try:
+            tunings.append(attempt())
+        except InvalidInputError as refused:
+            # What is said of the more frequent kind of recall helps more.
+            problem = problem or refused
+    if problem is not None and not tunings:
+        raise problem
+    return tunings
+
+
+def change(profile: Profile, tuning: Tuning) -> Profile:
+    """Put what was learned into a profile."""
+    if tuning.of is Tuned.STREAM:
+        return replace(profile, weighing=take_over(tuning.after, profile.weighing))
+    return replace(profile, weights={**profile.weights, **tuning.after})

@@ -18,6 +18,7 @@ from recollect.core.agents.reflection import (
     number_notes,
     to_thoughts,
 )
+from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.core.text.checks import check_moment
 from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
@@ -39,6 +40,8 @@ STEP = "reflect"
 """The name of the step in the ledger, and of the job."""
 MOST_HITS = 30
 PLAIN_WORD = "memory"
+EVIDENCE = (*STREAM_KINDS, Kind.CHAT)
+"""What a thought may rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Occasion:
     """Options of a reflection; by default it takes what has gathered, and the present moment."""
 
     count: int | None = None
-    """How many of the newest memories to begin with; as many as events have gathered if None."""
+    """How many of the newest memories to begin with; as many as have gathered if None."""
     now: datetime | None = None
     key: str = ""
     """What is reflected under the same key is written once."""
@@ -66,7 +69,7 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     if occasion.key and (written := await reflections.find_written(parts.database, scope, occasion.key)) is not None:
         return written
     gathered = await reflections.read_gathered(parts.database, scope)
-    count = bound_count(gathered.events if occasion.count is None else occasion.count)
+    count = bound_count(gathered.memories if occasion.count is None else occasion.count)
     newest = await reflections.fetch_newest(parts.database, scope, count)
     if not newest:
         return await conclude_nothing(parts, scope, occasion, (), NOTHING_THERE)
@@ -172,8 +175,8 @@ def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> C
     # A question is made from memories, and a kept recall would outlive them.
     cue = Cue(question, limit=MOST_HITS, now=now, keep=False, consult=False, judge=False)
     if explain_absence(parts, cue, place):
-        return replace(cue, kinds=(Kind.EVENT, Kind.THOUGHT))
-    return replace(cue, channels=(STREAM,))
+        return replace(cue, kinds=EVIDENCE)
+    return replace(cue, channels=(STREAM,), kinds=() if place.profile.kinds else EVIDENCE)
 
 
 async def find_insights(

@@ -107,6 +107,8 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
         raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
     if asked.conversation:
         check_conversation(asked.conversation)
+    if asked.cue.also:
+        raise InvalidInputError("a block reads its own scope only: a short id is resolved there; leave out also")
     tokenizer = choose_tokenizer(parts, asked.tokenizer)
     place = place or await locate(parts.database, scope)
     shown = await read_shown(parts, place, asked.conversation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from uuid import UUID
 
@@ -20,8 +20,8 @@ from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Filter, Recollection
-from recollect.models.service import Scope
+from recollect.models.recall import Cue, Filter, Hit, Recollection
+from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
 from recollect.store.memories import accesses, memories
@@ -30,6 +30,7 @@ from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.conversations.prompt import NOTHING_RECALLED, PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
+from recollect.verbs.recall.beside import Asker, find_others, recall_others
 from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import attempt_note, recall_relevant
 
@@ -49,6 +50,14 @@ class Reminded:
     """Whether there may be more than was asked for."""
     source_texts: Mapping[UUID, SourceText]
     """What the sources of summaries among the hits say."""
+    others: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    """The places of the scopes that were read beside the own one, by name."""
+
+    def group(self, hits: Sequence[Hit]) -> list[tuple[Place, list[Memory]]]:
+        """Part the memories of hits by where they were read."""
+        places = {"": self.place, **self.others}
+        parted = [(place, [hit.memory for hit in hits if hit.scope == name]) for name, place in places.items()]
+        return [(place, found) for place, found in parted if found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,9 @@ class SummaryAndPinned:
     pinned: Sequence[Memory]
 
 
-async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, place: Place | None) -> Context:
+async def context(
+    parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: PromptRequest, place: Place | None
+) -> Context:
     """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
     check_conversation(conversation)
     wanted = check(wanted, parts.channel_names)
@@ -68,7 +79,7 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
         async with asyncio.TaskGroup() as reading:
             walked = reading.create_task(read_thread(parts, scope, conversation, wanted, tokenizer))
             extra = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
-            reminding = reading.create_task(remind(parts, scope, wanted, place))
+            reminding = reading.create_task(remind(parts, caller, scope, wanted, place))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
     known = extra.result()
@@ -79,10 +90,10 @@ async def context(parts: Parts, scope: Scope, conversation: str, wanted: PromptR
     # In a thread: the first count reads a vocabulary, and long texts take time.
     made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
     if is_starved(made, material, reminding.result(), wanted.cue):
-        more = await remind(parts, scope, wanted, reminding.result().place, MOST_HITS)
+        more = await remind(parts, caller, scope, wanted, reminding.result().place, MOST_HITS)
         material = gather(walked.result() or [], known, more, wanted)
         made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
-    await note_access(parts, reminding.result().place, wanted.cue, [hit.memory.id for hit in made.hits])
+    await note_access(parts, reminding.result(), wanted.cue, made.hits)
     return made
 
 
@@ -195,7 +206,7 @@ async def read_summary_and_pinned(
 
 
 async def remind(
-    parts: Parts, scope: Scope, wanted: PromptRequest, place: Place | None, limit: int | None = None
+    parts: Parts, caller: Caller, scope: Scope, wanted: PromptRequest, place: Place | None, limit: int | None = None
 ) -> Reminded:
     """Recall more than is likely to be shown, because some will be in the history; note no access yet."""
     place = place or await locate(parts.database, scope)
@@ -206,14 +217,21 @@ async def remind(
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
     recollection = await recall_relevant(parts, scope, cue, place)
-    source_texts = await read_source_texts(parts, place.scope_id or 0, [hit.memory for hit in recollection.hits])
+    asker = Asker(caller, scope, place)
+    others = await find_others(parts, asker, cue)
+    recollection = await recall_others(parts, asker, cue, recollection, others, recall_relevant)
     cut_off = fetched == len(recollection.hits) < MOST_HITS
-    return Reminded(place, recollection, most, cut_off=cut_off, source_texts=source_texts)
+    places = {name: other.place for name, other in others.items()}
+    reminded = Reminded(place, recollection, most, cut_off=cut_off, source_texts={}, others=places)
+    texts: dict[UUID, SourceText] = {}
+    for read, found in reminded.group(recollection.hits):
+        texts |= await read_source_texts(parts, read.scope_id or 0, found)
+    return replace(reminded, source_texts=texts)
 
 
-async def note_access(parts: Parts, place: Place, cue: Cue, ids: Sequence[UUID]) -> None:
+async def note_access(parts: Parts, reminded: Reminded, cue: Cue, hits: Sequence[Hit]) -> None:
     """Note the access of the memories in the prompt; a failure to note does not fail the prompt."""
-    if not cue.touch or not ids or place.scope_id is None:
-        return
-    async with attempt_note(parts), parts.database.transaction(tenant_of(place.scope_id)) as connection:
-        await accesses.record(connection, place.scope_id, ids, cue.now)
+    for place, shown in reminded.group(hits) if cue.touch else ():
+        if place.scope_id is not None:
+            async with attempt_note(parts), parts.database.transaction(tenant_of(place.scope_id)) as connection:
+                await accesses.record(connection, place.scope_id, [memory.id for memory in shown], cue.now)

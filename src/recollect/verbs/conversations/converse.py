@@ -41,7 +41,7 @@ async def converse(
     """Answer what a user says; the question and the answer are appended, or neither is."""
     require_chat_model(parts)
     place = await locate(parts.database, scope)
-    made = await context(parts, scope, conversation, wanted, place)
+    made = await context(parts, caller, scope, conversation, wanted, place)
     if report is not None:
         report(made)
     scope_id = place.scope_id or await open_scope(parts.database, scope)

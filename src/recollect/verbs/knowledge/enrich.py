@@ -12,13 +12,14 @@ from time import monotonic, perf_counter
 from typing import TypeAlias
 from uuid import UUID
 
+from recollect.core.agents.reflection import is_due
 from recollect.core.conversations.appends import check_conversation
 from recollect.core.text import phrases
 from recollect.core.topics.paths import choose_paths, parse_topic
 from recollect.core.topics.rating import steady
 from recollect.errors import NotFoundError, RecollectError, UnavailableError
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
-from recollect.models.memories import JSON, Kind, NewMemory, Role
+from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory, Role
 from recollect.models.service import Caller, Right, Scope
 from recollect.models.topics import Filing, Reach
 from recollect.store.agents import reflections
@@ -294,8 +295,19 @@ async def apply(work: Work, context: StepContext, closed: Closed, draft: Draft, 
             await file_messages(connection, work.scope_id, draft)
         for each in draft.writes:
             await each(connection, work.scope_id)
+        await weigh_messages(connection, work, context, closed, draft)
         outcome = SegmentOutcome(state, draft.label, reason, summary_id)
         await segments.note_outcome(connection, work.scope_id, closed, outcome)
+
+
+async def weigh_messages(
+    connection: Connection, work: Work, context: StepContext, closed: Closed, draft: Draft
+) -> None:
+    """Note how important the messages are, and queue a reflection once enough importance has gathered."""
+    await segments.rate(connection, work.scope_id, draft.ratings)
+    gathered = await segments.gather(connection, work.scope_id, closed.id, [message.id for message in draft.messages])
+    if gathered and work.parts.chat and is_due(gathered.importance, context.place.profile.reflection_threshold):
+        await scopes.defer_reflection(connection, work.scope_id, gathered.memories)
 
 
 def to_summary(draft: Draft) -> NewMemory:
@@ -307,6 +319,7 @@ def to_summary(draft: Draft) -> NewMemory:
         kind=Kind.SUMMARY,
         keywords=draft.keywords,
         importance=draft.importance,
+        importance_from=ImportanceFrom.MODEL,
         evidence=tuple(message.id for message in draft.messages),
         occurred_at=max(message.occurred_at for message in draft.messages),
         metadata={"conversation": draft.segment.conversation, "label": draft.label, "paths": paths},

@@ -170,7 +170,7 @@ async def restore(parts: Parts, caller: Caller, scope: Scope, saved: SavedMind) 
             )
         ids = await load_within(connection, parts, caller, scope, saved.memories, saved.space)
         await agents.write(connection, scope, agents.Agent(saved.profile, saved.metadata))
-        gathered = (saved.unreflected_importance, saved.unreflected_events)
+        gathered = (saved.unreflected_importance, saved.unreflected_memories)
         await scopes.set_unreflected(connection, opening.scope_id, *gathered)
         return ids
 

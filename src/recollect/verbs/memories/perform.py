@@ -10,13 +10,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.agents.reflection import gather
+from recollect.core.agents.reflection import gather, waits_for_reflection
 from recollect.core.conversations.appends import EmbeddedWithContext
+from recollect.core.memories.importance import read_importance
 from recollect.errors import RecollectError
-from recollect.models.agents import Profile
+from recollect.models.agents import Enrich, Profile
 from recollect.models.memories import Kind, Receipt
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, Cursor
+from recollect.store.knowledge import segments
 from recollect.store.memories import bulk, memories
 from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
@@ -145,6 +147,8 @@ async def store(
         await memories.store_links(connection, opening.scope_id, rows)
     else:
         await memories.store(connection, opening.scope_id, origin, opening.written_at, rows)
+    if place.profile.enrich is Enrich.ALL and "segment" in parts.steps:
+        await enter_events(connection, opening, rows)
     await topics.file_new(connection, opening.scope_id, ((row.id, row.memory) for row in rows))
     await scopes.close_writing(connection, opening.scope_id, count(prepared), opening.written_at)
     if parts.chat is not None:
@@ -158,6 +162,13 @@ async def store(
             await memories.complete_claim(connection, opening.scope_id, each.write.key, ids, embedded)
 
 
+async def enter_events(connection: Connection, opening: scopes.Opening, rows: Sequence[Row]) -> None:
+    """Enter events in the journal of their scope, from which they are enriched; what is idle says nothing."""
+    events = [row for row in rows if row.memory.kind is Kind.EVENT and not row.idle]
+    if events:
+        await segments.enter(connection, opening.scope_id, events, opening.written_at)
+
+
 def join_contexts(contexts: Sequence[EmbeddedWithContext]) -> EmbeddedWithContext:
     """Join what several writes tell of the vectors of messages."""
     return EmbeddedWithContext(
@@ -169,7 +180,7 @@ async def set_off_reflection(
     connection: Connection, opening: scopes.Opening, profile: Profile, prepared: Sequence[Prepared]
 ) -> None:
     """Queue a reflection once enough importance has gathered."""
-    added = [item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT]
-    gathered = gather(opening.unreflected_importance, opening.unreflected_events, added, profile.reflection_threshold)
+    added = [read_importance(item.memory) for item in prepared if waits_for_reflection(item.memory)]
+    gathered = gather(opening.unreflected_importance, opening.unreflected_memories, added, profile.reflection_threshold)
     if added and gathered.due:
-        await scopes.defer_reflection(connection, opening.scope_id, opening.unreflected_events + len(added))
+        await scopes.defer_reflection(connection, opening.scope_id, opening.unreflected_memories + len(added))

@@ -14,9 +14,11 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.agents.reflection import waits_for_reflection
 from recollect.core.conversations.appends import EmbeddedWithContext, OpenConversation
 from recollect.core.memories.checks import check_new_memories, count_characters
 from recollect.core.memories.ids import RANDOM_BYTES, memory_id
+from recollect.core.memories.importance import complete, read_importance
 from recollect.core.memories.vectors import unit_vectors
 from recollect.core.recall.features import tell
 from recollect.core.text.keywords import file_under, is_idle, keywords_of, strengthens
@@ -131,6 +133,7 @@ def prepare_all(new: Sequence[NewMemory]) -> list[Prepared]:
 
 def prepare(memory: NewMemory) -> Prepared:
     """Analyse one memory; its keywords come first, so that they are found however long the text is."""
+    memory = complete(memory, idle=says_idle(memory))
     keywords = file_under(memory.keywords) or keywords_of(memory.triple, memory.kind)
     terms = [term for keyword in keywords for term in analyse(keyword)]
     counts = Counter(terms + analyse(indexed_text(memory.speaker, memory.content)))
@@ -139,6 +142,11 @@ def prepare(memory: NewMemory) -> Prepared:
     draw = draw_number(memory.speaker, memory.content, moment)
     by_fingerprint = {fingerprint_term(term): count for term, count in kept}
     return Prepared(memory, keywords, by_fingerprint, draw, int(tell(memory.content)), normalise_name(memory.speaker))
+
+
+def says_idle(memory: NewMemory) -> bool:
+    """Tell whether a memory says that something does nothing."""
+    return is_idle(memory.triple) if memory.idle is None else memory.idle
 
 
 async def embed_missing(
@@ -173,13 +181,15 @@ def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it t
 def count(prepared: Sequence[Prepared]) -> scopes.Counts:
     """Count what a write adds to its scope."""
     kinds = Counter(item.memory.kind for item in prepared)
+    unreflected = [read_importance(item.memory) for item in prepared if waits_for_reflection(item.memory)]
     return scopes.Counts(
         memories=len(prepared),
         events=kinds[Kind.EVENT],
         thoughts=kinds[Kind.THOUGHT],
         chats=kinds[Kind.CHAT],
         terms=sum(sum(item.counts.values()) for item in prepared),
-        importance=sum(item.memory.importance for item in prepared if item.memory.kind is Kind.EVENT),
+        unreflected=len(unreflected),
+        importance=sum(unreflected),
     )
 
 
@@ -200,7 +210,7 @@ def assign(
             memory=item.memory,
             keywords=item.keywords,
             counted=strengthens(item.memory.kind, item.memory.triple),
-            idle=is_idle(item.memory.triple) if item.memory.idle is None else item.memory.idle,
+            idle=says_idle(item.memory),
             depth=find_depth(item.memory.kind, named),
             occurred_at=item.memory.occurred_at or opening.written_at,
             trust=min([write.caller.trust, *(source.trust for source in named)]),

@@ -13,6 +13,7 @@ from recollect.models.service import Caller, Scope
 from recollect.store.service import scopes
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts
+from recollect.verbs.recall.beside import Asker, find_others, recall_others
 from recollect.verbs.recall.recall import recall_each
 
 
@@ -21,6 +22,7 @@ async def recall_for(
 ) -> list[Recollection]:
     """Recall by several cues; an answer without a hit says why."""
     found = await recall_each(parts, scope, cues, place, isolated=isolated)
+    found = [await beside(parts, Asker(caller, scope, place), cue, own) for cue, own in zip(cues, found, strict=True)]
     if all(each.status is not Status.NO_CANDIDATES for each in found):
         return found
     empty = tell_empty(scope, await find_users(parts, caller, scope)) if not place.memory_count else ""
@@ -30,6 +32,11 @@ async def recall_for(
         else each
         for cue, each in zip(cues, found, strict=True)
     ]
+
+
+async def beside(parts: Parts, asker: Asker, cue: Cue, own: Recollection) -> Recollection:
+    """Add what the scopes hold that are read beside the own one."""
+    return await recall_others(parts, asker, cue, own, await find_others(parts, asker, cue))
 
 
 async def find_users(parts: Parts, caller: Caller, scope: Scope) -> list[str]:

@@ -11,12 +11,13 @@ from recollect.channels.channel import Proposal
 from recollect.core.knowledge.graph import spot_names
 from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Flags, Ids, RankingInput
 from recollect.core.recall.fusion import fuse, join
+from recollect.core.recall.preferences import ACCESSED
 from recollect.core.recall.relevance import drop_below, tell_irrelevant
 from recollect.core.recall.weights import usual_weights
 from recollect.core.text.terms import analyse_cue
 from recollect.errors import UnavailableError
 from recollect.models.recall import Ranked
-from recollect.store.recall.features import load_features
+from recollect.store.recall.features import Look, load_features
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
 from recollect.verbs.recall.channels import AskedCue
@@ -92,7 +93,8 @@ async def look_over(
     near = candidates.get(VECTOR, Candidates())
     distant = ids[~np.isin(ids, near.ids)]
     try:
-        found = await load_features(parts.database, place, ids, distant, asked.reading, parts.channel_seconds)
+        look = Look(ids, distant, accesses=bool(asked.cue.weights.get(ACCESSED)))
+        found = await load_features(parts.database, place, look, asked.reading, parts.channel_seconds)
     except UnavailableError:
         return None
     known = found.knows(near.ids)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel, Proposal
-from recollect.channels.stream import STREAM
 from recollect.core.agents.profiles import fill_in
+from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.core.memories.vectors import unit_vector
 from recollect.core.recall.checks import check_channels, check_cue
 from recollect.core.recall.cues import Reading, find_asked, find_question, read
@@ -92,7 +92,7 @@ async def recall_each(
         check_cue(cue, parts.channel_names)
     cues = [fill_in(cue, place.profile) for cue in cues]
     vectors = await find_vectors(parts, cues, place)
-    cues = [add_words(cue, reason, place) for cue, (_, reason) in zip(cues, vectors, strict=True)]
+    cues = [add_words(cue, reason) for cue, (_, reason) in zip(cues, vectors, strict=True)]
     chosen = [choose_channels(parts, cue) for cue in cues]
     if place.scope_id is None:
         return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
@@ -115,11 +115,11 @@ def read_cue(cue: Cue, own: Sequence[str], vector: NDArray[np.float32] | None, w
     return read(cue, vector, without_vector, now=cue.now or datetime.now(UTC), own=own)
 
 
-def add_words(cue: Cue, without_vector: str, place: Place) -> Cue:
+def add_words(cue: Cue, without_vector: str) -> Cue:
     """Search by words, too, among the kinds of the stream, if it is asked alone and the cue cannot be embedded."""
     if without_vector != UNREAD or tuple(cue.channels) != STREAM_ALONE:
         return cue
-    return replace(cue, channels=(*cue.channels, TEXT), kinds=cue.kinds or place.profile.kinds or STREAM)
+    return replace(cue, channels=(*cue.channels, TEXT), kinds=cue.kinds or STREAM_KINDS)
 
 
 def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:

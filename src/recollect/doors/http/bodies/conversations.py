@@ -91,7 +91,12 @@ class MessageBody(Body):
         None, description="What its source named as the parent, where that is not in the conversation."
     )
     status: MessageStatus = Field(MessageStatus.DONE, description="One of done, pending, failed.")
-    importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
+    importance: Number | None = Field(
+        None,
+        ge=1,
+        le=10,
+        description="1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.",
+    )
     occurred_at: Moment | None = Field(None, description="When it was said, with an offset; now if left out.")
     embedding: Vector = Field(
         default_factory=list[float], description="Its vector in the active space, if you have one."

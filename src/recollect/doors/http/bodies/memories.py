@@ -24,7 +24,7 @@ from recollect.doors.http.bodies.fields import (
     show,
 )
 from recollect.errors import InvalidInputError
-from recollect.models.memories import JSON, Kind, NewMemory, Role
+from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory, Role
 
 
 class ReachBody(Body):
@@ -43,7 +43,12 @@ class MemoryBody(ReachBody):
     content: str = Field(min_length=1, max_length=32_000, description="What is remembered, as it was said or seen.")
     kind: PlainKind = Field(Kind.EVENT, description="One of message, event, chat, thought, fact, summary.")
     speaker: str = Field("", max_length=200, description="Who said it; searchable with the content.")
-    importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
+    importance: Number | None = Field(
+        None,
+        ge=1,
+        le=10,
+        description="1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.",
+    )
     subject: str = Field("", max_length=500, description="Who or what it is about, as in `Klaus Mueller`.")
     predicate: str = Field("", max_length=500, description="What the subject does or is, as in `reads`.")
     object: str = Field("", max_length=500, description="Whom or what it concerns, as in `a book`.")
@@ -77,6 +82,9 @@ class MemoryBody(ReachBody):
     )
 
     pinned: bool = Field(default=False, strict=True, description="Whether every context shows it, whatever the cue.")
+    importance_from: ImportanceFrom = Field(
+        ImportanceFrom.CALLER, description="Who said how important it is, where an importance is given."
+    )
 
 
 class RememberBody(OfScope, MemoryBody):
@@ -227,6 +235,12 @@ class CueBody(WeighingBody, FilterBody):
         None,
         strict=True,
         description="Whether to keep the recall, to explain and replay it; as set if left out.",
+    )
+    also: list[Annotated[str, Field(min_length=1, max_length=520)]] = Field(
+        default_factory=list[str],
+        max_length=4,
+        description="More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's "
+        "profile has them if empty.",
     )
     touch: bool = Field(
         default=True, strict=True, description="Whether the hits count as accessed, and so as more recent from now on."

@@ -23,14 +23,14 @@ from recollect.doors.http.bodies.fields import (
     build,
     show,
 )
-from recollect.doors.http.bodies.memories import WeighingBody
+from recollect.doors.http.bodies.memories import FilterBody, WeighingBody
 from recollect.doors.http.routes.service import JobId
 from recollect.doors.http.serve import forward, serve
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.agents import Feedback, Profile
-from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Association
+from recollect.models.agents import Enrich, Feedback, Mark, Profile
+from recollect.models.memories import Memory, Triple
+from recollect.models.recall import Association, Factors, Script
 
 router = APIRouter(tags=["agents"])
 Factor = Annotated[Number, Field(ge=0, le=1)]
@@ -40,14 +40,11 @@ reflections = APIRouter(tags=["memories"])
 Partner = Annotated[str, Query(min_length=1, max_length=500, description="With whom.", examples=["Maria Lopez"])]
 
 
-class ProfileBody(OfAgent, WeighingBody):
-    """An agent's settings; what is left out returns to its default."""
+class ProfileBody(OfAgent, WeighingBody, FilterBody):
+    """An agent's settings, with what its recalls are restricted to; what is left out returns to its default."""
 
     model_config = show({"agent": "ada", "recency": 2.0})
 
-    kinds: list[Kind] = Field(
-        default_factory=list[Kind], max_length=6, description="What the stream looks at; events and thoughts if empty."
-    )
     limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(None, description="Most hits to return.")
     channels: list[Annotated[str, Field(max_length=20)]] = Field(
         default_factory=list[str], max_length=16, description="Ways of recalling; the usual ones if empty."
@@ -60,6 +57,11 @@ class ProfileBody(OfAgent, WeighingBody):
     )
     consult: bool | None = Field(None, strict=True, description="Whether the chat model also reads the cues.")
     judge: bool | None = Field(None, strict=True, description="Whether the chat model drops useless hits.")
+    also: list[Annotated[str, Field(min_length=1, max_length=520)]] = Field(
+        default_factory=list[str],
+        max_length=4,
+        description="More scopes that every recall reads beside its own, each as agent or agent/user.",
+    )
     reflection_threshold: Annotated[Number, Field(ge=0, le=1_000_000)] | None = Field(
         None, description="How much importance must gather before the agent reflects; 0 means never."
     )
@@ -87,6 +89,9 @@ class ProfileBody(OfAgent, WeighingBody):
     idle_minutes: Annotated[Number, Field(ge=0, le=525_600)] | None = Field(
         None, description="Minutes of silence that end a segment; 60 if left out, 0 means never."
     )
+    enrich: Enrich = Field(
+        Enrich.TALK, description="What is learned from: talk, or all, which includes remembered events."
+    )
     names: list[Annotated[str, Field(max_length=200)]] = Field(
         default_factory=list[str],
         max_length=20,
@@ -98,14 +103,30 @@ class ProfileBody(OfAgent, WeighingBody):
 
 
 class MarkBody(Body):
-    """One hit judged useful or not, with the factors that the recall gave for it in `channels.stream.factors`."""
+    """One hit judged useful or not, with what it was ranked by: shares, or the factors of the channel `stream`."""
 
     memory_id: UUID = Field(description="The hit's memory.")
     useful: bool = Field(strict=True, description="Whether it was of use.")
-    recency: Factor = Field(description="0 to 1, as the hit had it.")
-    similarity: Factor = Field(description="0 to 1, as the hit had it.")
-    importance: Factor = Field(description="0 to 1, as the hit had it.")
-    rank: Integer = Field(ge=0, le=2**31 - 1, description="The place by last access, as the hit had it.")
+    shares: dict[str, Annotated[Number, Field(ge=-1, le=1)]] = Field(
+        default_factory=dict[str, float],
+        max_length=64,
+        description="What each channel (`channels.NAME.share`) and preference (`preferences`) added to its score.",
+    )
+    recency: Factor | None = Field(None, description="Of `channels.stream.factors`, 0 to 1.")
+    similarity: Factor | None = Field(None, description="Of `channels.stream.factors`, 0 to 1.")
+    importance: Factor | None = Field(None, description="Of `channels.stream.factors`, 0 to 1.")
+    rank: Annotated[Integer, Field(ge=0, le=2**31 - 1)] | None = Field(
+        None, description="The place by last access, of `channels.stream.factors`."
+    )
+
+    def to_mark(self) -> Mark:
+        """Turn the body into a mark; the four factors are given together."""
+        recency, similarity, importance, rank = self.recency, self.similarity, self.importance, self.rank
+        if recency is not None and similarity is not None and importance is not None and rank is not None:
+            return Mark(self.memory_id, self.useful, Factors(recency, similarity, importance, rank), self.shares)
+        if any(factor is not None for factor in (recency, similarity, importance, rank)):
+            raise InvalidInputError("a mark has recency, similarity, importance and rank, or none of them")
+        return Mark(self.memory_id, self.useful, None, self.shares)
 
 
 class FeedbackBody(OfScope):
@@ -114,23 +135,15 @@ class FeedbackBody(OfScope):
     model_config = show(
         {
             "agent": "ada",
-            "marks": [
-                {
-                    "memory_id": EXAMPLE_ID,
-                    "useful": True,
-                    "recency": 0.9,
-                    "similarity": 1.0,
-                    "importance": 0.5,
-                    "rank": 12,
-                }
-            ],
-            "candidates": 200,
+            "marks": [{"memory_id": EXAMPLE_ID, "useful": True, "shares": {"vector": 0.21, "coverage": 0.12}}],
         }
     )
 
     marks: list[MarkBody] = Field(min_length=1, max_length=200, description="One to 200 hits of the same recall.")
-    candidates: Integer = Field(ge=1, le=2**31 - 1, description="What the recall had in `tallies.stream.candidates`.")
-
+    candidates: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = Field(
+        None, description="What the recall had in `tallies.stream.candidates`, where marks have factors."
+    )
+    script: Literal["words", "cjk"] = Field("words", description="What the recall had in `facets.script`.")
     recall_id: UUID | None = Field(None, description="A name of yours: sent again, it changes marks and counts once.")
 
 
@@ -205,8 +218,9 @@ forward(router, "tune", "tune", TuneBody)
 
 @serve(router, "feedback")
 async def feedback(mind: Mind, body: FeedbackBody) -> int:
-    """Take marks with the factors that the recall gave."""
-    return await mind.feedback(build(Feedback, body))
+    """Take marks with what the recall said of each hit."""
+    marks = tuple(mark.to_mark() for mark in body.marks)
+    return await mind.feedback(Feedback(marks, body.candidates, body.recall_id, Script(body.script)))
 
 
 @serve(associations, "associate")

@@ -59,7 +59,9 @@ class PutBody(NamedBody):
     embedding: Vector = Field(
         default_factory=list[float], description="Your own vector, compared only with vectors of as many dimensions."
     )
-    importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing), of the memory.")
+    importance: Number | None = Field(
+        None, ge=1, le=10, description="1 (mundane) to 10 (life-changing), of the memory; by rules if left out."
+    )
     occurred_at: Moment | None = Field(None, description="When it happened, with an offset; now if left out.")
     expected: Revision | None = Field(None, description=EXPECTED)
     memory: bool = Field(default=True, strict=True, description="Whether the text becomes a memory, or is only kept.")

@@ -56,7 +56,12 @@ class FactBody(Body):
     evidence: list[UUID] = Field(
         default_factory=list[UUID], max_length=256, description="The memories that say so, by their ids."
     )
-    importance: Number = Field(5.0, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
+    importance: Number | None = Field(
+        None,
+        ge=1,
+        le=10,
+        description="1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.",
+    )
 
     def to_value(self) -> NewFact:
         """Turn the body into a value; an id has precedence over a name."""

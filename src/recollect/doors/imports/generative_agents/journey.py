@@ -94,7 +94,7 @@ async def pack(operator: Operator, folder: Folder) -> SavedMind:
         profile=to_profile(scratch),
         metadata={OURS: kept},
         unreflected_importance=scratch.importance_trigger_max - scratch.importance_trigger_curr,
-        unreflected_events=scratch.importance_ele_n,
+        unreflected_memories=scratch.importance_ele_n,
     )
 
 

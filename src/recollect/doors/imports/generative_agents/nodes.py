@@ -52,7 +52,7 @@ def to_scratch(kept: JSON, overview: Overview) -> Scratch:
     }
     live = USUAL | {name: to_number(value) for name, value in said.items() if value is not None}
     live["importance_trigger_curr"] = to_number(live["importance_trigger_max"] - overview.unreflected_importance)
-    live["importance_ele_n"] = overview.unreflected_events
+    live["importance_ele_n"] = overview.unreflected_memories
     return Scratch.model_validate((kept if isinstance(kept, dict) else {}) | live)
 
 
@@ -172,7 +172,7 @@ def derive(memory: NewMemory | Memory, place: NodePlace, order: Sequence[int] = 
         "object": memory.triple.object,
         "description": description,
         "embedding_key": memory.embedding_text or description,
-        "poignancy": to_number(memory.importance),
+        "poignancy": to_number(memory.importance or 0.0),
         "keywords": list(memory.keywords),
         "filling": list_sources(place.sources, order) or (None if thought else []),
     }

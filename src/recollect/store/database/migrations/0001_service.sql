@@ -158,7 +158,7 @@ create table scopes (
     chat_count bigint not null default 0,
     term_count bigint not null default 0,
     unreflected_importance double precision not null default 0,
-    unreflected_events integer not null default 0,
+    unreflected_memories integer not null default 0,
     last_written_at timestamptz not null default '-infinity',
     approximate_space integer,
     -- The space whose vectors carry importance here: that of the approximate index, from the time it is begun.
@@ -181,7 +181,7 @@ create policy of_tenant on scopes
 grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
-    unreflected_importance, unreflected_events, last_written_at, has_keywords, has_names, has_topics, change_number
+    unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, change_number
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.

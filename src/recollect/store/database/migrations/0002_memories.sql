@@ -8,6 +8,8 @@ create table memories (
     content text not null,
     speaker text not null default '',
     importance real not null check (importance between 1 and 10),
+    -- Who said how important it is.
+    importance_from text not null default 'caller' check (importance_from in ('caller', 'model', 'rule')),
     subject text not null default '',
     predicate text not null default '',
     object text not null default '',

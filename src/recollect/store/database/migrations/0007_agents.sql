@@ -1,18 +1,23 @@
 -- The memory stream of an agent: what callers said of hits, and ranking by recency, similarity and importance, inside the
 -- database: no embedding leaves it. core/agents/scoring.py is the twin of the ranking functions.
 
--- What callers said of hits: the factors they were ranked by, from which an agent's weights can be learned.
+-- What callers said of hits, with what they were ranked by, from which an agent's weights can be learned: the factors of
+-- the stream, or what each channel and preference would add at a weight of 1, or both.
 create table feedback (
     scope_id bigint not null,
     recall_id uuid not null,
     memory_id uuid not null,
     useful boolean not null,
-    rank integer not null check (rank >= 0),
-    similarity real not null check (similarity between 0 and 1),
-    importance real not null check (importance between 0 and 1),
-    candidates integer not null check (candidates > 0),
+    rank integer check (rank >= 0),
+    similarity real check (similarity between 0 and 1),
+    importance real check (importance between 0 and 1),
+    candidates integer check (candidates > 0),
+    unweighed jsonb not null default '{}',
+    script text not null default 'words' check (script in ('words', 'cjk')),
     marked_at timestamptz not null default clock_timestamp(),
-    primary key (scope_id, recall_id, memory_id)
+    primary key (scope_id, recall_id, memory_id),
+    check (rank is not null or unweighed <> '{}'),
+    check (num_nulls(rank, similarity, importance) in (0, 3) and (rank is null or candidates is not null))
 );
 select protect_scoped('feedback');
 create index feedback_of_memory on feedback (scope_id, memory_id);

@@ -69,7 +69,8 @@ create index messages_without_branches on messages (scope_id, conversation_id, n
 create function erase_messages() returns trigger
     language plpgsql as $$
 begin
-    if not exists (select from forgotten where kind = 'message') then
+    -- An event may stand in the journal, which is kept as a conversation.
+    if not exists (select from forgotten where kind in ('message', 'event')) then
         return null;
     end if;
     -- From the oldest of a forgotten stretch downwards, what followed any of it follows what the oldest followed. Rows

@@ -89,7 +89,7 @@ create trigger log_forgotten after delete on memories
     referencing old table as latter for each statement execute function log_rows('forgotten', 'id');
 create trigger log_changed after update on memories
     referencing old table as former new table as latter for each statement execute function log_rows(
-        'changed', 'id', 'content', 'speaker', 'importance', 'subject', 'predicate', 'object', 'idle', 'depth',
+        'changed', 'id', 'content', 'speaker', 'importance', 'importance_from', 'subject', 'predicate', 'object', 'idle', 'depth',
         'keywords', 'trust', 'occurred_at', 'embedding_text', 'metadata', 'expires_at');
 create trigger log_state after update on memories
     referencing old table as former new table as latter for each statement

@@ -129,7 +129,7 @@ begin
         where agents.profile ?| array['archive_after_days', 'delete_after_days', 'purge_after_days']
     ), overdue as (
         select scope_id, id from conversations
-        where state = 'active' and idle_hour <= (now() - idle_days * interval '1 day') at time zone 'UTC'
+        where id <> '' and state = 'active' and idle_hour <= (now() - idle_days * interval '1 day') at time zone 'UTC'
           and idle_since <= now() - idle_days * interval '1 day'
         union all
         select scope_id, id from conversations
@@ -144,7 +144,8 @@ begin
         from ruled
         join scopes on scopes.tenant_id = ruled.tenant_id and scopes.agent = ruled.agent
         join conversations on conversations.scope_id = scopes.id
-        where case conversations.state
+        -- The journal of a scope stays as long as its events do.
+        where conversations.id <> '' and case conversations.state
             when 'active' then idle_since <=
                 now() - least(nullif(ruled.archive_days, 0), nullif(ruled.delete_days, 0)) * interval '1 day'
             when 'archived' then idle_since <= now() - nullif(ruled.delete_days, 0) * interval '1 day'

@@ -19,9 +19,10 @@ from recollect.store.service.scopes import Place
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.parts import Parts
 
+JOURNAL = ""
+"""The name of the conversation that holds the events of a scope: no caller can name it."""
 RUNNING = UUID(int=0)
 """The id of a stretch that is no segment yet."""
-USUAL_IMPORTANCE = 5
 
 Write: TypeAlias = Callable[[Connection, int], Awaitable[None]]
 """A write for a segment, in the one transaction that applies it; it gets the scope's number."""
@@ -62,7 +63,10 @@ class Draft:
     label: str = ""
     paths: tuple[tuple[str, ...], ...] = ()
     keywords: tuple[str, ...] = ()
-    importance: int = USUAL_IMPORTANCE
+    importance: int | None = None
+    """What a model said of all of it; None where none did."""
+    ratings: Mapping[UUID, int] = field(default_factory=dict[UUID, int])
+    """How important single messages are, where a model said so."""
     mentions: tuple[Mention, ...] = ()
     statements: tuple[Statement, ...] = ()
     shown: tuple[Fact, ...] = ()

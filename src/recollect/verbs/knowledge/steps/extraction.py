@@ -17,7 +17,7 @@ from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.knowledge import Fact, ParsedExtraction, Statement
 from recollect.store.knowledge import facts, segments
 from recollect.store.knowledge.segments import NewExtraction
-from recollect.verbs.knowledge.steps.draft import Draft, SegmentExtraction, StepContext
+from recollect.verbs.knowledge.steps.draft import JOURNAL, Draft, SegmentExtraction, StepContext
 from recollect.verbs.service.costs import metered
 
 PROMPT = "extraction"
@@ -126,7 +126,9 @@ def is_over(fact: Fact, context: StepContext) -> bool:
 
 def write_prompt(context: StepContext, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
     """Write the prompt: the messages, what is known already, and what is wanted."""
-    names = (context.scope.user or USER, context.scope.agent)
+    # What an agent lived through is told by itself.
+    teller = context.scope.agent if draft.segment.conversation == JOURNAL else context.scope.user or USER
+    names = (teller, context.scope.agent)
     known = write_facts(shown)
     conversation = write_transcript(draft.messages, names, characters - len(known))
     return fill_prompt(PROMPT, user=names[0], agent=names[1], messages=conversation, facts=known)

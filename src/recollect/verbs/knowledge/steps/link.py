@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recollect.core.knowledge.rerun import name_statement
 from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import EntityType, Mention, Statement
-from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Role, Triple
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge import entities, facts
 from recollect.store.knowledge.entities import Naming, NewEntity
@@ -62,6 +62,7 @@ def to_memory(statement: Statement, draft: Draft) -> NewMemory:
         content=statement.text,
         kind=Kind.FACT,
         importance=draft.importance,
+        importance_from=ImportanceFrom.MODEL,
         triple=Triple(statement.subject, statement.predicate, statement.object),
         occurred_at=find_moment(draft),
         evidence=find_evidence(draft),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from itertools import groupby
 from uuid import UUID
 
 from recollect.core.conversations.messages import said
@@ -18,12 +19,17 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, Segment
 from recollect.models.memories import Embedding, Role
-from recollect.verbs.knowledge.steps.draft import Draft, StepContext
+from recollect.verbs.knowledge.steps.draft import JOURNAL, Draft, StepContext
+
+MOST_EVENTS = 20
+"""A batch of events that is read together."""
 
 
 async def segment(context: StepContext, draft: Draft) -> Draft:
     """Close every segment that has ended, also the last one if the conversation has become silent."""
     rules = rules_of(context.place.profile)
+    if draft.segment.conversation == JOURNAL:
+        return replace(draft, closed=tuple(cut_journal(draft.messages, silent=is_silent(context, rules))))
     spoken = [message for message in draft.messages if message.role is Role.USER]
     vectors = await find_vectors(context, draft, spoken)
     turns = [to_turn(message.id, message.occurred_at, said(message), vectors.get(message.id)) for message in spoken]
@@ -31,6 +37,16 @@ async def segment(context: StepContext, draft: Draft) -> Draft:
     if is_silent(context, rules):
         closed.append(Segment(running.turns, Ending.IDLE))
     return replace(draft, closed=tuple(closed))
+
+
+def cut_journal(events: Sequence[Message], *, silent: bool) -> list[Segment]:
+    """Cut events into batches: of a day, or of so many; the last one goes on until it is full, or nothing comes."""
+    turns = [to_turn(event.id, event.occurred_at, said(event)) for event in events]
+    days = [[*batch] for _, batch in groupby(turns, key=lambda turn: turn.occurred_at.date())]
+    batches = [day[first : first + MOST_EVENTS] for day in days for first in range(0, len(day), MOST_EVENTS)]
+    running = batches[-1:] if not silent and batches and len(batches[-1]) < MOST_EVENTS else []
+    closed = batches[: len(batches) - len(running)]
+    return [Segment(tuple(batch), Ending.IDLE if silent else Ending.LENGTH) for batch in closed]
 
 
 async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Message]) -> dict[UUID, Embedding]:

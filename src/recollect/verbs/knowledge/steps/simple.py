@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from recollect.core.conversations.messages import said
+from recollect.core.knowledge.transcripts import list_spoken
 from recollect.core.text import phrases
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import ParsedExtraction
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 
+EVERYDAY = 2
 SPEAKING = frozenset({Role.USER, Role.ASSISTANT})
 
 
@@ -31,8 +35,16 @@ async def summarise(context: StepContext, draft: Draft) -> Draft:
         label=found.label or draft.label or phrases.label(texts),
         keywords=found.keywords or phrases.find_keywords(texts),
         importance=found.importance or draft.importance,
+        ratings=rate_messages(draft.messages, found.rated),
         paths=found.paths,
     )
+
+
+def rate_messages(messages: Sequence[Message], rated: Mapping[int, int] | None) -> dict[UUID, int]:
+    """Give every message that a model read its importance: those it did not name are everyday ones."""
+    if rated is None:
+        return {}
+    return {message.id: rated.get(number, EVERYDAY) for number, message in enumerate(list_spoken(messages), 1)}
 
 
 def speaks(message: Message) -> bool:
