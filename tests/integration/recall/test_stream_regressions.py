@@ -99,6 +99,23 @@ async def test_an_indexed_scope_takes_any_weights(recollect, mind, weighing):
     assert scores[1] == pytest.approx(scores[0], abs=0.02)
 
 
+async def test_an_indexed_scope_counts_the_same_candidates_and_scales_recency_over_them(recollect, mind):
+    random = np.random.default_rng(8)
+    others = [NewMemory("a chat", Kind.CHAT), NewMemory("the bed is idle", idle=True)]
+    kept = [NewMemory(f"note {number}", embedding=random.standard_normal(64)) for number in range(120)]
+    await mind.load([*(replace(each, embedding=random.standard_normal(64)) for each in others * 60), *kept])
+    cue = stream("", embedding=random.standard_normal(64), limit=20, touch=False)
+    exact = await mind.recall(cue)
+    await recollect.operator.spaces.index_large_scopes(at_least=100)
+    near = await mind.recall(cue)
+    assert (exact.methods["stream"], near.methods["stream"]) == ("exact", "near-exact")
+    assert near.tallies["stream"].candidates == exact.tallies["stream"].candidates == 120
+    factors = [{hit.memory.id: hit.channels["stream"].factors.recency for hit in each.hits} for each in (exact, near)]
+    both = factors[0].keys() & factors[1].keys()
+    assert len(both) > 15
+    assert [factors[1][each] for each in both] == pytest.approx([factors[0][each] for each in both], abs=1e-9)
+
+
 async def test_an_indexed_scope_has_as_many_of_a_rare_kind_as_there_are(recollect, mind):
     """The index alone would come short of them: then all are ranked."""
     random = np.random.default_rng(6)

@@ -548,6 +548,11 @@ begin
     with place as materialized (
         select a.id, row_number() over (order by max(a.accessed_at) desc, bool_or(a.thought), a.id desc) as rank
         from latest_accesses(asked_scope, asked_kinds, null, horizon) a group by a.id
+    ), ranked as (
+        -- Of a scope that is smaller than the horizon, all candidates are placed.
+        select case when count(*) < horizon then count(*) end as total,
+               case when count(*) < horizon then exp(greatest(ln(decay) * (count(*) - 1), -700)) else 0 end as least
+        from place
     ), seen as (
         select v.id, v.importance, v.distance
         from (select unnest(found || more) as id union select place.id from place where place.rank <= horizon) known
@@ -563,17 +568,19 @@ begin
           and not exists (select from %3$I v where v.scope_id = p.scope_id and v.id = p.id)
     ), factor as (
         select v.id, p.rank,
-               case when p.rank is null then 0 else exp(greatest(ln(decay) * (p.rank - 1), -700)) end as recency,
+               case when p.rank is null then 0 when r.least = 1 then 0.5
+                    else (exp(greatest(ln(decay) * (p.rank - 1), -700)) - r.least) / (1 - r.least) end as recency,
+               r.total,
                case when nearest = farthest then 0.5
                     when v.distance is null then 0
                     else greatest(0, least(1, (farthest - v.distance) / (farthest - nearest))) end as similarity,
                coalesce((v.importance - mildest) / nullif(gravest - mildest, 0), 0.5) as importance
-        from seen v left join place p on p.id = v.id and p.rank <= horizon
+        from seen v left join place p on p.id = v.id and p.rank <= horizon cross join ranked r
     ), scored as (
         select f.*, weights[1] * f.recency + weights[2] * f.similarity + weights[3] * f.importance as score
         from factor f
     )
-    select s.id, s.score, s.recency, s.similarity, s.importance, coalesce(s.rank, 0)::integer, null::bigint,
+    select s.id, s.score, s.recency, s.similarity, s.importance, coalesce(s.rank, 0)::integer, s.total::bigint,
            null::double precision
     from scored s
     order by s.score desc, s.rank, s.id desc
