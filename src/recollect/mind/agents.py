@@ -72,7 +72,8 @@ class AgentVerbs:
     ) -> int:
         """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
         marks = judge(given, useful, useless) if isinstance(given, Recollection) else given
-        return await feedback(self.access.parts, self.access.scope, marks)
+        place = await self.access.locate()
+        return await feedback(self.access.parts, self.access.scope, marks, place.profile)
 
     async def reflect(
         self,

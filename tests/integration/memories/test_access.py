@@ -207,7 +207,7 @@ async def test_one_bad_cue_among_many_is_refused_before_anything_is_asked(mind, 
 
 async def test_the_status_says_whether_there_was_nothing_or_no_way_to_look(recollect, mind, embedder):
     assert (await mind.recall(stream())).status is Status.NO_CANDIDATES
-    await mind.remember(NewMemory("hello", Kind.MESSAGE))
+    await mind.remember(NewMemory("hello", Kind.CHAT))
     assert (await mind.recall(stream())).status is Status.NO_CANDIDATES
     await mind.remember("apples")
     assert (await mind.recall(stream())).status is Status.OK

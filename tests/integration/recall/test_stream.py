@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generative_agents import read_golden, read_mind
 from known_numbers import VECTORS
-from recollect.core.agents.scoring import Considered, resolve_weighing, score
+from recollect.core.agents.scoring import STREAM_KINDS, Considered, resolve_weighing, score
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, Weighing
@@ -54,7 +54,7 @@ async def consider(mind, owner, cue=CUE):
     return [
         Considered(each.id, each.kind, each.last_accessed_at, each.importance, similarity.get(each.id))
         for each in memories
-        if not each.idle and each.kind in (Kind.EVENT, Kind.THOUGHT)
+        if not each.idle and each.kind in STREAM_KINDS
     ]
 
 

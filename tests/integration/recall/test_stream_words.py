@@ -25,7 +25,7 @@ UNREAD = "skipped: the embedder does not read this script"
 
 
 async def test_a_cue_that_the_embedder_cannot_read_falls_back_to_words(mind):
-    await mind.remember(["张伟对花生过敏。", "小李喜欢下棋。", NewMemory("花生很贵。", Kind.MESSAGE)])
+    await mind.remember(["张伟对花生过敏。", "小李喜欢下棋。", NewMemory("花生很贵。", Kind.CHAT)])
     found = await mind.recall(Cue("谁对花生过敏？", channels=("stream",)))
     assert [hit.memory.content for hit in found.hits][:1] == ["张伟对花生过敏。"]
     assert {hit.memory.kind for hit in found.hits} == {Kind.EVENT}

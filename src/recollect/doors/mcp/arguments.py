@@ -61,6 +61,8 @@ Ids = Annotated[list[UUID], BeforeValidator(take_list)]
 Either = Annotated[bool | None, WithJsonSchema({"type": "boolean"})]
 Likely = Annotated[float | None, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
 """Or left out; described without a choice of types, which some clients cannot fill in."""
+Scored = Annotated[float | None, Field(ge=1, le=10), WithJsonSchema({"type": "number", "minimum": 1, "maximum": 10})]
+"""Or left out, as above."""
 
 
 class Arguments(BaseModel):
@@ -84,9 +86,7 @@ class RememberArguments(Arguments):
 
     content: str = Field(min_length=1, max_length=32_000, description="What to remember, understandable by itself.")
     kind: KindName = Field("event", description=f"What it is, one of {KINDS}.")
-    importance: float | None = Field(
-        None, ge=1, le=10, description="1 (mundane) to 10 (life-changing); leave it out if unsure."
-    )
+    importance: Scored = Field(None, description="1 (mundane) to 10 (life-changing); leave it out if unsure.")
     speaker: str = Field("", max_length=200, description="Who said it, if somebody did.")
     topic: str = Field("", max_length=2_000, description="The path of a topic to file it under, as in travel->Japan.")
     keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")

@@ -68,6 +68,7 @@ async def erase_scope(database: Database, tenant_id: int, scope_id: int, receipt
         for _, table in await list_tables(connection):
             await connection.execute(SQL(QUERIES["erase"]).format(table=table), parameters)
         await connection.execute(QUERIES["reset"], parameters)
+        await connection.execute(QUERIES["cancel"], parameters)
         await connection.execute(QUERIES["note"], {"id": receipt, "removed": Jsonb(dict(removed))})
 
 

@@ -16,6 +16,11 @@ set memory_count = 0, event_count = 0, thought_count = 0, chat_count = 0, term_c
     unreflected_memories = 0, has_keywords = false, has_names = false, has_topics = false
 where id = %(scope_id)s
 
+-- name: cancel
+-- What waits to be done there has nothing left to work on, and must not leave a note of itself.
+select procrastinate_cancel_job_v1(id, false, true) from procrastinate_jobs
+where status = 'todo' and (args ->> 'scope_id')::bigint = %(scope_id)s
+
 -- name: begin
 with unfinished as (
     select id from erasure_receipts

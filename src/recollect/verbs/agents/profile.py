@@ -47,10 +47,9 @@ async def overview(parts: Parts, scope: Scope) -> Overview:
     return await counters.read(parts.database, scope)
 
 
-async def feedback(parts: Parts, scope: Scope, given: Feedback) -> int:
+async def feedback(parts: Parts, scope: Scope, given: Feedback, profile: Profile) -> int:
     """Store all marks of one recall, under a new id if it has none, and return how many there are."""
     check_feedback(given)
-    profile = (await agents.fetch(parts.database, scope)).profile
     weights = {**usual_weights(given.script), **profile.weights}
     unweighed = [to_values(mark.shares, weights) for mark in given.marks]
     return await marks.store(parts.database, scope, given.recall_id or uuid4(), given, unweighed)

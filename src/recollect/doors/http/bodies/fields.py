@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from recollect.models.memories import Kind
+from recollect.models.memories import ImportanceFrom, Kind
 
 Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f/\x7f-\x9f]*$")]
 """An agent's or a user's name, of any script; a user's may be empty, and an agent's if the key is bound to one."""
@@ -21,6 +21,8 @@ AnyConversation = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
 """The id of a conversation, or nothing."""
 PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
 """A kind that the document describes in place: tools like Dify do not follow a reference there."""
+PlainSource = Annotated[ImportanceFrom, WithJsonSchema({"type": "string", "enum": [*map(str, ImportanceFrom)]})]
+"""Who scored an importance, described in place as well."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Integer = Annotated[int, Field(strict=True)]
 Vector = Annotated[list[Number], Field(max_length=4096)]

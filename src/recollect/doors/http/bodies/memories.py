@@ -18,6 +18,7 @@ from recollect.doors.http.bodies.fields import (
     Number,
     OfScope,
     PlainKind,
+    PlainSource,
     TopicPath,
     Vector,
     build,
@@ -82,7 +83,7 @@ class MemoryBody(ReachBody):
     )
 
     pinned: bool = Field(default=False, strict=True, description="Whether every context shows it, whatever the cue.")
-    importance_from: ImportanceFrom = Field(
+    importance_from: PlainSource = Field(
         ImportanceFrom.CALLER, description="Who said how important it is, where an importance is given."
     )
 

@@ -28,7 +28,7 @@ from recollect.doors.http.routes.service import JobId
 from recollect.doors.http.serve import forward, serve
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.agents import Enrich, Feedback, Mark, Profile
+from recollect.models.agents import Feedback, Mark, Profile
 from recollect.models.memories import Memory, Triple
 from recollect.models.recall import Association, Factors, Script
 
@@ -89,8 +89,8 @@ class ProfileBody(OfAgent, WeighingBody, FilterBody):
     idle_minutes: Annotated[Number, Field(ge=0, le=525_600)] | None = Field(
         None, description="Minutes of silence that end a segment; 60 if left out, 0 means never."
     )
-    enrich: Enrich = Field(
-        Enrich.TALK, description="What is learned from: talk, or all, which includes remembered events."
+    enrich: Literal["talk", "all"] = Field(
+        "talk", description="What is learned from: talk, or all, which includes remembered events."
     )
     names: list[Annotated[str, Field(max_length=200)]] = Field(
         default_factory=list[str],
