@@ -15,6 +15,7 @@ from dify_plugin.entities.model.text_embedding import TextEmbeddingModelConfig
 from dify_plugin.entities.tool import ToolInvokeMessage
 from pydantic import TypeAdapter, ValidationError
 
+from recollect.core.text.checks import is_scope_name
 from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedError, UnavailableError
 from recollect.models import Cue, Filter, Memory
 from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
@@ -88,12 +89,14 @@ def fill(kind: type[Any], given: Given, **more: object) -> Any:  # noqa: ANN401 
 
 
 def scope_name(field: str, given: Given, usual: str | None) -> str:
-    """Give a name the characters that scopes allow: no two become one, save agents' blanks as importers write them."""
+    """Give a name that scopes allow, of any script: no two become one, save agents' blanks as importers write them."""
     name = str(given.get(field, "")).strip() or usual
     name = "_".join(name.split()) if name and field == "agent" else name
     if not name:
         raise InvalidInputError(f"Fill in `{field}`: Dify told no id to take for it here.")
-    if PLAIN.fullmatch(name) and name.strip(".") and not name.startswith(QUOTED):
+    # The id of a conversation keeps to plain characters.
+    allowed = PLAIN.fullmatch(name) if field == "conversation" else is_scope_name(name)
+    if allowed and name.strip(".") and not name.startswith(QUOTED):
         return name
     spelled = name.encode("utf-8", "surrogatepass")
     quoted = QUOTED + "".join(chr(b) if b != ord(":") and PLAIN.fullmatch(chr(b)) else f":{b:02X}" for b in spelled)

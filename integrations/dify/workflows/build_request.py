@@ -3,20 +3,30 @@
 import hashlib
 import json
 import re
+import unicodedata
 
-PLAIN, QUOTED = re.compile(r"[A-Za-z0-9._:@-]{1,128}"), "x:"
+PLAIN, QUOTED = re.compile(r"[A-Za-z0-9._:@-]"), "x:"
+UNSEEN = re.compile(
+    "[/\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
+)
 MOST_NODES = 30
 GAINS = [0.5, 3, 2]
 
 
 def encode(field: str, name: str) -> str:
-    """Write a name as the Dify plugin does: an agent's blanks as the importers have them, else what is not allowed."""
+    """Write a name as the Dify plugin does: an agent's blanks as `_`, and encoded where no scope has such a name."""
     name = "_".join(name.split()) if field == "agent" else name.strip()
-    if name == "" or (PLAIN.fullmatch(name) and name.strip(".") and not name.startswith(QUOTED)):
+    if name == "" or is_allowed(name):
         return name
     spelled = name.encode("utf-8", "surrogatepass")
     quoted = QUOTED + "".join(chr(b) if b != ord(":") and PLAIN.fullmatch(chr(b)) else f":{b:02X}" for b in spelled)
     return quoted if len(quoted) <= 128 else f"{QUOTED}{hashlib.sha256(spelled).hexdigest()}:"
+
+
+def is_allowed(name: str) -> bool:
+    """Tell whether a scope can have this name, of any script, and it is none that was encoded."""
+    shown = name.isprintable() and name == " ".join(name.split()) and unicodedata.is_normalized("NFC", name)
+    return shown and len(name) <= 128 and name.strip(".") != "" and not (name.startswith(QUOTED) or UNSEEN.search(name))
 
 
 def take(value: object, usual: float) -> float:

@@ -205,7 +205,7 @@ def test_any_text_arrives_as_it_is(text, recorder, sandbox):
     assert [json.loads(body) for body in recorder.bodies] == [
         {
             "agent": "Isabella_Rodriguez",
-            "user": "x:li:20wei",
+            "user": "li wei",
             "text": text,
             "channels": ["stream"],
             "kinds": ["event", "thought"],
@@ -233,12 +233,13 @@ def test_names_that_no_agent_can_have_are_encoded(server, ask):
     encode = partial(load("build_request").encode, "agent")
     assert encode("Isabella Rodriguez") == "Isabella_Rodriguez"
     assert encode("li@example.com:7") == "li@example.com:7"
-    assert encode("伊莎贝拉") == "x::E4:BC:8A:E8:8E:8E:E8:B4:9D:E6:8B:89"
-    assert len(encode("伊" * 100)) == 67
+    assert encode("伊莎贝拉") == "伊莎贝拉"
+    assert encode("a/b") == "x:a:2Fb"
+    assert len(encode("伊" * 200)) == 67
     assert len({encode(name) for name in ("阿伊莎", "伊莎", "a/b", "x:a:2Fb", "a b", "ab", "x::2E", ".")}) == 8
     name, whom = f"阿伊莎·汗 {uuid4().hex}", "小李 #1"
     memory = {"content": "Ayesha writes about 莎士比亚", "embedding": along({0: 1.0})}
-    server.post("/v1/memories", {"agent": encode(name), "user": "x::E5:B0:8F:E6:9D:8E:20:231", "memories": [memory]})
+    server.post("/v1/memories", {"agent": encode(name), "user": whom, "memories": [memory]})
     mine = ask(persona_name=name, focal_text="her thesis", user=whom).outputs
     assert [node["description"] for node in mine["retrieved_nodes"]] == [memory["content"]]
     assert ask(persona_name=name, focal_text="her thesis").outputs["status"] == "no_candidates"

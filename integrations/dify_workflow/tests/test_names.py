@@ -8,6 +8,7 @@ import os
 import random
 import re
 import string
+import unicodedata
 
 import pytest
 from engine import WORKFLOWS
@@ -54,19 +55,27 @@ NAMES = [
 ]
 
 
+CHECKS = WORKFLOWS.parents[2] / "src" / "recollect" / "core" / "text" / "checks.py"
+
+
+def take(path, names, *wanted):
+    """Run the statements of a file that define these names."""
+    found = [
+        each
+        for each in ast.parse(path.read_text(encoding="utf-8")).body
+        if (isinstance(each, ast.FunctionDef) and each.name in wanted)
+        or (isinstance(each, ast.Assign) and any(name in ast.unparse(each.targets[0]) for name in wanted))
+    ]
+    assert len(found) == len(wanted)
+    future = ast.parse("from __future__ import annotations").body
+    exec(compile(ast.Module([*future, *found], []), path.name, "exec"), names)
+
+
 def plugin_rule():
     """Take the plugin's function by its source: its module needs Dify's SDK, which patches what imports it."""
-    tree = ast.parse((WORKFLOWS.parent / "memory_tool.py").read_text(encoding="utf-8"))
-    kept = [
-        each
-        for each in tree.body
-        if (isinstance(each, ast.FunctionDef) and each.name == "scope_name")
-        or (isinstance(each, ast.Assign) and "QUOTED" in ast.unparse(each.targets[0]))
-    ]
-    assert len(kept) == 2
-    names = {"hashlib": hashlib, "re": re, "InvalidInputError": ValueError}
-    future = ast.parse("from __future__ import annotations").body
-    exec(compile(ast.Module([*future, *kept], []), "memory_tool.py", "exec"), names)
+    names = {"hashlib": hashlib, "re": re, "unicodedata": unicodedata, "InvalidInputError": ValueError}
+    take(CHECKS, names, "IDENTIFIER", "LONGEST_SCOPE_NAME", "BLANK_LETTER", "is_scope_name")
+    take(WORKFLOWS.parent / "memory_tool.py", names, "QUOTED", "scope_name")
     return lambda field, name: names["scope_name"](field, {field: name}, None)
 
 
@@ -93,7 +102,7 @@ def test_the_workflow_and_the_plugin_write_a_name_alike(field):
 def test_blanks_of_an_agent_are_the_importers_and_users_stay_apart(rule):
     write = rule()
     assert write("agent", " Isabella  Rodriguez") == write("agent", "Isabella_Rodriguez") == "Isabella_Rodriguez"
-    assert write("user", "Isabella Rodriguez ") == "x:Isabella:20Rodriguez"
+    assert write("user", "Isabella Rodriguez ") == "Isabella Rodriguez"
     assert write("user", "Isabella_Rodriguez") == "Isabella_Rodriguez"
 
 
