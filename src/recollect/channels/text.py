@@ -13,7 +13,7 @@ from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Filter
 from recollect.store.database.filter import MOST_WRITTEN, Columns, bind, list_featured, restrict
 from recollect.store.database.pool import Connection, load_queries, write_out
-from recollect.store.recall.columns import in_columns, read_columns
+from recollect.store.recall.columns import in_columns, note_first_hits, read_columns, tag_cue
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
@@ -38,18 +38,21 @@ class TextChannel:
             "slots": [slot_of(term) for term in reading.terms],
             "memory_count": place.memory_count,
             "limit": limit,
+            "cue": tag_cue(reading),
             **bind(reading.filter),
         }
-        return partial(read, await connection.execute(compose(reading.filter), parameters, binary=True))
+        return partial(
+            read, await connection.execute(compose(reading.filter, place.has_names), parameters, binary=True)
+        )
 
 
 @lru_cache(maxsize=MOST_WRITTEN)
-def compose(only: Filter) -> sql.SQL:
-    """Write the search."""
+def compose(only: Filter, noted: bool) -> sql.SQL:  # noqa: FBT001 - of a cache's key
+    """Write the search; where entities are known, its first hits are noted."""
     # What was true then is chosen of all that matched: a term is as frequent as it was.
     then = restrict(Filter(at=only.at), COLUMNS)
     query = sql.SQL(QUERIES["match_then" if only.past else "match"]).format(then=then, allowed=list_featured(only))
-    return write_out(in_columns(query, RARITIES))
+    return write_out(in_columns(query, RARITIES + note_first_hits("text") if noted else RARITIES))
 
 
 async def read(answer: AsyncCursor[DictRow]) -> Proposal:

@@ -1,4 +1,4 @@
-"""Embed memories that have no vector yet, and fill a new embedding space."""
+"""Embed memories and entities that have no vector yet, and fill a new embedding space."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from recollect.errors import EmbedderError
 from recollect.llm.embedder import Embedder, serves
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Database
+from recollect.store.knowledge import entity_vectors
 from recollect.store.memories import embeddings
 from recollect.store.memories.embeddings import Unembedded
 from recollect.store.service import upkeep
@@ -51,9 +52,34 @@ async def embed_pending(
         done += sum(len(part) for part, _ in embedded)
         report(done)
         refused += len(waiting) - sum(len(part) for part, _ in embedded)
-    if refused:
-        raise EmbedderError(f"The embedder refused {refused} memories of this scope.", lasting=True)
-    return done
+    entities = await embed_entities(database, embedder, batch, scope_id, space)
+    report(done + entities.done)
+    if refused or entities.refused:
+        what = f"{refused} memories" if refused else f"{entities.refused} entities"
+        raise EmbedderError(f"The embedder refused {what} of this scope.", lasting=True)
+    return done + entities.done
+
+
+async def embed_entities(
+    database: Database, embedder: Embedder, batch: int, scope_id: int, space: EmbeddingSpace
+) -> FillResult:
+    """Embed the entities of a scope that wait for a vector."""
+    done, refused, after = 0, 0, BEGINNING
+    while waiting := await entity_vectors.list_pending(database, scope_id, after, batch):
+        after = waiting[-1].id
+        count = await store_entities(database, embedder, space, waiting)
+        done, refused = done + count, refused + len(waiting) - count
+    return FillResult(done, refused)
+
+
+async def store_entities(
+    database: Database, embedder: Embedder, space: EmbeddingSpace, waiting: Sequence[Unembedded]
+) -> int:
+    """Embed entities and store their vectors; return how many the model accepts."""
+    embedded = await embed_parts(embedder, waiting)
+    for part, rows in embedded:
+        await entity_vectors.store(database, space, part, rows)
+    return sum(len(part) for part, _ in embedded)
 
 
 async def embed_parts(embedder: Embedder, batch: Sequence[Unembedded]) -> list[Embedded]:
@@ -96,6 +122,20 @@ async def fill_space(
                 filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
                 after = (missing[-1].scope_id, missing[-1].id)
                 report(filled.done)
+            filled = await fill_entities(database, embedder, batch, space, tenant_id, filled)
+            report(filled.done)
+    return filled
+
+
+async def fill_entities(
+    database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, tenant_id: int, filled: FillResult
+) -> FillResult:
+    """Embed every entity of a tenant that a space lacks."""
+    after = (0, BEGINNING)
+    while missing := await entity_vectors.list_unfilled(database, tenant_id, space.id, after, batch):
+        after = (missing[-1].scope_id, missing[-1].id)
+        count = await store_entities(database, embedder, space, missing)
+        filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
     return filled
 
 

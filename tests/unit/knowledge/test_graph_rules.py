@@ -18,6 +18,8 @@ from recollect.core.knowledge.graph import (
     measure_depths,
     rate,
     spot_names,
+    spot_spellings,
+    spread,
 )
 
 
@@ -34,7 +36,16 @@ def to_numbers(path, start):
 
 
 def test_a_fact_is_as_near_as_its_ends():
-    assert [rate(0, 0), rate(0, 1), rate(1, 1), rate(1, 2), rate(2, 3)] == [1.0, 0.75, 0.5, 0.375, 0.1875]
+    near = spread({entity(0): 1.0}, [step(1, 0, 1, hop=1), step(2, 1, 2, hop=2), step(3, 2, 3, hop=3)])
+    ends = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 3))
+    rated = [rate(near[entity(one)], near[entity(other)]) for one, other in ends]
+    assert rated == [1.0, 0.75, 0.5, 0.375, 0.1875]
+
+
+def test_a_start_that_counts_less_leads_to_what_is_less_near():
+    steps = [step(1, 0, 2), step(2, 1, 2), step(3, 2, 3, hop=2)]
+    near = spread({entity(0): 0.4, entity(1): 1.0}, steps)
+    assert near == {entity(0): 0.4, entity(1): 1.0, entity(2): 0.5, entity(3): 0.25}
 
 
 def test_entities_lie_as_deep_as_the_first_hop_that_reaches_them():
@@ -129,3 +140,14 @@ def test_any_cue_gives_a_bounded_number_of_names(text):
 def test_of_a_long_cue_the_end_counts():
     assert "ada" in names("blah " * 500 + "ada")
     assert "ada" not in names("ada " + "blah " * 500)
+
+
+def test_spellings_are_long_words_and_pairs_those_with_a_capital_first():
+    assert spot_spellings("Where does Ada Lovelance usually work?") == [
+        "ada lovelance",
+        "lovelance",
+        "lovelance usually",
+        "usually work",
+    ]
+    assert spot_spellings("it is on") == []
+    assert spot_spellings("李雷最近在做什么") == []

@@ -47,6 +47,7 @@ SECTIONS = (
     Section("knowledge", "extractions", ("segment_id", "run_id")),
     Section("knowledge", "entities", ("id",)),
     Section("knowledge", "mentions", ("source_id", "entity_id", "normalised"), ("normalised",)),
+    Section("knowledge", "entity_merges", ("absorbed_id", "merged_at")),
     Section("knowledge", "beliefs", ("id",), omitted=("withheld_for",)),
     Section("items", "items", ("path", "key"), ("path", "key")),
     Section("recall", "recalls", ("id",)),
@@ -62,6 +63,7 @@ LEFT_OUT: Mapping[str, str] = {
     "change_readers": "readers of another log",
     "changes": "the log of another record: an import is logged as what it stores",
     "context_vectors": "with the vectors",
+    "entity_vectors": "with the vectors",
     "idempotency_keys": "they repeat answers of another server, for some days",
     "job_effects": "of jobs that another server has done",
     "ledger": "what was paid was paid there",
@@ -71,7 +73,10 @@ LEFT_OUT: Mapping[str, str] = {
 """Tables of a scope that have no section, and why."""
 
 
-ERASED_FIRST = ("access_log", "context_vectors", "idempotency_keys", "pending_embeddings", "withheld_vectors")
+ERASED_FIRST = (
+    *("access_log", "context_vectors", "entity_vectors", "idempotency_keys", "pending_embeddings"),
+    "withheld_vectors",
+)
 """What is erased with a scope beside its sections. Logs that hold numbers and ids alone stay, as in every erasure."""
 
 

@@ -74,6 +74,12 @@ class AnyNameMatches(RootModel[JSON]):
         return NameMatches.model_json_schema(*args, **kwargs)
 
 
+def word_entity(entity: Entity) -> str:
+    """Word an entity as its vector is made of it: its names, and its newest description."""
+    names = ", ".join((entity.name, *entity.aliases))
+    return f"{names}: {entity.description}" if entity.description else names
+
+
 def least_alike(normalised: str) -> float:
     """Say how similar names must be to ask the model whether they mean the same."""
     return LEAST_ALIKE_CJK if script_of(normalised) is Script.CJK else LEAST_ALIKE

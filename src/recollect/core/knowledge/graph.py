@@ -13,6 +13,7 @@ from uuid import UUID
 
 from recollect.core.text.names import normalise_name
 from recollect.core.text.terms import UNSPACED
+from recollect.core.text.words import QUESTION_WORDS, STOP_WORDS
 
 DECAY = 0.5
 """The share of nearness that each hop keeps: one hop away half, two hops away a quarter."""
@@ -25,6 +26,11 @@ LONGEST_NAME = 8
 MOST_TRIES = 20_000
 """How many steps a search for paths may take before it returns what it has."""
 PIECE = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+SHORTEST_SPELLED, MOST_SPELLED = 5, 4
+"""Only words of so many letters are compared by spelling, and only so many of a cue: each is a search of its own."""
+BY_MEANING, BY_HIT = 0.35, 0.3
+"""What a start counts that the cue does not name: its cosine times this, or this. Less than what any fact scores
+that is reached from a name, so that a score tells the two apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,14 @@ class NameSpan:
     name: str
     first: int
     last: int
+
+
+def spread(starts: Mapping[UUID, float], steps: Iterable[FollowedFact]) -> dict[UUID, float]:
+    """Return how near each entity is: a start as much as it counts, and half as much with every hop."""
+    near = dict(starts)
+    for step in sorted(steps, key=lambda step: step.hop):
+        near[step.target] = max(near.get(step.target, 0.0), near[step.source] * DECAY)
+    return near
 
 
 def measure_depths(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[UUID, int]:
@@ -77,9 +91,9 @@ def is_whole(starts: Sequence[UUID], steps: Iterable[FollowedFact], beam: int) -
     return True
 
 
-def rate(depth: int, other_depth: int) -> float:
+def rate(near: float, other: float) -> float:
     """Rate how near a fact is by its two ends: 1 between two named entities, 0.75 next to one of them."""
-    return (DECAY**depth + DECAY**other_depth) / 2
+    return (near + other) / 2
 
 
 def find_paths(
@@ -113,6 +127,21 @@ def spot_names(text: str) -> tuple[NameSpan, ...]:
             if name:
                 found[NameSpan(name, begin, end)] = None
     return tuple(found)
+
+
+def spot_spellings(text: str) -> list[str]:
+    """List what may be a name with a slip in it: the longest words and pairs of words, those with a capital first."""
+    pieces = [piece.group() for piece in PIECE.finditer(text)][-MOST_PIECES:]
+    names = [normalise_name(piece) for piece in pieces]
+    kept = [len(name) > 1 and name not in STOP_WORDS and name not in QUESTION_WORDS for name in names]
+    found: dict[str, bool] = {}
+    for place, (piece, name) in enumerate(zip(pieces, names, strict=True)):
+        if kept[place]:
+            found[name] = piece[:1].isupper()
+            if place and kept[place - 1]:
+                found[f"{names[place - 1]} {name}"] = piece[:1].isupper() and pieces[place - 1][:1].isupper()
+    spelled = [name for name in found if len(name) >= SHORTEST_SPELLED]
+    return sorted(spelled, key=lambda name: (not found[name], -len(name), name))[:MOST_SPELLED]
 
 
 def _join(steps: Iterable[FollowedFact]) -> dict[UUID, dict[UUID, FollowedFact]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recollect.core.dates.periods import rate_moments
 from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Ids, Numbers, RankingInput, Scores, to_uuids
 from recollect.core.recall.preferences import COVERAGE, DIVERSITY, SPEAKER, CandidateTable, prefer
-from recollect.core.recall.relevance import ENOUGH, TELLING, WHOLE, arrange, estimate
+from recollect.core.recall.relevance import ENOUGH, LEAST_TELLING, TELLING, WHOLE, arrange, estimate
 from recollect.models.recall import Asks, ChannelScore, Cue, Ranked
 from recollect.models.service import Scope
 
@@ -240,7 +240,8 @@ def rate_relevance(inputs: RankingInput, rated: Rated, places: NDArray[np.intp])
         if name == TOPIC and not inputs.facets.topics:
             # A word of the cue that is also a topic's name may mean something else.
             continue
-        enough |= rated.columns[name].rows[places] >= 0
+        column = rated.columns[name]
+        enough |= (column.rows[places] >= 0) & (column.scores[places] >= LEAST_TELLING.get(name, -np.inf))
     relevances: list[float] = np.where(enough, np.maximum(found, ENOUGH), found).tolist()
     return relevances
 

@@ -24,6 +24,8 @@ WHOLE = 0.9
 """What has this part of the cue's words has enough of them, however short the cue."""
 TELLING = frozenset({"keyword", "graph", "topic", "date"})
 """Channels that find by what the cue names: no question set tells what each is worth, so their hits have enough."""
+LEAST_TELLING: Mapping[str, float] = MappingProxyType({"graph": 0.375})
+"""What a hit must score in such a channel: as a fact two hops from a name. From anywhere else, facts score less."""
 MEASURES = ("base", "coverage", "best_coverage", "text", "words", "speaker", "place", "vector")
 """What is measured of a hit: the part of the cue that it has, and that the best one has; its score in `text` beside the
 best one's, and by itself; whether the cue names who spoke; its place in the ranking; its cosine with the cue."""

@@ -72,6 +72,24 @@ begin
     return next;
 end $$;
 
+CREATE FUNCTION public.await_entity_vector() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not exists (select from embedding_spaces where state = 'active') then
+        return null;
+    end if;
+    insert into pending_embeddings (scope_id, id)
+    select distinct scope_id, entity_id from mentioned
+    where description <> '' or not exists (
+        select from mentions other
+        where other.scope_id = mentioned.scope_id and other.normalised = mentioned.normalised
+          and other.entity_id = mentioned.entity_id and other.source_id <> mentioned.source_id
+    )
+    on conflict do nothing;
+    return null;
+end $$;
+
 CREATE FUNCTION public.belief_of(asked_scope bigint, asked_id uuid) RETURNS timestamp with time zone[]
     LANGUAGE plpgsql STABLE
     AS $$
@@ -174,6 +192,31 @@ CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURN
     )
     select id from derived
 $$;
+
+CREATE FUNCTION public.drop_entity_vectors() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+begin
+    for each in
+        select scope_id, array_agg(distinct entity_id) as ids from forgotten
+        where description <> '' or not exists (
+            select from mentions other
+            where other.scope_id = forgotten.scope_id and other.normalised = forgotten.normalised
+              and other.entity_id = forgotten.entity_id
+        )
+        group by scope_id
+    loop
+        delete from entity_vectors where scope_id = each.scope_id and id = any (each.ids);
+        insert into pending_embeddings (scope_id, id)
+        select each.scope_id, entities.id from entities
+        where entities.scope_id = each.scope_id and entities.id = any (each.ids)
+          and exists (select from embedding_spaces where state = 'active')
+        on conflict do nothing;
+    end loop;
+    return null;
+end $$;
 
 CREATE FUNCTION public.drop_facts_to_rederive() RETURNS trigger
     LANGUAGE plpgsql
@@ -940,6 +983,62 @@ begin
         limit most);
 end $$;
 
+CREATE FUNCTION public.find_starts(asked_scope bigint, names text[], firsts integer[], lasts integer[], spelled text[], asked_space integer, meaning public.halfvec, floor real, shares real[], hits uuid[], most integer, as_of timestamp with time zone) RETURNS TABLE(id uuid, weight real)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    found uuid[] := find_named(asked_scope, names, firsts, lasts, most);
+    weights real[] := array_fill(1::real, array[cardinality(found)]);
+    each record;
+begin
+    if cardinality(found) < most and cardinality(spelled) > 0 then
+        for each in
+            select near.id, near.alike as weight from spelled_alike(asked_scope, spelled) near
+        loop
+            if each.id <> all (found) and is_mentioned(asked_scope, each.id, null) then
+                found := found || each.id;
+                weights := weights || each.weight;
+            end if;
+        end loop;
+    end if;
+    if cardinality(found) < most and meaning is not null then
+        for each in
+            select near.id, near.weight from (
+                select held.id, -(held.embedding <#> meaning) as weight from entity_vectors held
+                where held.scope_id = asked_scope and held.space_id = asked_space
+                order by held.embedding <#> meaning limit 3
+            ) near where near.weight >= floor
+        loop
+            if each.id <> all (found) and is_mentioned(asked_scope, each.id, null) then
+                found := found || each.id;
+                weights := weights || (shares[1] * each.weight)::real;
+            end if;
+        end loop;
+    end if;
+    if cardinality(found) < most and cardinality(hits) > 0 then
+        for each in
+            select ends.id from (
+                select unnest(array[subject_id, object_id]) as id from beliefs
+                where beliefs.scope_id = asked_scope and beliefs.id = any (hits) and subject_id is not null
+            ) ends group by ends.id
+        loop
+            if each.id <> all (found) then
+                found := found || each.id;
+                weights := weights || shares[2];
+            end if;
+        end loop;
+    end if;
+    return query
+    select led.id, max(led.weight) from (
+        -- An absorbed one is a start, too: of what was hidden when it was absorbed, facts are still its own.
+        select unnest(array[start.id, leads_to(asked_scope, start.id, as_of)]) as id, start.weight
+        from unnest(found, weights) with ordinality as start (id, weight, place)
+        where start.place <= most
+    ) led group by led.id;
+end $$;
+
 CREATE FUNCTION public.first_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (public.current_tenant() << 40);
@@ -1341,6 +1440,25 @@ CREATE FUNCTION public.latest_accesses(asked_scope bigint, asked_kinds text[], b
           LIMIT latest_accesses.most) newest;
 END;
 
+CREATE FUNCTION public.leads_to(asked_scope bigint, asked_id uuid, as_of timestamp with time zone) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    reached uuid := asked_id;
+    next uuid;
+begin
+    loop
+        next := (
+            select kept_id from entity_merges
+            where scope_id = asked_scope and absorbed_id between reached and reached
+              and merged_at <= coalesce(as_of, 'infinity') and (split_at is null or split_at > coalesce(as_of, 'infinity'))
+            order by absorbed_id, merged_at limit 1);
+        exit when next is null;
+        reached := next;
+    end loop;
+    return reached;
+end $$;
+
 CREATE FUNCTION public.learn_again(asked_scope bigint, asked_facts uuid[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1575,6 +1693,25 @@ begin
         end if;
     end loop;
     return true;
+end $$;
+
+CREATE FUNCTION public.members_of(asked_scope bigint, asked_id uuid, as_of timestamp with time zone) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+    members uuid[] := array[asked_id];
+    more uuid[] := array[asked_id];
+begin
+    loop
+        more := array(
+            select absorbed_id from entity_merges
+            where scope_id = asked_scope and kept_id = any (more)
+              and merged_at <= coalesce(as_of, 'infinity') and (split_at is null or split_at > coalesce(as_of, 'infinity')));
+        exit when cardinality(more) = 0;
+        members := members || more;
+    end loop;
+    return members;
 end $$;
 
 CREATE FUNCTION public.names_of(asked_scope bigint, asked_topic uuid) RETURNS text[]
@@ -2010,6 +2147,27 @@ CREATE FUNCTION public.source_in_sight(asked_scope bigint, asked_source uuid) RE
           and not rests_on_deleted(asked_scope, asked_source)
     )
 $$;
+
+CREATE FUNCTION public.spelled_alike(asked_scope bigint, asked_names text[]) RETURNS TABLE(id uuid, alike real)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET "pg_trgm.similarity_threshold" TO '0.5'
+    AS $$
+begin
+    -- Without a tenant the comparison is null: only what is true may go on.
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select nearest.id, max(nearest.alike)
+    from unnest(asked_names) as asked (name)
+    cross join lateral (
+        select entities.id, similarity(entities.normalised, asked.name) as alike from entities
+        where entities.scope_id = asked_scope and entities.normalised % asked.name
+        order by alike desc, entities.id limit 1
+    ) nearest
+    group by nearest.id;
+end $$;
 
 CREATE FUNCTION public.stands(asked_scope bigint, asked_id uuid, occurred_at timestamp with time zone, as_of timestamp with time zone, at timestamp with time zone) RETURNS boolean
     LANGUAGE plpgsql STABLE
@@ -2521,6 +2679,29 @@ ALTER TABLE ONLY public.entities ALTER COLUMN name SET STATISTICS 0;
 ALTER TABLE ONLY public.entities ALTER COLUMN normalised SET STATISTICS 0;
 
 ALTER TABLE ONLY public.entities FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.entity_merges (
+    scope_id bigint NOT NULL,
+    absorbed_id uuid NOT NULL,
+    merged_at timestamp with time zone NOT NULL,
+    kept_id uuid NOT NULL,
+    split_at timestamp with time zone,
+    CONSTRAINT entity_merges_check CHECK ((kept_id <> absorbed_id)),
+    CONSTRAINT entity_merges_check1 CHECK ((split_at >= merged_at))
+);
+
+ALTER TABLE ONLY public.entity_merges FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.entity_vectors (
+    scope_id bigint NOT NULL,
+    space_id integer NOT NULL,
+    id uuid NOT NULL,
+    embedding public.halfvec NOT NULL
+);
+ALTER TABLE ONLY public.entity_vectors ALTER COLUMN embedding SET STATISTICS 0;
+ALTER TABLE ONLY public.entity_vectors ALTER COLUMN embedding SET STORAGE MAIN;
+
+ALTER TABLE ONLY public.entity_vectors FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.erasure_receipts (
     tenant_id integer NOT NULL,
@@ -3133,6 +3314,12 @@ ALTER TABLE ONLY public.entities
 ALTER TABLE ONLY public.entities
     ADD CONSTRAINT entities_scope_id_normalised_type_key UNIQUE (scope_id, normalised, type);
 
+ALTER TABLE ONLY public.entity_merges
+    ADD CONSTRAINT entity_merges_pkey PRIMARY KEY (scope_id, absorbed_id, merged_at);
+
+ALTER TABLE ONLY public.entity_vectors
+    ADD CONSTRAINT entity_vectors_pkey PRIMARY KEY (scope_id, space_id, id);
+
 ALTER TABLE ONLY public.erasure_receipts
     ADD CONSTRAINT erasure_receipts_pkey PRIMARY KEY (tenant_id, id);
 
@@ -3284,6 +3471,10 @@ CREATE INDEX conversations_unsynced ON public.conversations USING btree (scope_i
 
 CREATE INDEX entities_by_trigram ON public.entities USING gist (scope_id, normalised public.gist_trgm_ops);
 
+CREATE INDEX entity_merges_of_kept ON public.entity_merges USING btree (scope_id, kept_id);
+
+CREATE UNIQUE INDEX entity_merges_one_at_a_time ON public.entity_merges USING btree (scope_id, absorbed_id) WHERE (split_at IS NULL);
+
 CREATE INDEX erasure_receipts_by_time ON public.erasure_receipts USING btree (tenant_id, begun_at DESC);
 
 CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source_id, memory_id);
@@ -3350,7 +3541,11 @@ CREATE INDEX topic_links_by_time ON public.topic_links USING btree (scope_id, to
 
 CREATE INDEX topic_links_of_memory ON public.topic_links USING btree (scope_id, memory_id);
 
+CREATE TRIGGER await_entity_vector AFTER INSERT ON public.mentions REFERENCING NEW TABLE AS mentioned FOR EACH STATEMENT EXECUTE FUNCTION public.await_entity_vector();
+
 CREATE CONSTRAINT TRIGGER drop_facts_to_rederive AFTER UPDATE OF withheld ON public.memories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.withheld = 'to_rederive'::text) AND (old.withheld IS DISTINCT FROM 'to_rederive'::text) AND (new.kind = 'fact'::text))) EXECUTE FUNCTION public.drop_facts_to_rederive();
+
+CREATE TRIGGER erase_entity AFTER DELETE ON public.entities REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('entity_vectors', 'id', 'pending_embeddings', 'id', 'entity_merges', 'absorbed_id', 'entity_merges', 'kept_id');
 
 CREATE TRIGGER erase_extracted AFTER DELETE ON public.extractions REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_extracted();
 
@@ -3398,6 +3593,8 @@ CREATE TRIGGER forget_names AFTER DELETE ON public.mentions REFERENCING OLD TABL
 
 CREATE TRIGGER forget_related AFTER DELETE ON public.related_topics REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.forget_related();
 
+CREATE TRIGGER forget_vectors AFTER DELETE ON public.mentions REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.drop_entity_vectors();
+
 CREATE TRIGGER heal_lineages AFTER DELETE ON public.beliefs REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.heal_lineages();
 
 CREATE TRIGGER log_changed AFTER UPDATE OF state, name, metadata ON public.conversations FOR EACH ROW WHEN (((new.state <> old.state) OR (new.name <> old.name) OR (new.metadata <> old.metadata))) EXECUTE FUNCTION public.log_conversation();
@@ -3407,6 +3604,8 @@ CREATE TRIGGER log_changed AFTER UPDATE ON public.memories REFERENCING OLD TABLE
 CREATE TRIGGER log_deleted AFTER DELETE ON public.conversations FOR EACH ROW EXECUTE FUNCTION public.log_conversation();
 
 CREATE TRIGGER log_deleted AFTER DELETE ON public.entities REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'id');
+
+CREATE TRIGGER log_deleted AFTER DELETE ON public.entity_merges REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'absorbed_id');
 
 CREATE TRIGGER log_deleted AFTER DELETE ON public.items REFERENCING OLD TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('item', 'memory_id');
 
@@ -3423,6 +3622,8 @@ CREATE TRIGGER log_forgotten AFTER DELETE ON public.memories REFERENCING OLD TAB
 CREATE TRIGGER log_inserted AFTER INSERT ON public.beliefs REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('fact', 'id');
 
 CREATE TRIGGER log_inserted AFTER INSERT ON public.entities REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'id');
+
+CREATE TRIGGER log_inserted AFTER INSERT ON public.entity_merges REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'absorbed_id');
 
 CREATE TRIGGER log_inserted AFTER INSERT ON public.items REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('item', 'memory_id');
 
@@ -3442,6 +3643,8 @@ CREATE TRIGGER log_updated AFTER UPDATE ON public.beliefs REFERENCING OLD TABLE 
 
 CREATE TRIGGER log_updated AFTER UPDATE ON public.entities REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'id');
 
+CREATE TRIGGER log_updated AFTER UPDATE ON public.entity_merges REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'absorbed_id');
+
 CREATE TRIGGER log_updated AFTER UPDATE ON public.items REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('item', 'memory_id');
 
 CREATE TRIGGER log_updated AFTER UPDATE ON public.mentions REFERENCING NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('entity', 'entity_id');
@@ -3458,6 +3661,8 @@ CREATE TRIGGER note_filed AFTER INSERT ON public.mentions REFERENCING NEW TABLE 
 
 CREATE TRIGGER note_filed AFTER INSERT ON public.topics REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
 
+CREATE TRIGGER renew_entity_vector AFTER UPDATE ON public.mentions REFERENCING NEW TABLE AS mentioned FOR EACH STATEMENT EXECUTE FUNCTION public.await_entity_vector();
+
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
@@ -3469,6 +3674,9 @@ ALTER TABLE ONLY public.beliefs
 
 ALTER TABLE ONLY public.beliefs
     ADD CONSTRAINT beliefs_scope_id_subject_id_fkey FOREIGN KEY (scope_id, subject_id) REFERENCES public.entities(scope_id, id);
+
+ALTER TABLE ONLY public.entity_vectors
+    ADD CONSTRAINT entity_vectors_space_id_fkey FOREIGN KEY (space_id) REFERENCES public.embedding_spaces(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.erasure_receipts
     ADD CONSTRAINT erasure_receipts_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
@@ -3513,6 +3721,10 @@ ALTER TABLE public.context_vectors ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.conversations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.entities ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.entity_merges ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.entity_vectors ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.erasure_receipts ENABLE ROW LEVEL SECURITY;
 
@@ -3629,6 +3841,10 @@ CREATE POLICY of_tenant ON public.context_vectors TO recollect_service USING (((
 CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.entities TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.entity_merges TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.entity_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.erasure_receipts USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
@@ -3800,6 +4016,9 @@ GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zo
 
 REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.spelled_alike(asked_scope bigint, asked_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.spelled_alike(asked_scope bigint, asked_names text[]) TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.tenants_to_add_up() FROM PUBLIC;
@@ -3879,6 +4098,10 @@ GRANT UPDATE(filled_count) ON TABLE public.embedding_spaces TO recollect_service
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.entities TO recollect_service;
 GRANT SELECT ON TABLE public.entities TO recollect_matcher;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.entity_merges TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.entity_vectors TO recollect_service;
 
 GRANT SELECT,INSERT ON TABLE public.erasure_receipts TO recollect_service;
 

@@ -149,12 +149,12 @@ async def store_profile(connection: Connection, agent: str) -> bool:
 
 
 async def store_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace, lines: Sequence[bytes]) -> None:
-    """Store lines of vectors of one space, each where its memory stands."""
+    """Store lines of vectors of one space, each where its memory or its entity stands."""
     with refused(f"{VECTORS}{space.id}"):
         await send(connection, lines)
         await check_fields(connection, VECTORS, ("id", "embedding", "with_context"))
         names: Mapping[str, Composable] = {"vectors": vectors_table(space.id), "type": vector_type(space)}
-        for query in ("store_vectors", "store_withheld_vectors", "store_context_vectors"):
+        for query in ("store_vectors", "store_withheld_vectors", "store_entity_vectors", "store_context_vectors"):
             await connection.execute(SQL(QUERIES[query]).format(**names), {"scope_id": scope_id, "space_id": space.id})
 
 

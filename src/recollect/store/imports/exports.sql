@@ -62,6 +62,8 @@ from (
     select id, embedding::text as embedding from {vectors} where scope_id = %(scope_id)s
     union all
     select id, embedding::text from withheld_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s
+    union all
+    select id, embedding::text from entity_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s
 ) held
 order by held.id
 
@@ -131,6 +133,17 @@ insert into withheld_vectors (scope_id, id, space_id, embedding)
 select memories.scope_id, memories.id, %(space_id)s, (line ->> 'embedding')::vector
 from staged_lines join memories on memories.scope_id = %(scope_id)s and memories.id = (line ->> 'id')::uuid
 where memories.withheld is not null
+
+-- name: store_entity_vectors
+with stored as (
+    insert into entity_vectors (scope_id, space_id, id, embedding)
+    select entities.scope_id, %(space_id)s, entities.id, (line ->> 'embedding')::halfvec
+    from staged_lines join entities on entities.scope_id = %(scope_id)s and entities.id = (line ->> 'id')::uuid
+    returning scope_id, space_id, id
+)
+delete from pending_embeddings pending using stored
+where pending.scope_id = stored.scope_id and pending.id = stored.id
+  and stored.space_id = (select id from embedding_spaces where state = 'active')
 
 -- name: store_context_vectors
 insert into context_vectors (scope_id, id, space_id)

@@ -51,6 +51,11 @@ def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | V
     return HalfVector(row) if space.precision == "half" else Vector(row)
 
 
+def to_half(row: NDArray[np.float32]) -> HalfVector:
+    """Wrap a vector of an entity, which has half precision in every space."""
+    return HalfVector(row)
+
+
 async def store_vectors(
     connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
 ) -> AsyncCursor[DictRow]:

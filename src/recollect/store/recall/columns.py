@@ -52,6 +52,24 @@ def in_columns(query: sql.Composable, more: sql.Composable = NOTHING) -> sql.Com
     return sql.SQL(QUERIES["proposed"]).format(query=query, more=more)
 
 
+def tag_cue(reading: object) -> str:
+    """Name a parsed cue, so that what one channel found for it is not taken for another cue's."""
+    return str(id(reading))
+
+
+def note_first_hits(channel: str) -> sql.Composed:
+    """Write the column that keeps a channel's first hits for later statements of the same transaction.
+
+    So one channel can start from what another found, without a round trip between them.
+    """
+    return sql.SQL(QUERIES["note_first_hits"]).format(channel=sql.Literal(channel))
+
+
+def read_first_hits() -> sql.SQL:
+    """Write the ids that earlier statements of this transaction found first for the same cue."""
+    return sql.SQL(QUERIES["read_first_hits"])
+
+
 async def read_columns(answer: AsyncCursor[DictRow]) -> tuple[Candidates, DictRow]:
     """Read what such a query found, and the row with whatever else was asked for."""
     row = await answer.fetchone()

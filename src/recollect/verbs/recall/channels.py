@@ -37,7 +37,9 @@ SHORTEST_SECONDS = 0.01
 """With less time than this left, a channel is not asked any more."""
 SIDE_BY_SIDE = 20_000
 """In a scope of so many memories, what scans it and what searches words each take many milliseconds."""
-SCANNING = frozenset({"vector", "stream"})
+SCANNING = frozenset({"vector", "stream", "graph"})
+LATER = frozenset({"graph"})
+"""Asked after the others of its cue, because it starts from what they found."""
 GRACE_SECONDS = 0.25
 """We end a query ourselves this long after the server should: the connection is lost then."""
 
@@ -88,7 +90,7 @@ class Round:
 
 async def ask_channels(parts: Parts, place: Place, step: Sequence[AskedCue]) -> list[dict[str, Proposal]]:
     """Put all questions to their channels; one that does not answer in time is named as skipped, with the reason."""
-    questions = [Question(number, channel) for number, asked in enumerate(step) for channel in asked.channels]
+    questions = [Question(number, channel) for number, asked in enumerate(step) for channel in in_turn(asked.channels)]
     # Nobody else waits for a channel that is alone.
     alone = len({question.channel.name for question in questions}) <= 1
     # Several cues are answered from one snapshot, which one connection has.
@@ -100,6 +102,11 @@ async def ask_channels(parts: Parts, place: Place, step: Sequence[AskedCue]) -> 
     answered = await asyncio.gather(*asking) if len(asking) > 1 else [await each for each in asking]
     found = {key: proposal for each in answered for key, proposal in each.items()}
     return [{each.name: found[number, each.name] for each in asked.channels} for number, asked in enumerate(step)]
+
+
+def in_turn(channels: Sequence[Channel]) -> list[Channel]:
+    """Order the channels of a cue as they are asked."""
+    return sorted(channels, key=lambda channel: channel.name in LATER)
 
 
 async def ask_in_turn(

@@ -1,0 +1,71 @@
+"""Store what entities mean as vectors: find those without one, and write it if nothing changed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import md5
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import sql
+from psycopg.rows import DictRow
+
+from recollect.core.knowledge.entities import word_entity
+from recollect.core.service.numbers import tenant_of
+from recollect.models.service import EmbeddingSpace
+from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.knowledge.entities import to_entity
+from recollect.store.memories.embeddings import Unembedded, to_half
+
+QUERIES = load_queries(__file__)
+CALLED = sql.SQL(QUERIES["called"]).format()
+
+
+async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
+    """List a scope's entities that wait for a vector after an id, once every running write has ended."""
+    parameters = {"scope_id": scope_id, "after": after, "limit": limit}
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["lock"], parameters)
+        return await read(connection, "pending", parameters)
+
+
+async def list_unfilled(
+    database: Database, tenant_id: int, space_id: int, after: tuple[int, UUID], limit: int
+) -> list[Unembedded]:
+    """List a tenant's entities that a space lacks, after a cursor, in key order."""
+    parameters = {"scope_id": after[0], "after": after[1], "space_id": space_id, "limit": limit}
+    async with database.reading(tenant_id) as connection:
+        return await read(connection, "unfilled", parameters)
+
+
+async def store(
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+) -> None:
+    """Write vectors of entities, of which each scope's are one transaction; one that changed meanwhile gets none."""
+    for scope_id in sorted({entity.scope_id for entity in batch}):
+        members = [index for index, entity in enumerate(batch) if entity.scope_id == scope_id]
+        parameters = {"scope_id": scope_id, "ids": [batch[index].id for index in members]}
+        async with database.transaction(tenant_of(scope_id)) as connection:
+            await connection.execute(QUERIES["lock"], parameters)
+            known = {entity.id: entity.checksum for entity in await read(connection, "held", parameters)}
+            same = [index for index in members if known.get(batch[index].id) == batch[index].checksum]
+            written = {"scope_id": scope_id, "space_id": space.id, "ids": [batch[index].id for index in same]}
+            vectors = [to_half(rows[index]) for index in same]
+            if same:
+                await connection.execute(QUERIES["store"], written | {"embeddings": vectors})
+            if space.state == "active":
+                await connection.execute(QUERIES["remove_pending"], written)
+
+
+async def read(connection: Connection, name: str, parameters: dict[str, object]) -> list[Unembedded]:
+    """Read entities with the texts to embed."""
+    found = await connection.execute(sql.SQL(QUERIES[name]).format(called=CALLED), parameters)
+    return [to_unembedded(row) for row in await found.fetchall()]
+
+
+def to_unembedded(row: DictRow) -> Unembedded:
+    """Turn a row into an entity to embed: what it is called, and what it is described as."""
+    text = word_entity(to_entity(row))
+    checksum = md5(text.encode(), usedforsecurity=False).hexdigest()
+    return Unembedded(row["scope_id"], row["id"], "", text, "", checksum)

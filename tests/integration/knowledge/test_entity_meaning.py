@@ -1,0 +1,127 @@
+"""Entities have vectors, and a cue finds them by spelling, by meaning and by the first hits."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Cue
+from recollect.core.recall.relevance import ENOUGH
+from recollect.jobs.embed import embed_pending, fill_space
+from recollect.llm.fake import FakeEmbedder
+from recollect.models.knowledge import NewFact
+from recollect.models.recall import Status
+from recollect.store.memories.spaces import drop_space, ensure_space
+from recollect.verbs.recall.recall import recall_each
+
+COFFEE = "a large chain that sells coffee, an employer"
+
+
+def count(owner, table):
+    [(rows,)] = owner.execute(f"select count(*) from {table}").fetchall()
+    return rows
+
+
+def describe(owner, name, description):
+    """Give an entity a description, as a segment's extraction does."""
+    owner.execute(
+        "update mentions set description = %s where normalised = lower(%s) and source_id = "
+        "(select min(source_id::text)::uuid from mentions where normalised = lower(%s))",
+        [description, name, name],
+    )
+
+
+async def embed(recollect, mind):
+    """Do what the job does."""
+    place = await mind.access.locate()
+    return await embed_pending(recollect.parts.database, recollect.parts.embedder, 8, place.scope_id)
+
+
+def texts(recollection):
+    return [hit.memory.content for hit in recollection.hits]
+
+
+@pytest.fixture
+async def known(mind, owner):
+    await mind.knowledge.state([NewFact("Ada", "works at", "Starbucks"), NewFact("Bob", "lives in", "Berlin")])
+    describe(owner, "Starbucks", COFFEE)
+    return mind
+
+
+async def test_a_statement_needs_no_embedder_and_its_entities_wait(mind, owner, embedder):
+    embedder.fail()
+    await mind.knowledge.state(NewFact("Ada", "works at", "Starbucks"))
+    assert count(owner, "entity_vectors") == 0
+    assert count(owner, "pending_embeddings join entities using (scope_id, id)") == 2
+
+
+async def test_the_embed_job_fills_what_waits(recollect, known, owner):
+    await embed(recollect, known)
+    assert count(owner, "entity_vectors") == 4
+    assert count(owner, "pending_embeddings") == 0
+    await known.knowledge.state(NewFact("Ada", "likes", "Berlin"))
+    assert count(owner, "pending_embeddings join entities using (scope_id, id)") == 0
+
+
+async def test_a_vector_goes_with_its_entity_and_with_a_name(recollect, known, owner):
+    await embed(recollect, known)
+    [fact] = (await known.knowledge.facts(predicate="lives in")).facts
+    await known.forget([fact.memory_id])
+    assert count(owner, "entity_vectors") == 2
+    assert count(owner, "pending_embeddings") == 0
+
+
+async def test_a_cue_that_describes_an_entity_reaches_it(recollect, known):
+    cue = Cue("large coffee chain employer", channels=("graph",))
+    assert (await known.recall(cue)).status is Status.ERROR
+    await embed(recollect, known)
+    assert texts(await known.recall(cue)) == ["Ada works at Starbucks"]
+
+
+async def test_a_misspelt_name_reaches_its_entity(known):
+    found = await known.recall(Cue("Who is at Starbuks now?", channels=("graph",)))
+    assert texts(found) == ["Ada works at Starbucks"]
+    assert 0.375 <= found.hits[0].channels["graph"].score < 0.75
+    assert texts(await known.recall(Cue("Who is at Stanford now?", channels=("graph",)))) == []
+
+
+async def test_the_ends_of_facts_among_the_first_hits_are_starts(known):
+    await known.knowledge.state(NewFact("Bob", "owns", "a boat"))
+    alone = await known.recall(Cue("lives in", channels=("graph",)))
+    assert alone.status is Status.ERROR
+    for channels in (("graph", "text"), ("vector", "graph")):
+        found = await known.recall(Cue("lives in", channels=channels))
+        by_graph = {hit.memory.content: hit.channels["graph"].score for hit in found.hits if "graph" in hit.channels}
+        assert {"Bob lives in Berlin", "Bob owns a boat"} <= by_graph.keys()
+        assert max(by_graph.values()) < 0.375
+
+
+async def test_each_cue_starts_from_its_own_first_hits(known):
+    cues = [Cue(text, channels=("text", "graph")) for text in ("lives in", "unheard")]
+    first, second = await recall_each(known.access.parts, known.access.scope, cues, await known.access.locate())
+    assert first.methods["graph"] == "exact"
+    assert second.methods["graph"] == "skipped: the cue names no entity"
+
+
+async def test_only_what_a_cue_names_is_sure_to_be_relevant(known):
+    named = await known.recall(Cue("Berlin", channels=("text", "graph")))
+    led = await known.recall(Cue("lives in", channels=("text", "graph")))
+    assert all(hit.relevance >= ENOUGH for hit in named.hits)
+    assert led.hits
+    await known.knowledge.state([NewFact("Bob", "owns", f"boat {number}") for number in range(5)])
+    found = await known.recall(Cue("lives in", channels=("text", "graph")))
+    beside = [hit for hit in found.hits if "text" not in hit.channels]
+    assert beside
+    assert all(hit.relevance < ENOUGH for hit in beside)
+
+
+async def test_a_new_space_gets_vectors_of_entities_too(recollect, known, owner, addresses):
+    await embed(recollect, known)
+    space = await ensure_space(addresses.owner, "other@1", 32)
+    other = FakeEmbedder(32)
+    other.model = "other@1"
+    filled = await fill_space(recollect.parts.database, other, 3, space)
+    assert filled.refused == 0
+    [(held,)] = owner.execute("select count(*) from entity_vectors where space_id = %s", [space.id]).fetchall()
+    assert held == 4
+    await drop_space(addresses.owner, space.id)
+    assert count(owner, "entity_vectors") == 4
