@@ -9,6 +9,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from recollect.jobs.embed import embed_pending
 from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
 from recollect.models.items import PutItem
@@ -23,7 +24,7 @@ START = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)
 STEPS = (
     "remember", "think", "say", "branch", "learn", "state", "end", "put", "recall", "rate", "archive", "delete",
-    "purge", "fade", "forget", "pin", "link", "block", "tune",
+    "purge", "fade", "forget", "pin", "link", "block", "tune", "merge", "split", "embed",
 )  # fmt: skip
 WHOLE_LIVES = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), WORDS), min_size=1, max_size=14)
 ENDINGS = {"archive", "delete", "purge", "forget", "fade"}
@@ -95,8 +96,29 @@ class Talks:
             await self.mind.blocks.recall(Cue(f"{text} tea"), conversation=f"chat-{number % 3}")
 
 
+class Names:
+    """What a life makes of its entities."""
+
+    async def merge(self, number, _):
+        alone = [each.id for each in (await self.mind.knowledge.entities(limit=200)).entities]
+        if len(alone) > number + 1:
+            await self.mind.knowledge.merge(alone[0], alone[number + 1])
+            self.absorbed.append(alone[number + 1])
+
+    async def split(self, number, _):
+        now = {each.id for each in (await self.mind.knowledge.entities(limit=200)).entities}
+        merged = [each for each in self.absorbed if each not in now]
+        if number % 2 and merged:
+            await self.mind.knowledge.split(merged[0])
+
+    async def embed(self, _, __):
+        place, parts = await self.mind.access.locate(), self.mind.access.parts
+        if place.scope_id is not None:
+            await embed_pending(parts.database, parts.embedder, 8, place.scope_id)
+
+
 @dataclass
-class Life(Talks):
+class Life(Talks, Names):
     """One scope that is lived in, step by step."""
 
     mind: object
@@ -104,6 +126,7 @@ class Life(Talks):
     ids: list[UUID] = field(default_factory=list)
     messages: list[tuple[str, UUID]] = field(default_factory=list)
     facts: list[UUID] = field(default_factory=list)
+    absorbed: list[UUID] = field(default_factory=list)
     moments: count = field(default_factory=count)
 
     async def live(self, steps):

@@ -69,16 +69,30 @@ class RemoteKnowledge(RemoteView):
         search: str = "",
         *,
         type: EntityType | None = None,  # noqa: A002 - its name
+        meaning: str = "",
+        as_of: datetime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> Entities:
-        """Fetch one page of entities; those whose names contain something, and of one type, if asked."""
-        answer: Entities = await self.call("knowledge.entities", search=search, type=type, cursor=cursor, limit=limit)
+        """Fetch one page of entities, or the nearest to a text in meaning; as they were merged `as_of` a moment."""
+        answer: Entities = await self.call(
+            "knowledge.entities", search=search, type=type, meaning=meaning, as_of=as_of, cursor=cursor, limit=limit
+        )
         return answer
 
-    async def entity(self, entity_id: UUID) -> Entity:
-        """Fetch one entity with all its names, and its newest description."""
-        answer: Entity = await self.call("knowledge.entity", entity_id=entity_id)
+    async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
+        """Fetch one entity with all its names, and its newest description; also one that another has absorbed."""
+        answer: Entity = await self.call("knowledge.entity", entity_id=entity_id, as_of=as_of)
+        return answer
+
+    async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
+        """Let an entity absorb another that is the same: its names, and its facts in further versions."""
+        answer: Entity = await self.call("knowledge.merge", entity_id=entity_id, absorbed=absorbed)
+        return answer
+
+    async def split(self, entity_id: UUID) -> Entity:
+        """Take back that an entity was absorbed, with the facts that it had."""
+        answer: Entity = await self.call("knowledge.split", entity_id=entity_id)
         return answer
 
     async def neighbours(

@@ -97,8 +97,10 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
         "GET", "/v1/facts/{fact_id}/versions", lambda: list[models.Fact], answer="versions"
     ),
     "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.Facts),
+    "knowledge.merge": RemoteOperation("POST", "/v1/entities/{entity_id}/merge", lambda: models.Entity),
     "knowledge.neighbours": RemoteOperation("GET", "/v1/entities/{entity_id}/neighbours", lambda: models.Neighbourhood),
     "knowledge.paths": RemoteOperation("GET", "/v1/paths", lambda: list[models.FactPath], answer="paths"),
+    "knowledge.split": RemoteOperation("POST", "/v1/entities/{entity_id}/split", lambda: models.Entity),
     "knowledge.state": RemoteOperation("POST", "/v1/facts", lambda: list[models.Fact], answer="facts"),
     "knowledge.timeline": RemoteOperation("GET", "/v1/entities/{entity_id}/timeline", lambda: models.Timeline),
     "recalls.explain": RemoteOperation("GET", "/v1/recalls/{recall_id}", lambda: models.Explanation),

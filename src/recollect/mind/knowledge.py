@@ -23,10 +23,13 @@ from recollect.models.knowledge import (
 )
 from recollect.models.recall import Filter
 from recollect.models.service import Right
+from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.knowledge.graph import WalkLimits as Walk
-from recollect.verbs.knowledge.facts import end, get_entity, list_entities, list_facts, list_versions, state
+from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_entities, list_nearest
+from recollect.verbs.knowledge.facts import end, list_facts, list_versions, state
 from recollect.verbs.knowledge.graph import export, neighbours, paths, timeline
+from recollect.verbs.knowledge.merge import merge, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +75,32 @@ class KnowledgeView:
         search: str = "",
         *,
         type: EntityType | None = None,  # noqa: A002 - its name
+        meaning: str = "",
+        as_of: datetime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> Entities:
-        """Fetch one page of entities; those whose names contain something, and of one type, if asked."""
-        return await list_entities(self.access.parts, self.access.scope, search, type, cursor, limit)
+        """Fetch one page of entities, or the nearest to a text in meaning; as they were merged `as_of` a moment."""
+        wanted = EntityQuery(search, type, as_of, meaning)
+        if not meaning:
+            return await list_entities(self.access.parts, self.access.scope, wanted, cursor, limit)
+        check_cursor(meaning, cursor)
+        return await list_nearest(self.access.parts, self.access.scope, await self.access.locate(), wanted, limit)
 
     @operation("GET /v1/entities/{entity_id}", Right.READ)
-    async def entity(self, entity_id: UUID) -> Entity:
-        """Fetch one entity with all its names, and its newest description."""
-        return await get_entity(self.access.parts, self.access.scope, entity_id)
+    async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
+        """Fetch one entity with all its names, and its newest description; also one that another has absorbed."""
+        return await get_entity(self.access.parts, self.access.scope, entity_id, as_of)
+
+    @operation("POST /v1/entities/{entity_id}/merge", Right.WRITE, command="graph")
+    async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
+        """Let an entity absorb another that is the same: its names, and its facts in further versions."""
+        return await merge(self.access.parts, self.access.caller, self.access.scope, entity_id, absorbed)
+
+    @operation("POST /v1/entities/{entity_id}/split", Right.WRITE, command="graph")
+    async def split(self, entity_id: UUID) -> Entity:
+        """Take back that an entity was absorbed, with the facts that it had."""
+        return await split(self.access.parts, self.access.caller, self.access.scope, entity_id)
 
     @operation("GET /v1/entities/{entity_id}/neighbours", Right.READ, command="graph")
     async def neighbours(

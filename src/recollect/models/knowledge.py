@@ -66,6 +66,8 @@ class Entity:
     type: EntityType = EntityType.OTHER
     aliases: tuple[str, ...] = ()
     description: str = ""
+    merged_into: UUID | None = None
+    """The entity that has absorbed it and has its facts; None for one that stands for itself."""
 
 
 FactEnd: TypeAlias = UUID | str
@@ -126,12 +128,24 @@ class Facts:
     next_cursor: UUID | None = None
 
 
+class EntityOrder(StrEnum):
+    """In which order entities are listed."""
+
+    AGE = "age"
+    """As they were first spoken of."""
+    MEANING = "meaning"
+    """The nearest to a text first."""
+    WORDS = "words"
+    """Those first that have most words of the text, because no vector could be compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entities:
     """One page of entities in the order in which they were first spoken of, and where the next one begins."""
 
     entities: tuple[Entity, ...]
     next_cursor: UUID | None = None
+    ordered_by: EntityOrder = EntityOrder.AGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,10 @@ class BlockingKnowledge(Blocking):
     export = blocking_pieces(RemoteKnowledge.export)
     fact_versions = blocking(RemoteKnowledge.fact_versions)
     facts = blocking(RemoteKnowledge.facts)
+    merge = blocking(RemoteKnowledge.merge)
     neighbours = blocking(RemoteKnowledge.neighbours)
     paths = blocking(RemoteKnowledge.paths)
+    split = blocking(RemoteKnowledge.split)
     state = blocking(RemoteKnowledge.state)
     timeline = blocking(RemoteKnowledge.timeline)
 

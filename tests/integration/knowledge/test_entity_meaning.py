@@ -6,9 +6,10 @@ import pytest
 
 from recollect import Cue
 from recollect.core.recall.relevance import ENOUGH
+from recollect.errors import InvalidInputError
 from recollect.jobs.embed import embed_pending, fill_space
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.knowledge import NewFact
+from recollect.models.knowledge import EntityOrder, NewFact
 from recollect.models.recall import Status
 from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.verbs.recall.recall import recall_each
@@ -125,3 +126,27 @@ async def test_a_new_space_gets_vectors_of_entities_too(recollect, known, owner,
     assert held == 4
     await drop_space(addresses.owner, space.id)
     assert count(owner, "entity_vectors") == 4
+
+
+async def test_entities_are_listed_by_meaning(recollect, known, embedder):
+    await embed(recollect, known)
+    near = await known.knowledge.entities(meaning="a coffee chain", limit=2)
+    assert (near.entities[0].name, near.ordered_by, len(near.entities)) == ("Starbucks", EntityOrder.MEANING, 2)
+    assert near.next_cursor is None
+    with pytest.raises(InvalidInputError):
+        await known.knowledge.entities(meaning="coffee", cursor=near.entities[0].id)
+    embedder.fail()
+    worded = await known.knowledge.entities(meaning="coffee chains in Berlin")
+    assert ([each.name for each in worded.entities], worded.ordered_by) == (["Starbucks", "Berlin"], EntityOrder.WORDS)
+    assert (await known.knowledge.entities()).ordered_by is EntityOrder.AGE
+
+
+async def test_an_absorbed_entity_leads_by_its_meaning_too(recollect, known):
+    await known.knowledge.state(NewFact("The Roastery", "lies in", "Hamburg"))
+    found = {each.name: each.id for each in (await known.knowledge.entities()).entities}
+    await embed(recollect, known)
+    await known.knowledge.merge(found["The Roastery"], found["Starbucks"])
+    near = await known.knowledge.entities(meaning="a large coffee chain")
+    assert near.entities[0].id == found["The Roastery"]
+    reached = texts(await known.recall(Cue("large coffee chain employer", channels=("graph",))))
+    assert {*reached} == {"Ada works at Starbucks", "The Roastery lies in Hamburg"}

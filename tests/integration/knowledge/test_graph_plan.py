@@ -11,8 +11,9 @@ import pytest
 from fact_rows import open_facts
 from plans import MODES
 from recollect.channels.graph import QUERIES as CHANNEL
-from recollect.core.knowledge.graph import FAN, spot_names
+from recollect.core.knowledge.graph import BY_HIT, BY_MEANING, FAN, spot_names, spot_spellings
 from recollect.store.knowledge.graph import OUT_OF_SIGHT, QUERIES
+from recollect.store.recall.columns import QUERIES as COLUMNS
 
 HUB, FACTS, BEAM = UUID(int=1), 4_000, 100
 FILL = (
@@ -153,15 +154,24 @@ async def test_a_walk_does_not_read_more_of_a_hub_that_has_more_facts(service, o
 
 
 async def test_the_channel_reads_what_it_may_follow(service, hub, statistics):
-    named = spot_names("what has entity 1 to do with all of this, and why do you ask me now?")
+    text = "what has entity 1 to do with all of this, and why do you ask me now?"
+    named = spot_names(text)
     asked = {
         "scope_id": hub.scope_id,
         "names": [each.name for each in named],
         "firsts": [each.first for each in named],
         "lasts": [each.last for each in named],
         "most": 10,
+        "spelled": spot_spellings(text),
+        "space": None,
+        "vector": None,
+        "floor": 0.4,
+        "shares": [BY_MEANING, BY_HIT],
+        "named": 0.5,
+        "cue": "a cue",
     }
-    rows, work = read(service, CHANNEL["reach"].format(allowed="true"), **asked, hops=2)
+    reach = CHANNEL["reach"].format(allowed="true", hits=COLUMNS["read_first_hits"])
+    rows, work = read(service, reach, **asked, hops=2)
     assert len(rows) == 2 * BEAM
     assert (work.scans, work.memories) == (0, 1), "one look at what mentions the entity"
     assert work.facts <= most_facts(2)

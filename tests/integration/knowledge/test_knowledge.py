@@ -53,7 +53,9 @@ async def test_a_correction_adds_a_version_and_closes_the_old_one(mind, owner):
     assert [(fact.text, fact.version) for fact in before] == [("Ann lives in Oslo", 2)]
     memory = await mind.get(second.memory_id)
     assert set(memory.evidence) == {first.memory_id, rome.memory_id}
-    assert owner.execute("select count(*) from pending_embeddings").fetchone()[0] == 0
+    assert (
+        owner.execute("select count(*) from pending_embeddings join memories using (scope_id, id)").fetchone()[0] == 0
+    )
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 1
     assert owner.execute("select count(*) from withheld_vectors").fetchone()[0] == 2
 
@@ -203,7 +205,9 @@ async def test_vectors_are_inherited_and_else_queued(recollect, mind, embedder, 
     [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     later = datetime.now(UTC) + timedelta(days=9)
     await mind.knowledge.end(oslo.id, later)
-    assert owner.execute("select count(*) from pending_embeddings").fetchone()[0] == 1
+    assert (
+        owner.execute("select count(*) from pending_embeddings join memories using (scope_id, id)").fetchone()[0] == 1
+    )
     embedder.recover()
     await recollect.work(until_empty=True)
     calls = embedder.calls
@@ -341,7 +345,10 @@ async def test_names_and_facts_are_looked_up_by_their_indexes(recollect, mind, a
     )
     owner.execute("vacuum analyze entities, mentions, beliefs")
     named = {"scope_id": scope, "names": ["n7", "n8"], "least": [0.6, 0.6], "most": 0, "without": []}
-    pair = {"scope_id": scope, "subjects": [], "ones": [hub.subject], "others": [hub.object], "lineages": []}
+    pair = {"scope_id": scope, "subjects": [], "ones": [hub.subject], "others": [hub.object], "lineages": []} | {
+        "objects": [],
+        "asked": [],
+    }
     with psycopg.connect(addresses.service) as service:
         service.execute("select set_config('recollect.tenant', '1', true)")
         plans = [

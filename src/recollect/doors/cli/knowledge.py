@@ -21,6 +21,7 @@ from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.knowledge import (
     Cost,
+    Entities,
     EntityType,
     Fact,
     FactPath,
@@ -87,6 +88,12 @@ def facts(
 
 
 @commands.command()
+@with_options(
+    meaning=Annotated[
+        str | None, typer.Option(help="The nearest to this text first.", show_default="the oldest first")
+    ],
+    as_of=Annotated[datetime | None, typer.Option(help="As they were merged then, in UTC.", show_default="now")],
+)
 def entities(
     agent: Agent,
     search: Annotated[str, typer.Argument(help="Part of a name.", show_default="all")] = "",
@@ -94,9 +101,15 @@ def entities(
     type: Annotated[EntityType | None, typer.Option(help="Only of this type.", show_default="all")] = None,  # noqa: A002
     limit: Limit = 50,
     tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Show whom and what facts speak of, with what else they are called."""
-    page = with_mind(agent, user, tenant, lambda mind: mind.knowledge.entities(search, type=type, limit=limit))
+    meaning, as_of = chosen["meaning"] or "", in_utc({"as_of": chosen["as_of"]}).get("as_of")
+
+    async def work(mind: Mind) -> Entities:
+        return await mind.knowledge.entities(search, type=type, meaning=meaning, as_of=as_of, limit=limit)
+
+    page = with_mind(agent, user, tenant, work)
     if not page.entities:
         out.print(translate("nobody known"))
         return
@@ -236,6 +249,36 @@ async def find(mind: Mind, named: str) -> UUID:
         how_many = "Several entities are" if exact else "No entity is"
         raise NotFoundError(f"{how_many} called so: `recollect entities` lists them with their ids.")
     return exact[0]
+
+
+@graph_app.command("merge")
+def merge_entities(
+    entity: Whom,
+    absorbed: Annotated[str, typer.Argument(metavar="ABSORBED", help="The name or id of the same one.")],
+    agent: Agent,
+    user: User = "",
+    tenant: Tenant = "default",
+) -> None:
+    """Let an entity absorb another that is the same, with its names and its facts."""
+
+    async def work(mind: Mind) -> tuple[UUID, str]:
+        other = await find(mind, absorbed)
+        return other, (await mind.knowledge.merge(await find(mind, entity), other)).name
+
+    other, name = with_mind(agent, user, tenant, work)
+    out.print(f"{escape(name)} has absorbed {other}: `recollect graph split` takes it back.")
+
+
+@graph_app.command("split")
+def split_entity(
+    absorbed: Annotated[UUID, typer.Argument(metavar="ABSORBED", help="The id of the absorbed one.")],
+    agent: Agent,
+    user: User = "",
+    tenant: Tenant = "default",
+) -> None:
+    """Take back that an entity was absorbed, with the facts that it had."""
+    entity = with_mind(agent, user, tenant, lambda mind: mind.knowledge.split(absorbed))
+    out.print(f"{escape(entity.name)} stands for itself again.")
 
 
 def in_utc(times: dict[str, datetime | None]) -> dict[str, datetime]:

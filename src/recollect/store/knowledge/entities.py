@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from psycopg.rows import DictRow
 
 from recollect.core.knowledge.entities import EntityCandidate, Way, least_alike
@@ -14,11 +16,14 @@ from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import Entity, EntityType
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.memories.embeddings import to_half
 from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
 MOST_ALIKE = 5
 MOST_ALIASES = 32
+MOST_RANKED = 400
+"""So many are ranked by meaning or by words; of these, those that are in sight and of the type are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +115,61 @@ async def mention(connection: Connection, scope_id: int, namings: Sequence[Namin
     await connection.execute(QUERIES["mention"], parameters)
 
 
-async def fetch_known(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, Entity]:
-    """Fetch names and types of entities; ids of other scopes are absent."""
-    if not ids:
-        return {}
-    found = await connection.execute(QUERIES["known"], {"scope_id": scope_id, "ids": list(ids)})
-    return {row["id"]: Entity(row["id"], row["name"], EntityType(row["type"])) for row in await found.fetchall()}
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """Which entities are asked for."""
+
+    search: str = ""
+    """Only those with this in one of their names."""
+    type: EntityType | None = None
+    as_of: datetime | None = None
+    """As they were merged then, of those that were known then; now if None."""
+    meaning: str = ""
+    """The nearest to this first."""
 
 
-async def fetch(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entity]:
-    """Fetch whole entities that are visible."""
-    bounds = {"ids": list(ids), "cursor": BEGINNING, "type": "", "search": "", "limit": len(ids)}
-    return {entity.id: entity for entity in await read(database, scope, bounds)}
+async def fetch(
+    database: Database, scope: Scope, ids: Sequence[UUID], wanted: EntityQuery | None = None
+) -> dict[UUID, Entity]:
+    """Fetch whole entities that are visible, also those that others have absorbed."""
+    asked = write_bounds(wanted or EntityQuery())
+    found = await read(database, scope, asked | {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids)})
+    return {entity.id: entity for entity in found}
 
 
-async def page(
-    database: Database, scope: Scope, search: str, kind: EntityType | None, cursor: UUID | None, limit: int
-) -> list[Entity]:
-    """Fetch entities after a cursor, oldest first; those whose names contain something, and of one type, if asked."""
-    bounds = {
+async def page(database: Database, scope: Scope, wanted: EntityQuery, cursor: UUID | None, limit: int) -> list[Entity]:
+    """Fetch entities after a cursor, oldest first."""
+    return await read(database, scope, write_bounds(wanted) | {"cursor": cursor or BEGINNING, "limit": limit})
+
+
+def write_bounds(wanted: EntityQuery) -> dict[str, object]:
+    """Write what is asked for as parameters."""
+    return {
         "ids": None,
-        "cursor": cursor or BEGINNING,
-        "type": kind.value if kind else "",
-        "search": normalise_name(search) if search else "",
-        "limit": limit,
+        "type": wanted.type.value if wanted.type else "",
+        "search": normalise_name(wanted.search) if wanted.search else "",
+        "as_of": wanted.as_of,
     }
-    return await read(database, scope, bounds)
+
+
+async def list_near(
+    database: Database, scope: Scope, space_id: int, vector: NDArray[np.float32], as_of: datetime | None
+) -> list[UUID]:
+    """List the entities that are nearest to a vector, nearest first."""
+    asked = {"space_id": space_id, "vector": to_half(vector), "as_of": as_of}
+    return await list_ids(database, scope, "near", asked)
+
+
+async def list_worded(database: Database, scope: Scope, terms: Sequence[str], as_of: datetime | None) -> list[UUID]:
+    """List the entities that have most of some terms in a name or a description."""
+    return await list_ids(database, scope, "worded", {"terms": list(terms), "as_of": as_of})
+
+
+async def list_ids(database: Database, scope: Scope, name: str, asked: Mapping[str, object]) -> list[UUID]:
+    """Read the ids that a query ranks."""
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES[name], {**names(scope), **asked, "limit": MOST_RANKED})
+    return [row["id"] for row in await found.fetchall()]
 
 
 async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -> list[Entity]:
@@ -151,4 +185,6 @@ def to_entity(row: DictRow) -> Entity:
     for name in row["names"]:
         distinct.setdefault(normalise_name(name), name)
     aliases = tuple(distinct.values())[1 : MOST_ALIASES + 1]
-    return Entity(row["id"], row["name"], EntityType(row["type"]), aliases, row["description"] or "")
+    return Entity(
+        row["id"], row["name"], EntityType(row["type"]), aliases, row["description"] or "", row.get("merged_into")
+    )

@@ -26,14 +26,15 @@ with given as materialized (
     from match_names(%(scope_id)s, %(names)s::text[], %(least)s::real[], %(most)s)
     where %(most)s > 0
 )
-select distinct on (found.number, found.id)
-       found.number - 1 as number, found.id, entities.name, entities.type, found.way, found.alike
+select distinct on (found.number, entities.id)
+       found.number - 1 as number, entities.id, entities.name, entities.type, found.way, found.alike
 from found cross join lateral (
-    select name, type from entities
-    where entities.scope_id = %(scope_id)s and entities.id between found.id and found.id
+    -- Whoever names an absorbed entity means the one that it leads to.
+    select id, name, type from entities
+    where entities.scope_id = %(scope_id)s and entities.id = (select leads_to(%(scope_id)s, found.id, null))
     order by entities.id limit 1
 ) entities
-order by found.number, found.id, array_position('{exact,alias,similar}', found.way)
+order by found.number, entities.id, array_position('{exact,alias,similar}', found.way)
 
 -- name: ensure
 with given as (
@@ -49,7 +50,7 @@ with given as (
 )
 select id, normalised, type from made
 union all
-select called.id, called.normalised, called.type
+select leads_to(%(scope_id)s, called.id, null), called.normalised, called.type
 from given cross join lateral (
     select id, normalised, type from entities
     where entities.scope_id = %(scope_id)s and entities.normalised = given.normalised and entities.type = given.type
@@ -68,24 +69,32 @@ on conflict (scope_id, source_id, entity_id, normalised) do update
 set description = case when excluded.description <> '' then excluded.description else mentions.description end,
     mentioned_at = greatest(mentions.mentioned_at, excluded.mentioned_at)
 
--- name: known
-select id, name, type from entities where scope_id = %(scope_id)s and id = any (%(ids)s)
-
 -- name: read
--- An entity is visible with any of its mentions, under its own name if that is among them.
+-- An entity is visible with any of its mentions, under its own name if that is among them. Those of the entities that it has
+-- absorbed are its own. As of a moment, it is among those that were known then, and absorbed if it was then.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+), merging as materialized (
+    select exists (select from entity_merges where scope_id = (select scope_id from place)) as merged
 )
 select entities.id, entities.type, called.names, called.description,
-       coalesce(case when entities.name = any (called.names) then entities.name end, called.names[1]) as name
+       coalesce(case when entities.name = any (called.names) then entities.name end, called.names[1]) as name,
+       nullif(joined.leads_to, entities.id) as merged_into
 from entities
+cross join lateral (
+    select case when (select merged from merging) then leads_to(entities.scope_id, entities.id, %(as_of)s::timestamptz)
+                else entities.id end as leads_to,
+           case when (select merged from merging) then members_of(entities.scope_id, entities.id, %(as_of)s::timestamptz)
+                else array[entities.id] end as members
+    offset 0
+) joined
 cross join lateral (
     select array_agg(name order by mentioned_at desc, name) as names,
            (array_agg(description order by mentioned_at desc) filter (where description <> ''))[1] as description
-    from (
+    from unnest(joined.members) as member (id) cross join lateral (
         select name, description, mentioned_at from mentions
-        where mentions.scope_id = (select scope_id from place) and mentions.entity_id = entities.id
+        where mentions.scope_id = (select scope_id from place) and mentions.entity_id = member.id
           and source_in_sight(mentions.scope_id, mentions.source_id)
         order by mentioned_at desc
         limit 200
@@ -94,14 +103,44 @@ cross join lateral (
 ) called
 where entities.scope_id = (select scope_id from place)
   and (%(ids)s::uuid[] is null or entities.id = any (array(select unnest(%(ids)s::uuid[]))))
+  -- An absorbed one is shown to those who ask for it alone.
+  and (%(ids)s::uuid[] is not null or joined.leads_to = entities.id)
+  and (%(as_of)s::timestamptz is null or entities.created_at <= %(as_of)s::timestamptz)
   and entities.id > %(cursor)s
   and (%(type)s = '' or entities.type = %(type)s)
   and (
       %(search)s = '' or position(%(search)s in entities.normalised) > 0
       or exists (
           select from mentions where mentions.scope_id = (select scope_id from place)
-            and mentions.entity_id = entities.id and position(%(search)s in mentions.normalised) > 0
+            and mentions.entity_id = any (joined.members) and position(%(search)s in mentions.normalised) > 0
       )
   )
 order by entities.id
+limit %(limit)s
+
+-- name: near
+-- The entities of which a vector is nearest, or a vector of one that they have absorbed.
+with place as (
+    select id as scope_id from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+)
+select leads_to(held.scope_id, held.id, %(as_of)s::timestamptz) as id
+from entity_vectors held
+where held.scope_id = (select scope_id from place) and held.space_id = %(space_id)s
+group by 1
+order by min(held.embedding <#> %(vector)s::halfvec), 1
+limit %(limit)s
+
+-- name: worded
+-- The entities that most of the terms occur in, in a name or in a description.
+with place as (
+    select id as scope_id from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+)
+select leads_to((select scope_id from place), mentions.entity_id, %(as_of)s::timestamptz) as id
+from mentions cross join unnest(%(terms)s::text[]) as asked (term)
+where mentions.scope_id = (select scope_id from place)
+  and (position(asked.term in mentions.normalised) > 0 or position(asked.term in lower(mentions.description)) > 0)
+group by 1
+order by count(distinct asked.term) desc, 1
 limit %(limit)s

@@ -56,12 +56,15 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class VersionQuery:
-    """Which believed versions to fetch: of pairs of subject and object, of subjects, of lineages."""
+    """Which believed versions to fetch: of pairs of subject and object, of subjects, of objects, of lineages."""
 
     pairs: Sequence[tuple[UUID, UUID]] = ()
     subjects: Sequence[UUID] = ()
+    objects: Sequence[UUID] = ()
     lineages: Sequence[UUID] = ()
     """Also named by any of their versions."""
+    ids: Sequence[UUID] = ()
+    """Versions themselves, also those that are superseded."""
     newest: int | None = None
     """Of each subject only so many that are not over, the newest."""
 
@@ -84,7 +87,9 @@ async def fetch_versions(connection: Connection, scope_id: int, wanted: VersionQ
         "subjects": list(wanted.subjects),
         "ones": [one for one, _ in wanted.pairs],
         "others": [other for _, other in wanted.pairs],
+        "objects": list(wanted.objects),
         "lineages": list(wanted.lineages),
+        "asked": list(wanted.ids),
         "newest": wanted.newest,
     }
     found = await connection.execute(QUERIES["versions"], parameters)

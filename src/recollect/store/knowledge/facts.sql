@@ -10,6 +10,14 @@ with wanted as materialized (
         limit %(newest)s
     ) believed
     union
+    select believed.id from unnest(%(objects)s::uuid[]) as asked (object)
+    cross join lateral (
+        select id from beliefs where scope_id = %(scope_id)s and superseded_at is null and object_id = asked.object
+        offset 0
+    ) believed
+    union
+    select unnest(%(asked)s::uuid[])
+    union
     select believed.id from unnest(%(ones)s::uuid[], %(others)s::uuid[]) as pair (one, other)
     cross join lateral (
         select id from beliefs
@@ -82,6 +90,8 @@ select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as w
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+), asked as materialized (
+    select leads_to((select scope_id from place), %(entity)s::uuid, %(as_of)s::timestamptz) as id
 )
 select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, valid_at, invalid_at,
        beliefs.created_at, superseded_at, memories.content, memories.subject, memories.predicate as stated,
@@ -95,9 +105,11 @@ cross join lateral (
 where beliefs.scope_id = (select scope_id from place) and subject_id is not null{times}
   and (%(ids)s::uuid[] is null or beliefs.id = any (array(select unnest(%(ids)s::uuid[]))))
   and (%(entity)s::uuid is null or beliefs.id = any (array(
-      select id from beliefs about where about.scope_id = (select scope_id from place) and subject_id = %(entity)s
+      select id from beliefs about
+      where about.scope_id = (select scope_id from place) and subject_id = (select id from asked)
       union all
-      select id from beliefs about where about.scope_id = (select scope_id from place) and object_id = %(entity)s
+      select id from beliefs about
+      where about.scope_id = (select scope_id from place) and object_id = (select id from asked)
   )))
   and (%(lineage)s::uuid is null or lineage = coalesce((
       select about.lineage from beliefs about

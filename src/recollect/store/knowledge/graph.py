@@ -48,7 +48,7 @@ async def walk(
 ) -> tuple[list[Entity | None], Walked]:
     """Follow facts from entities, each of which is None if it is not of this scope; one round trip."""
     async with database.reading(scope.tenant_id) as connection:
-        entities = await ask_entities(connection, scope, starts)
+        entities = await ask_entities(connection, scope, starts, bounds.only.as_of)
         steps = await ask_walk(connection, scope, starts, bounds)
     return await read_entities(entities, starts), await read_walk(steps)
 
@@ -58,21 +58,25 @@ async def meet(
 ) -> tuple[list[Entity | None], Walked]:
     """Follow facts from two entities towards each other, in one round trip."""
     async with database.reading(scope.tenant_id) as connection:
-        entities = await ask_entities(connection, scope, ends)
+        entities = await ask_entities(connection, scope, ends, bounds[0].only.as_of)
         walks = [await ask_walk(connection, scope, [end], each) for end, each in zip(ends, bounds, strict=True)]
     there, back = [await read_walk(each) for each in walks]
     met = Walked([*there.steps, *back.steps], there.relations | back.relations)
     return await read_entities(entities, ends), met
 
 
-async def ask_entities(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Send the query for entities."""
-    return await connection.execute(QUERIES["entities"], {**names(scope), "ids": list(ids)})
+async def ask_entities(
+    connection: Connection, scope: Scope, ids: Sequence[UUID], as_of: datetime | None, *, led: bool = True
+) -> AsyncCursor[DictRow]:
+    """Send the query for entities, or for those that they lead to as of a moment."""
+    parameters = {**names(scope), "ids": list(ids), "as_of": as_of, "led": led}
+    return await connection.execute(QUERIES["entities"], parameters)
 
 
 async def read_entities(answer: AsyncCursor[DictRow], ids: Sequence[UUID]) -> list[Entity | None]:
     """Read the answer to `ask_entities`, in the order asked for."""
-    found = {row["id"]: Entity(row["id"], row["name"], EntityType(row["type"])) for row in await answer.fetchall()}
+    rows = await answer.fetchall()
+    found = {row["asked"]: Entity(row["id"], row["name"], EntityType(row["type"])) for row in rows}
     return [found.get(entity_id) for entity_id in ids]
 
 
@@ -117,7 +121,8 @@ async def read_timeline(
         "limit": limit,
     }
     async with database.reading(scope.tenant_id) as connection:
-        entities = await ask_entities(connection, scope, [entity_id])
+        # The versions of an absorbed one are its own.
+        entities = await ask_entities(connection, scope, [entity_id], as_of, led=False)
         answer = await connection.execute(QUERIES["timeline"], parameters)
     [entity] = await read_entities(entities, [entity_id])
     return entity, to_relations(await answer.fetchall())

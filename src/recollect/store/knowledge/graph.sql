@@ -1,18 +1,27 @@
 -- name: entities
 -- An entity that only a deleted conversation mentions is hidden with it.
-select entities.id, entities.name, entities.type
+select asked.id as asked, entities.id, entities.name, entities.type
 from scopes cross join unnest(%(ids)s::uuid[]) as asked (id) cross join lateral (
+    select case when %(led)s then leads_to(scopes.id, asked.id, %(as_of)s::timestamptz) else asked.id end as id
+    offset 0
+) led cross join lateral (
     select id, name, type from entities
-    where scope_id = scopes.id and id between asked.id and asked.id order by id limit 1
+    where scope_id = scopes.id and id between led.id and led.id order by id limit 1
 ) entities
 where scopes.tenant_id = current_tenant() and scopes.agent = %(agent)s and scopes."user" = %(user)s
-  and is_mentioned(scopes.id, entities.id, null)
+  and exists (
+      select from unnest(members_of(scopes.id, entities.id, %(as_of)s::timestamptz)) as member (id)
+      where is_mentioned(scopes.id, member.id, null)
+  )
 
 -- name: walk
 with step as materialized (
     select scopes.id as scope_id, walked.*
     from scopes cross join lateral walk_facts(
-        scopes.id, %(starts)s::uuid[], %(hops)s, %(beam)s, coalesce(%(as_of)s::timestamptz, 'infinity'),
+        scopes.id,
+        array(select distinct leads_to(scopes.id, start.id, %(as_of)s::timestamptz)
+              from unnest(%(starts)s::uuid[]) as start (id)),
+        %(hops)s, %(beam)s, coalesce(%(as_of)s::timestamptz, 'infinity'),
         coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[], {allowed}
     ) walked
     where scopes.tenant_id = current_tenant() and scopes.agent = %(agent)s and scopes."user" = %(user)s

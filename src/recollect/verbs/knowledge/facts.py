@@ -18,11 +18,11 @@ from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_idempotency_key, check_limit, check_line, check_moment
 from recollect.core.text.names import normalise_name
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.knowledge import Entities, Entity, EntityType, Fact, FactEnd, Facts, NewFact, Span
+from recollect.models.knowledge import EntityType, Fact, FactEnd, Facts, NewFact, Span
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
-from recollect.store.knowledge import entities, facts
+from recollect.store.knowledge import entities, facts, merges
 from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.store.knowledge.facts import FactQuery, VersionQuery
 from recollect.store.memories import memories
@@ -115,7 +115,8 @@ async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Seque
     scope_id = fact_write.opening.scope_id
     asked = [end for fact in new for end in ((fact.subject, fact.subject_type), (fact.object, fact.object_type))]
     given = [end for end, _ in asked if isinstance(end, UUID)]
-    if len(await entities.fetch_known(connection, scope_id, given)) < len(set(given)):
+    known = await merges.fetch_known(connection, scope_id, given)
+    if len(known) < len(set(given)):
         raise InvalidInputError(UNKNOWN_END)
     names = list(dict.fromkeys(end for end, _ in asked if isinstance(end, str)))
     candidates = await entities.find_candidates(connection, scope_id, names)
@@ -123,7 +124,7 @@ async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Seque
     unknown: dict[tuple[FactEnd, EntityType | None], tuple[str, EntityType]] = {}
     for end, kind in asked:
         if isinstance(end, UUID):
-            ends[(end, kind)] = end
+            ends[(end, kind)] = known[end].id
             continue
         found = choose_end(kind, [each for each in candidates if names[each.number] == end])
         if found is None:
@@ -202,21 +203,3 @@ async def list_versions(parts: Parts, scope: Scope, name: UUID) -> list[Fact]:
     if not found:
         raise NotFoundError(NO_FACT)
     return found
-
-
-async def list_entities(
-    parts: Parts, scope: Scope, search: str, kind: EntityType | None, cursor: UUID | None, limit: int
-) -> Entities:
-    """Fetch one page of entities, in the order in which they were first mentioned."""
-    check_limit(limit)
-    check_line("search", search)
-    found = await entities.page(parts.database, scope, search, kind, cursor, limit + 1)
-    return Entities(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
-
-
-async def get_entity(parts: Parts, scope: Scope, entity_id: UUID) -> Entity:
-    """Fetch one entity with all its names, and its newest description."""
-    found = await entities.fetch(parts.database, scope, [entity_id])
-    if entity_id not in found:
-        raise NotFoundError("There is no such entity in this scope.")
-    return found[entity_id]

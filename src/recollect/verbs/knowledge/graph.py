@@ -36,12 +36,12 @@ async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLi
     [entity], walked = await graph.walk(parts.database, scope, [entity_id], bounds)
     if entity is None:
         raise NotFoundError(UNKNOWN)
-    found = find_leaders([entity_id], walked.steps)
+    found = find_leaders([entity.id], walked.steps)
     reached = (
         Neighbour(end_of(walked.relations[step.memory_id], target), step.hop, step.memory_id)
         for target, step in found.items()
     )
-    whole = is_whole([entity_id], walked.steps, bounds.beam)
+    whole = is_whole([entity.id], walked.steps, bounds.beam)
     return Neighbourhood(entity, tuple(reached), tuple(walked.relations.values()), whole)
 
 
@@ -52,13 +52,14 @@ async def paths(
     check_range("hops", hops, MOST_PATH_HOPS)
     check_range("limit", limit, MOST_PATHS)
     check_filter(only)
-    start, end = ends
-    if start == end:
-        raise InvalidInputError("start and end must be two entities")
     bounds = WalkLimits((hops + 1) // 2, PATH_BEAM, only), WalkLimits(hops // 2, PATH_BEAM, only)
     entities, walked = await graph.meet(parts.database, scope, ends, bounds)
-    if None in entities:
+    reached = [entity.id for entity in entities if entity is not None]
+    if len(reached) < len(ends):
         raise NotFoundError(UNKNOWN)
+    start, end = reached
+    if start == end:
+        raise InvalidInputError("start and end must be two entities")
     found = find_paths(walked.steps, start, end, hops, limit)
     relations = [[walked.relations[step.memory_id] for step in path] for path in found]
     return [to_path(start, path) for path in relations]

@@ -100,6 +100,14 @@ class EndBody(OfScope):
     at: Moment = Field(description="From when it is no longer true, with an offset.")
 
 
+class AbsorbBody(OfScope):
+    """Which entity is the same as another."""
+
+    model_config = show({"agent": "ada", "absorbed": EXAMPLE_ID})
+
+    absorbed: UUID = Field(description="The id of the entity that is absorbed: its names and facts go to the other.")
+
+
 @serve(router, "knowledge.state", errors=[409])
 async def state_facts(mind: Mind, body: StateBody, idempotency_key: IdempotencyKey = "") -> list[Fact]:
     """State a list of facts."""
@@ -125,10 +133,14 @@ forward(
     "knowledge.entities",
     search=Annotated[str, Query(max_length=200, description="Only those with this in one of their names.")],
     type=Annotated[EntityType | None, Query(description="Only those of this type.")],
+    meaning=Annotated[str, Query(max_length=200, description="The nearest to this text first, on one page.")],
+    as_of=AsOf,
     cursor=Cursor,
     limit=Limit,
 )
-forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId)
+forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId, as_of=AsOf)
+forward(router, "merge_entities", "knowledge.merge", AbsorbBody, errors=[404, 409], entity_id=EntityId)
+forward(router, "split_entity", "knowledge.split", OfScope, errors=[404, 409], entity_id=EntityId)
 forward(
     router,
     "list_neighbours",

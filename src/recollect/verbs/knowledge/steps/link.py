@@ -15,7 +15,7 @@ from recollect.core.text.names import normalise_name
 from recollect.models.knowledge import EntityType, Mention, Statement
 from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Role, Triple
 from recollect.store.database.pool import Connection
-from recollect.store.knowledge import entities, facts
+from recollect.store.knowledge import entities, facts, merges
 from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.verbs.knowledge.facts import new_ids
 from recollect.verbs.knowledge.steps.draft import Draft, StepContext
@@ -113,7 +113,7 @@ async def find_entities(
     """Give every mention its entity: the one that was found, if it still exists, or one of its name and type."""
     scope_id = fact_write.opening.scope_id
     resolved = [entity.id for entity in draft.resolved.values() if entity is not None]
-    present = await entities.fetch_known(connection, scope_id, resolved)
+    present = await merges.fetch_known(connection, scope_id, resolved)
     found: dict[Key, UUID] = {}
     new: dict[Key, Mention] = {}
     seen: set[str] = set()
@@ -123,7 +123,7 @@ async def find_entities(
         entity = draft.resolved.get(name) if name not in seen else None
         seen.add(name)
         if entity is not None and entity.id in present:
-            found[key_of(mention)] = entity.id
+            found[key_of(mention)] = present[entity.id].id
         elif entity is not None and staged is not None and entity.id in staged.made:
             found[key_of(mention)] = staged.made[entity.id]
         else:
