@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -9,6 +10,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from recollect.errors import NotFoundError
 from recollect.jobs.embed import embed_pending
 from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
@@ -106,10 +108,10 @@ class Names:
             self.absorbed.append(alone[number + 1])
 
     async def split(self, number, _):
-        now = {each.id for each in (await self.mind.knowledge.entities(limit=200)).entities}
-        merged = [each for each in self.absorbed if each not in now]
-        if number % 2 and merged:
-            await self.mind.knowledge.split(merged[0])
+        for each in self.absorbed if number % 2 else ():
+            with suppress(NotFoundError):
+                await self.mind.knowledge.split(each)
+                return
 
     async def embed(self, _, __):
         place, parts = await self.mind.access.locate(), self.mind.access.parts

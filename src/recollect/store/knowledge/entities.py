@@ -83,13 +83,14 @@ async def find_candidates(
 
 
 async def ensure(
-    connection: Connection, scope_id: int, new: Sequence[NewEntity]
+    connection: Connection, scope_id: int, new: Sequence[NewEntity], moment: datetime
 ) -> Mapping[tuple[str, EntityType], UUID]:
-    """Make the entities that the scope does not have yet; return all of them by name and type."""
+    """Make the entities that the scope does not have yet at a moment; return all of them by name and type."""
     if not new:
         return {}
     parameters = {
         "scope_id": scope_id,
+        "moment": moment,
         "ids": [entity.id for entity in new],
         "names": [entity.name for entity in new],
         "normalised": [normalise_name(entity.name) for entity in new],

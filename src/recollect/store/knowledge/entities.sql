@@ -43,8 +43,8 @@ with given as (
         as given (id, name, normalised, type)
     order by normalised, type, id
 ), made as (
-    insert into entities (scope_id, id, name, normalised, type)
-    select %(scope_id)s, id, name, normalised, type from given
+    insert into entities (scope_id, id, name, normalised, type, created_at)
+    select %(scope_id)s, id, name, normalised, type, %(moment)s from given
     on conflict (scope_id, normalised, type) do nothing
     returning id, normalised, type
 )

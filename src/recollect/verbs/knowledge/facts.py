@@ -134,7 +134,7 @@ async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Seque
     wanted = [
         NewEntity(each, *named) for each, named in zip(new_ids(fact_write, len(unknown)), unknown.values(), strict=True)
     ]
-    made = await entities.ensure(connection, scope_id, wanted)
+    made = await entities.ensure(connection, scope_id, wanted, fact_write.moment)
     return ends | {end: made[(normalise_name(name), kind)] for end, (name, kind) in unknown.items()}
 
 

@@ -130,7 +130,7 @@ async def find_entities(
             new[key_of(mention)] = mention
     ids = new_ids(fact_write, len(new))
     wanted = [NewEntity(each, mention.name, mention.type) for each, mention in zip(ids, new.values(), strict=True)]
-    made = dict(await entities.ensure(connection, scope_id, wanted))
+    made = dict(await entities.ensure(connection, scope_id, wanted, fact_write.moment))
     if staged is not None:
         staged.make(made)
     return found | made
