@@ -49,7 +49,9 @@ async def test_facts_over_http(http):
     found = (await http.get("/v1/entities", params=SCOPE | {"search": "os", "type": "place"})).json()["entities"]
     assert [each["name"] for each in found] == ["Oslo"]
     one = (await http.get(f"/v1/entities/{oslo['subject']}", params=SCOPE)).json()
-    assert one == {"id": oslo["subject"], "name": "Ann", "type": "person", "aliases": [], "description": ""}
+    assert one == {"id": oslo["subject"], "name": "Ann", "type": "person", "aliases": [], "description": ""} | {
+        "merged_into": None
+    }
 
 
 async def test_what_http_refuses(recollect, http):
