@@ -95,6 +95,8 @@ def fill(owner, scope_id, facts):
 def statistics(request, owner, hub):
     if request.param == "one scope of many":
         owner.execute("set session_replication_role = replica")
+        # Whole rows are copied, and what is computed cannot be.
+        owner.execute("alter table entities alter initials drop expression")
         for table, column in (("memories", "id"), ("entities", "id"), ("mentions", "entity_id"), ("beliefs", "id")):
             owner.execute(COPY_ELSEWHERE.format(table=table, column=column))
     if request.param != "without statistics":

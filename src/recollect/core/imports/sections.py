@@ -45,7 +45,7 @@ SECTIONS = (
     Section("knowledge", "runs", ("id",)),
     Section("knowledge", "segments", ("id",)),
     Section("knowledge", "extractions", ("segment_id", "run_id")),
-    Section("knowledge", "entities", ("id",)),
+    Section("knowledge", "entities", ("id",), omitted=("initials",)),
     Section("knowledge", "mentions", ("source_id", "entity_id", "normalised"), ("normalised",)),
     Section("knowledge", "entity_merges", ("absorbed_id", "merged_at")),
     Section("knowledge", "beliefs", ("id",), omitted=("withheld_for",)),

@@ -2149,23 +2149,19 @@ CREATE FUNCTION public.source_in_sight(asked_scope bigint, asked_source uuid) RE
 $$;
 
 CREATE FUNCTION public.spelled_alike(asked_scope bigint, asked_names text[]) RETURNS TABLE(id uuid, alike real)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    SET "pg_trgm.similarity_threshold" TO '0.5'
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 begin
-    -- Without a tenant the comparison is null: only what is true may go on.
-    if (asked_scope between first_scope() and last_scope()) is not true then
-        return;
-    end if;
     return query
     select nearest.id, max(nearest.alike)
     from unnest(asked_names) as asked (name)
     cross join lateral (
         select entities.id, similarity(entities.normalised, asked.name) as alike from entities
-        where entities.scope_id = asked_scope and entities.normalised % asked.name
+        where entities.scope_id = asked_scope and entities.initials = left(asked.name, 2)
         order by alike desc, entities.id limit 1
     ) nearest
+    where nearest.alike >= 0.5
     group by nearest.id;
 end $$;
 
@@ -2672,6 +2668,7 @@ CREATE TABLE public.entities (
     normalised text NOT NULL,
     type text NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    initials text GENERATED ALWAYS AS ("left"(normalised, 2)) STORED NOT NULL,
     CONSTRAINT entities_normalised_check CHECK (((length(normalised) >= 1) AND (length(normalised) <= 500))),
     CONSTRAINT entities_type_check CHECK ((type = ANY (ARRAY['person'::text, 'place'::text, 'organization'::text, 'product'::text, 'skill'::text, 'activity'::text, 'event'::text, 'emotion'::text, 'thing'::text, 'other'::text])))
 );
@@ -3469,6 +3466,8 @@ CREATE INDEX conversations_running ON public.conversations USING btree (scope_id
 
 CREATE INDEX conversations_unsynced ON public.conversations USING btree (scope_id) WHERE (NOT synced);
 
+CREATE INDEX entities_by_initials ON public.entities USING btree (scope_id, initials) INCLUDE (id, normalised);
+
 CREATE INDEX entities_by_trigram ON public.entities USING gist (scope_id, normalised public.gist_trgm_ops);
 
 CREATE INDEX entity_merges_of_kept ON public.entity_merges USING btree (scope_id, kept_id);
@@ -4015,9 +4014,6 @@ REVOKE ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time z
 GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION public.spelled_alike(asked_scope bigint, asked_names text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.spelled_alike(asked_scope bigint, asked_names text[]) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
 

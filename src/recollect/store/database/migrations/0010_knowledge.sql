@@ -69,10 +69,13 @@ create table entities (
     type text not null check (type in ('person', 'place', 'organization', 'product', 'skill', 'activity', 'event',
                                        'emotion', 'thing', 'other')),
     created_at timestamptz not null default clock_timestamp(),
+    -- By these a name with a slip in it is looked for.
+    initials text not null generated always as (left(normalised, 2)) stored,
     primary key (scope_id, id),
     unique (scope_id, normalised, type)
 );
 alter table entities alter name set statistics 0, alter normalised set statistics 0;
+create index entities_by_initials on entities (scope_id, initials) include (id, normalised);
 select protect_scoped('entities');
 -- Row-level security keeps similarity away from indexes, because it is not leakproof. The matcher may read this one
 -- table whole; its function takes the tenant from the transaction and never leaves the scope.

@@ -127,34 +127,26 @@ begin
     return members;
 end $$;
 
--- For each name, the entity that is spelled most alike, if the two have half of their trigrams in common. By a threshold, not
--- by `<->`: most words of a cue are no names, and for these the nearest name is far and dear to find.
+-- For each name, the entity that is spelled most alike among those that begin alike, if the two have half of their trigrams in
+-- common. By the first letters, not by the index of trigrams: most words of a cue are no names, and each search would
+-- cost as much as all vectors of a small scope.
 create function spelled_alike(asked_scope bigint, asked_names text[])
     returns table (id uuid, alike real)
-    language plpgsql stable security definer
-    set search_path = pg_catalog, public, pg_temp
-    set pg_trgm.similarity_threshold = 0.5
+    language plpgsql stable
+    set plan_cache_mode = force_generic_plan
 as $$
 begin
-    -- Without a tenant the comparison is null: only what is true may go on.
-    if (asked_scope between first_scope() and last_scope()) is not true then
-        return;
-    end if;
     return query
     select nearest.id, max(nearest.alike)
     from unnest(asked_names) as asked (name)
     cross join lateral (
         select entities.id, similarity(entities.normalised, asked.name) as alike from entities
-        where entities.scope_id = asked_scope and entities.normalised % asked.name
+        where entities.scope_id = asked_scope and entities.initials = left(asked.name, 2)
         order by alike desc, entities.id limit 1
     ) nearest
+    where nearest.alike >= 0.5
     group by nearest.id;
 end $$;
-revoke execute on function spelled_alike(bigint, text[]) from public;
-grant execute on function spelled_alike(bigint, text[]) to recollect_service;
-grant create on schema public to recollect_matcher;
-alter function spelled_alike(bigint, text[]) owner to recollect_matcher;
-revoke create on schema public from recollect_matcher;
 
 -- Where a walk along facts starts, and how much each start counts. Names in the cue count most, then spellings that are
 -- alike, then entities that mean the like, then the ends of facts among the first hits. Of what nothing in sight
