@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.models.agents import Profile
     from recollect.models.conversations import Context, Conversation, History, Message, NewMessage, Shares, Window
     from recollect.models.knowledge import Entity, EntityType, Fact, NewFact, Span
-    from recollect.models.memories import FadingRules, Kind, Memory, NewMemory, Receipt, Role, Triple
+    from recollect.models.memories import FadingRules, Kind, Memory, NewMemory, Receipt, Revised, Revision, Role, Triple
     from recollect.models.recall import Cue, Hit, Mode, Recollection, Weighing
     from recollect.settings import Settings
     from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` reads as it is meant
@@ -45,7 +45,17 @@ HOMES = {
         "Window",
     ),
     "recollect.models.knowledge": ("Entity", "EntityType", "Fact", "NewFact", "Span"),
-    "recollect.models.memories": ("FadingRules", "Kind", "Memory", "NewMemory", "Receipt", "Role", "Triple"),
+    "recollect.models.memories": (
+        "FadingRules",
+        "Kind",
+        "Memory",
+        "NewMemory",
+        "Receipt",
+        "Revised",
+        "Revision",
+        "Role",
+        "Triple",
+    ),
     "recollect.models.recall": ("Cue", "Hit", "Mode", "Recollection", "Weighing"),
     "recollect.settings": ("Settings",),
     "recollect.wiring": ("open_recollect",),
@@ -80,6 +90,8 @@ __all__ = [
     "Recollect",
     "RecollectError",
     "Recollection",
+    "Revised",
+    "Revision",
     "Role",
     "Settings",
     "Shares",

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from uuid import UUID
 
 from hypothesis import strategies as st
 
+from accesses import with_access
 from recollect.errors import NotFoundError
 from recollect.jobs.embed import embed_pending
 from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.memories import Kind, NewMemory, Revision, Role, Triple
 from recollect.models.recall import Cue
 from recollect.models.topics import Filing
 from recollect.verbs.knowledge.enrich import enrich
@@ -26,7 +27,7 @@ START = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)
 STEPS = (
     "remember", "think", "say", "branch", "learn", "state", "end", "put", "recall", "rate", "archive", "delete",
-    "purge", "fade", "forget", "pin", "link", "block", "tune", "merge", "split", "embed",
+    "purge", "fade", "forget", "pin", "link", "block", "tune", "merge", "split", "embed", "revise",
 )  # fmt: skip
 WHOLE_LIVES = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), WORDS), min_size=1, max_size=14)
 ENDINGS = {"archive", "delete", "purge", "forget", "fade"}
@@ -62,10 +63,12 @@ class Talks:
         name = f"chat-{number % 3}"
         if await self.gone(name):
             return
-        self.script.extraction(
-            [entity("Ann", "person", "Annie"), entity(f"Town {number}", "place", description="a town")],
-            [fact("Ann", "lives in", f"Town {number}", "2024-01-01")],
-        )
+        # Segments with revised messages are read again as well.
+        for _ in self.messages:
+            self.script.extraction(
+                [entity("Ann", "person", "Annie"), entity(f"Town {number}", "place", description="a town")],
+                [fact("Ann", "lives in", f"Town {number}", "2024-01-01")],
+            )
         await self.mind.conversation(name).close_segment()
         await enrich(self.mind.access.parts, (await self.mind.access.locate()).scope_id)
         self.script.extractions.clear()
@@ -92,6 +95,20 @@ class Talks:
             alive = {each.id for each in (await self.mind.browse(limit=200)).memories}
             self.ids = [each for each in self.ids if each in alive]
             self.messages = [each for each in self.messages if each[0] != name or how == "archive"]
+
+    async def revise(self, number, text):
+        """Revise what was said or remembered; who is trusted less only contests."""
+        mine = [each for _, each in self.messages] if number % 2 else self.ids
+        standing = {each.id for each in (await self.mind.browse(limit=200)).memories}
+        chosen = self.pick(number, [each for each in mine if each in standing])
+        if chosen is None:
+            return
+        trust = 20 if number in {3, 4} else self.mind.access.caller.trust
+        writer = with_access(self.mind, caller=replace(self.mind.access.caller, trust=trust))
+        revised = await writer.revise(chosen, Revision(f"{text} revised", importance=1 + number / 1.1))
+        if not revised.contested:
+            self.ids = [revised.id if each == chosen else each for each in self.ids]
+            self.messages = [(name, revised.id if each == chosen else each) for name, each in self.messages]
 
     async def block(self, number, text):
         if not await self.gone(f"chat-{number % 3}"):

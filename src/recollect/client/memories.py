@@ -13,7 +13,19 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
+    from recollect.models.memories import (
+        FadedPage,
+        Fading,
+        FadingRules,
+        IfNew,
+        Judgement,
+        Memory,
+        NewMemory,
+        Page,
+        Receipt,
+        Revised,
+        Revision,
+    )
     from recollect.models.recall import Filter
 
 
@@ -23,10 +35,16 @@ class RemoteMemories(RemoteView):
     __slots__ = ()
 
     async def remember(
-        self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
+        self,
+        memories: str | NewMemory | Sequence[str | NewMemory],
+        *,
+        idempotency_key: str = "",
+        if_new: IfNew = "",
     ) -> list[Receipt]:
-        """Store one or many memories in one transaction."""
-        answer: list[Receipt] = await self.call("remember", memories=memories, idempotency_key=idempotency_key)
+        """Store one or many memories in one transaction; or only those that are not known yet."""
+        answer: list[Receipt] = await self.call(
+            "remember", memories=memories, idempotency_key=idempotency_key, if_new=if_new
+        )
         return answer
 
     async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
@@ -48,6 +66,16 @@ class RemoteMemories(RemoteView):
     async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:
         """Fetch one page of the memories that a filter admits, oldest first."""
         answer: Page = await self.call("browse", cursor=cursor, limit=limit, only=only)
+        return answer
+
+    async def revise(self, memory_id: UUID, revision: Revision) -> Revised:
+        """Add a version of a memory in place of the current one; what was derived from that is derived again."""
+        answer: Revised = await self.call("revise", memory_id=memory_id, revision=revision)
+        return answer
+
+    async def versions(self, memory_id: UUID) -> list[Memory]:
+        """Fetch every version of a memory, oldest first, also contested ones; the id of any of them names it."""
+        answer: list[Memory] = await self.call("versions", memory_id=memory_id)
         return answer
 
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:

@@ -48,8 +48,12 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
+    "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.Revised),
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
     "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
+    "versions": RemoteOperation(
+        "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
+    ),
     "blocks.recall": RemoteOperation("POST", "/v1/blocks", lambda: models.Block),
     "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.Resolved),
     "conversation.append": RemoteOperation("POST", "/v1/messages", lambda: list[models.Appended], answer="messages"),

@@ -8,13 +8,26 @@ from uuid import UUID
 
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
-from recollect.models.memories import FadedPage, Fading, FadingRules, Judgement, Memory, NewMemory, Page, Receipt
+from recollect.models.memories import (
+    FadedPage,
+    Fading,
+    FadingRules,
+    IfNew,
+    Judgement,
+    Memory,
+    NewMemory,
+    Page,
+    Receipt,
+    Revised,
+    Revision,
+)
 from recollect.models.recall import EVERYTHING, Filter
 from recollect.models.service import Right
 from recollect.verbs.memories.fade import explain, fade, list_faded, restore
 from recollect.verbs.memories.load import load
 from recollect.verbs.memories.read import browse, forget, get, pin
 from recollect.verbs.memories.remember import as_new, remember
+from recollect.verbs.memories.revise import list_versions, revise
 
 
 class MemoryVerbs:
@@ -25,11 +38,15 @@ class MemoryVerbs:
 
     @operation("POST /v1/memories", Right.WRITE, answer="memories", status=201, command="remember", tool="remember")
     async def remember(
-        self, memories: str | NewMemory | Sequence[str | NewMemory], *, idempotency_key: str = ""
+        self,
+        memories: str | NewMemory | Sequence[str | NewMemory],
+        *,
+        idempotency_key: str = "",
+        if_new: IfNew = "",
     ) -> list[Receipt]:
-        """Store one or many memories in one transaction."""
+        """Store one or many memories in one transaction; or only those that are not known yet."""
         return await remember(
-            self.access.parts, self.access.caller, self.access.scope, as_new(memories), idempotency_key
+            self.access.parts, self.access.caller, self.access.scope, as_new(memories), idempotency_key, if_new
         )
 
     @operation("POST /v1/load", Right.WRITE, answer="ids", status=201, timed=False, command="import")
@@ -46,6 +63,16 @@ class MemoryVerbs:
     async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:
         """Fetch one page of the memories that a filter admits, oldest first."""
         return await browse(self.access.parts, self.access.scope, cursor, limit, only or EVERYTHING)
+
+    @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="revise", tool="revise")
+    async def revise(self, memory_id: UUID, revision: Revision) -> Revised:
+        """Add a version of a memory in place of the current one; what was derived from that is derived again."""
+        return await revise(self.access.parts, self.access.caller, self.access.scope, memory_id, revision)
+
+    @operation("GET /v1/memories/{memory_id}/versions", Right.READ, answer="versions", command="revise")
+    async def versions(self, memory_id: UUID) -> list[Memory]:
+        """Fetch every version of a memory, oldest first, also contested ones; the id of any of them names it."""
+        return await list_versions(self.access.parts, self.access.scope, memory_id)
 
     @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="pin", tool="pin")
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:

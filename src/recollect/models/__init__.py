@@ -99,6 +99,8 @@ if TYPE_CHECKING:
         NewMemory,
         Page,
         Receipt,
+        Revised,
+        Revision,
         Role,
         Triple,
     )
@@ -250,6 +252,8 @@ __all__ = [
     "Rerun",
     "RerunPlan",
     "Resolved",
+    "Revised",
+    "Revision",
     "Right",
     "Role",
     "SavedMind",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -15,6 +15,8 @@ from recollect.models.topics import USUAL_REACH, Reach
 
 JSON: TypeAlias = JsonValue
 Embedding: TypeAlias = Sequence[float]
+IfNew: TypeAlias = Literal["", "same", "near"]
+"""Whether to store only what is new: by the same text after folding, or also by nearly the same terms; no if empty."""
 
 
 class Kind(StrEnum):
@@ -132,7 +134,9 @@ class Memory:
     invalid_at: datetime | None = None
     """When a fact stopped being true, or will."""
     superseded_at: datetime | None = None
-    """When this version of a fact or a summary was superseded; None while it is believed."""
+    """When another version took its place; None while it is the current one."""
+    contested: bool = False
+    """Whether it is a revision that did not take effect, because its writer is trusted less."""
     pinned: bool = False
     """Whether every context shows it, independent of the cue."""
     importance_from: ImportanceFrom = ImportanceFrom.CALLER
@@ -147,6 +151,46 @@ class Receipt:
 
     id: UUID
     state: MemoryState
+    known: bool = False
+    """Whether it was known already: nothing was stored, and the id is that of the memory that says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a revision changes of a memory; what is None stays as it is."""
+
+    content: str | None = None
+    importance: float | None = None
+    speaker: str | None = None
+    keywords: tuple[str, ...] | None = None
+    """What it is filed under from now on."""
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    embedding: Embedding | None = None
+    embedding_text: str | None = None
+    metadata: Mapping[str, JSON] | None = None
+    topic: str | None = None
+    """The path of the topic it is filed under from now on, in place of all others."""
+    related_topics: tuple[str, ...] | None = None
+    """Paths of topics that it leads to from the topic that is named."""
+    pinned: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """What a revision did."""
+
+    id: UUID
+    """The new version; the current one if nothing changed."""
+    state: MemoryState
+    version: int
+    """Its number among the versions of its memory, counted from 1."""
+    changed: bool = True
+    """Whether a version was written."""
+    contested: bool = False
+    """Whether it is only kept beside the current version, because its writer is trusted less."""
+    outdated: tuple[UUID, ...] = ()
+    """What was derived from earlier versions and has left recall; a worker derives it again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,10 @@ class BlockingMind(Blocking):
     reflect_later = blocking(RemoteMind.reflect_later)
     reflection = blocking(RemoteMind.reflection)
     remember = blocking(RemoteMind.remember)
+    revise = blocking(RemoteMind.revise)
     set_profile = blocking(RemoteMind.set_profile)
     tune = blocking(RemoteMind.tune)
+    versions = blocking(RemoteMind.versions)
 
     def conversation(self, conversation: str) -> BlockingConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""

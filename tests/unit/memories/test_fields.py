@@ -157,7 +157,7 @@ def flatten(memory):
 
 def read_memory():
     beside = {"origin": "test", "created_at": MOMENT, "last_accessed_at": LATER, "evidence": [SECOND]}
-    said = {"conversation": "talk", "role": "user", "belief": (MOMENT, LATER, LATER)}
+    said = {"conversation": "talk", "role": "user", "belief": (MOMENT, LATER, LATER, MOMENT)}
     return to_memory({**ROW, **beside, **said}), beside | {"conversation": "talk", "role": "user"}
 
 

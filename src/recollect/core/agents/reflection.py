@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,7 @@ from recollect.core.memories.erasure import LONGEST_INSIGHT
 from recollect.core.text.answers import AnswerSchema, counted, tidy
 from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
-from recollect.core.text.similar import is_same
+from recollect.core.text.similar import fold_text, fold_width, is_same
 from recollect.core.text.terms import analyse
 from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
 
@@ -34,11 +33,6 @@ def read_as_original(triple: Triple) -> tuple[str, ...]:
     """Ask only for what the original finds: it looks up names with capitals or places as written, and finds nothing."""
     named = (triple.subject, triple.predicate, triple.object)
     return file_under(tuple(name for name in named if name == name.lower() and ":" not in fold_width(name)))
-
-
-def fold_width(text: str) -> str:
-    """Fold a text to the width of keywords, so that its colons are recognised."""
-    return unicodedata.normalize("NFKC", text)
 
 
 def waits_for_reflection(memory: NewMemory) -> bool:
@@ -168,8 +162,3 @@ def leave_repeated(thoughts: Sequence[NewMemory], known: Sequence[Memory]) -> li
         texts.add(text)
         drawn.append((evidence, terms))
     return new
-
-
-def fold_text(text: str) -> str:
-    """Bring a text to the form in which it is compared: without case, width, and marks at its end."""
-    return " ".join(fold_width(text).casefold().split()).rstrip(".。!！")

@@ -40,6 +40,7 @@ SECTIONS = (
     Section("topics", "related_topics", ("topic_id", "memory_id", "related_id")),
     Section("conversations", "conversations", ("id",), ("id",), omitted=("updated_hour", "idle_hour", "running")),
     Section("conversations", "messages", ("id",)),
+    Section("conversations", "past_messages", ("id",)),
     Section("conversations", "shown_memories", ("conversation_id", "memory_id"), ("conversation_id",)),
     Section("conversations", "purge_receipts", ("id",)),
     Section("knowledge", "runs", ("id",)),

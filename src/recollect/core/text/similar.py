@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +36,16 @@ def collapse(
             kept.append(hit)
             said.append(terms)
     return [(hit, tuple(alike.get(place, ()))) for place, hit in enumerate(kept)]
+
+
+def fold_width(text: str) -> str:
+    """Fold a text to the width of keywords, so that its colons are recognised."""
+    return unicodedata.normalize("NFKC", text)
+
+
+def fold_text(text: str) -> str:
+    """Bring a text to the form in which it is compared: without case, width, and marks at its end."""
+    return " ".join(fold_width(text).casefold().split()).rstrip(".。!！")
 
 
 def is_same(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -1,14 +1,16 @@
-"""Commands for memories: remember one, pin some, forget some, and let them fade."""
+"""Commands for memories: remember one, revise it, pin some, forget some, and let them fade."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Column, Table
 
@@ -30,13 +32,20 @@ from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.imports import UserErasure
-from recollect.models.memories import Faded, Fading, FadingRules, Judgement, Kind, NewMemory
+from recollect.models.memories import Faded, Fading, FadingRules, IfNew, Judgement, Kind, NewMemory, Revision
 from recollect.models.recall import Filter
 
 commands = typer.Typer()
 
 PAGE = 200
 EVERYTHING = "all"
+
+
+class NewBy(StrEnum):
+    """How to tell whether something is new."""
+
+    SAME = "same"
+    NEAR = "near"
 
 
 @commands.command()
@@ -148,6 +157,9 @@ def to_id(name: str) -> UUID:
         datetime | None, typer.Option(help="When to recall it no more, in UTC.", show_default="never")
     ],
     pin=Annotated[bool, typer.Option("--pin", help="Let every context show it.")],
+    if_new=Annotated[
+        NewBy | None, typer.Option(help="Only if it is not known: by the same text, or also by nearly the same terms.")
+    ],
 )
 def remember(
     content: Annotated[str, typer.Argument(help="What to remember.")],
@@ -161,8 +173,47 @@ def remember(
     """Remember one thing."""
     expiry = chosen["expires_at"].replace(tzinfo=UTC) if chosen["expires_at"] else None
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
-    receipts = with_mind(agent, user, tenant, lambda mind: mind.remember(memory))
-    out.print(f"{receipts[0].id} {receipts[0].state}", highlight=False)
+    if_new: IfNew = chosen["if_new"].value if chosen["if_new"] else ""
+    [receipt] = with_mind(agent, user, tenant, lambda mind: mind.remember(memory, if_new=if_new))
+    out.print(f"{receipt.id} {'known' if receipt.known else receipt.state}", highlight=False)
+
+
+@commands.command()
+@with_options(
+    importance=Annotated[float | None, typer.Option(help="1 to 10.", show_default="as it is")],
+    keyword=Annotated[
+        list[str] | None, typer.Option(help="A word to file it under, in place of the others; repeat for more.")
+    ],
+    topic=Annotated[str | None, typer.Option(help="The topic to file it under.", show_default="as it is")],
+    pin=Annotated[bool | None, typer.Option("--pin/--no-pin", help="Whether every context shows it.")],
+    versions=Annotated[bool | None, typer.Option("--versions", help="Only show its versions.")],
+)
+def revise(
+    memory_id: Annotated[UUID, typer.Argument(metavar="ID", help="The id of the memory.")],
+    agent: Agent,
+    content: Annotated[str, typer.Argument(help="What is remembered from now on.")] = "",
+    user: User = "",
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Add a version of a memory in place of the current one, or show its versions."""
+    if chosen["versions"]:
+        table = Table(Column("version", no_wrap=True, min_width=36), "written", "until", "trust", "content")
+        for each in with_mind(agent, user, tenant, lambda mind: mind.versions(memory_id)):
+            until = "contested" if each.contested else each.superseded_at.isoformat() if each.superseded_at else ""
+            table.add_row(str(each.id), each.created_at.isoformat(), until, str(each.trust), escape(each.content))
+        out.print(table)
+        return
+    revision = Revision(
+        content or None,
+        chosen["importance"],
+        keywords=tuple(chosen["keyword"]) if chosen["keyword"] else None,
+        topic=chosen["topic"],
+        pinned=chosen["pin"],
+    )
+    revised = with_mind(agent, user, tenant, lambda mind: mind.revise(memory_id, revision))
+    said = "contested" if revised.contested else revised.state if revised.changed else "unchanged"
+    out.print(f"{revised.id} {said}", highlight=False)
 
 
 @commands.command()

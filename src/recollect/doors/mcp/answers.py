@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from recollect.models.blocks import Block
 from recollect.models.conversations import Context, History
-from recollect.models.memories import Memory, Receipt
+from recollect.models.memories import Memory, Receipt, Revised
 from recollect.models.recall import Association, Hit, Recollection
 
 NOTHING = "Nothing comes to mind."
@@ -21,6 +21,7 @@ class StoredMemory(BaseModel):
 
     id: UUID = Field(description="By which it can be forgotten or read.")
     state: str = Field(description="stored: found by words; embedded: found by meaning, too.")
+    known: bool = Field(default=False, description="Whether it was known already: nothing was stored.")
 
 
 class Recalled(BaseModel):
@@ -90,9 +91,38 @@ class PinnedMemories(BaseModel):
     pinned: list[UUID]
 
 
+class RevisedMemory(BaseModel):
+    """The version that was written, or the current one if nothing changed."""
+
+    id: UUID
+    version: int
+    changed: bool
+    contested: bool = Field(description="Kept beside the current version, because its writer is trusted less.")
+    outdated: list[UUID] = Field(description="Derived memories that wait to be derived again.")
+
+
+def tell_revised(revised: Revised) -> tuple[RevisedMemory, str]:
+    """Say what a revision did."""
+    if not revised.changed:
+        said = f"Nothing changed: it is {revised.id} still."
+    elif revised.contested:
+        said = f"Kept as contested, {revised.id}: the memory is trusted more than you, and stays as it is."
+    else:
+        said = f"Revised: from now on it is {revised.id}."
+    shown = RevisedMemory(
+        id=revised.id,
+        version=revised.version,
+        changed=revised.changed,
+        contested=revised.contested,
+        outdated=list(revised.outdated),
+    )
+    return shown, said
+
+
 def tell_receipt(receipt: Receipt) -> tuple[StoredMemory, str]:
     """Say what was stored."""
-    return StoredMemory(id=receipt.id, state=receipt.state), f"Remembered as {receipt.id}."
+    said = f"Known already as {receipt.id}." if receipt.known else f"Remembered as {receipt.id}."
+    return StoredMemory(id=receipt.id, state=receipt.state, known=receipt.known), said
 
 
 def tell_memory(memory: Memory, score: float = 0.0, relevance: float | None = None) -> Recalled:

@@ -16,7 +16,7 @@ from recollect.client import RemoteMind
 from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.mind.mind import Mind
-from recollect.models.memories import Kind, NewMemory, Role, Triple
+from recollect.models.memories import Kind, NewMemory, Revision, Role, Triple
 from recollect.models.recall import Cue, RecallState
 from recollect.models.service import Bounds
 
@@ -60,6 +60,7 @@ RoleNames = Annotated[list[RoleName], BeforeValidator(take_list)]
 Ids = Annotated[list[UUID], BeforeValidator(take_list)]
 Either = Annotated[bool | None, WithJsonSchema({"type": "boolean"})]
 Likely = Annotated[float | None, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+Important = Annotated[float | None, Field(ge=1, le=10), WithJsonSchema({"type": "number", "minimum": 1, "maximum": 10})]
 """Or left out; described without a choice of types, which some clients cannot fill in."""
 Scored = Annotated[float | None, Field(ge=1, le=10), WithJsonSchema({"type": "number", "minimum": 1, "maximum": 10})]
 """Or left out, as above."""
@@ -92,6 +93,9 @@ class RememberArguments(Arguments):
     keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")
     occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}; now if empty.")
     pinned: bool = Field(default=False, description="Whether every context shows it, whatever is asked.")
+    if_new: Literal["", "same", "near"] = Field(
+        "", description="Store it only if it is not known yet: same compares texts, near also much the same words."
+    )
     once: str = Field("", max_length=255, description="A name of yours for this call: sent again, it stores nothing.")
 
     def to_value(self) -> NewMemory:
@@ -206,6 +210,27 @@ class ForgetArguments(FilterArguments):
         default_factory=list[UUID], max_length=100, description="Ids of memories, as recall gives them; or a filter."
     )
     dry_run: bool = Field(default=False, description="Only list what would be deleted.")
+
+
+class ReviseArguments(Arguments):
+    """Which memory to revise, and what becomes of it; what is empty stays as it is."""
+
+    id: UUID = Field(description="The id of the memory, as recall gives it.")
+    content: str = Field("", max_length=32_000, description="What is remembered from now on.")
+    importance: Important = Field(None, description="1 (mundane) to 10 (life-changing).")
+    topic: str = Field("", max_length=2_000, description="The path of the topic to file it under, as in travel->Japan.")
+    keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")
+    occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}.")
+
+    def to_value(self) -> Revision:
+        """Turn the arguments into a value."""
+        return Revision(
+            content=self.content or None,
+            importance=self.importance,
+            keywords=tuple(self.keywords) or None,
+            occurred_at=read_moment("occurred_at", self.occurred_at),
+            topic=self.topic or None,
+        )
 
 
 class PinArguments(Arguments):

@@ -22,6 +22,7 @@ from recollect.doors.mcp.arguments import (
     PinArguments,
     RecallArguments,
     RememberArguments,
+    ReviseArguments,
     Scoped,
 )
 from recollect.mind.mind import OPERATIONS
@@ -87,7 +88,7 @@ def with_scope(takes: type[Arguments]) -> type[Arguments]:
 
 async def remember(mind: AnyMind, given: RememberArguments) -> tuple[BaseModel, str]:
     """Store one thing worth knowing later: what the user said of themselves, decided, likes, or what happened."""
-    [receipt] = await mind.remember(given.to_value(), idempotency_key=given.once)
+    [receipt] = await mind.remember(given.to_value(), idempotency_key=given.once, if_new=given.if_new)
     return answers.tell_receipt(receipt)
 
 
@@ -120,6 +121,11 @@ async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]
     return answers.tell_forgotten(gone, dry_run=given.dry_run)
 
 
+async def revise(mind: AnyMind, given: ReviseArguments) -> tuple[BaseModel, str]:
+    """Correct a memory by its id: the old version stays readable as of its time, and is recalled no more."""
+    return answers.tell_revised(await mind.revise(given.id, given.to_value()))
+
+
 async def pin(mind: AnyMind, given: PinArguments) -> tuple[BaseModel, str]:
     """Let every context show memories, whatever is asked: what must never be overlooked. Or let them go again."""
     return answers.tell_pinned(await mind.pin(given.ids, pinned=given.pinned), pinned=given.pinned)
@@ -133,6 +139,7 @@ DEEDS: dict[str, Deed[Any]] = {
         Deed(AssociateArguments, answers.Associated, associate),
         Deed(HistoryArguments, answers.HistoryAnswer, history),
         Deed(ContextArguments, answers.Prompted, context),
+        Deed(ReviseArguments, answers.RevisedMemory, revise),
         Deed(PinArguments, answers.PinnedMemories, pin),
         Deed(ForgetArguments, answers.ForgottenMemories, forget, destroys=True),
     )

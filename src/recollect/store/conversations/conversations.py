@@ -11,6 +11,7 @@ from uuid import UUID
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
+from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from recollect.core.conversations.appends import Anchor, Linked, OpenConversation
@@ -36,7 +37,12 @@ from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.columns import write_json
 from recollect.store.service.scopes import lock_scope, names
 
-QUERIES = load_queries(__file__)
+PIECES = load_queries(__file__)
+QUERIES, THEN = (
+    load_queries(__file__, messages=SQL(PIECES[f"messages_{when}"]), leaf=SQL(PIECES[f"leaf_{when}"]))
+    for when in ("now", "then")
+)
+"""The queries of a thread as it is, and as it was at a moment."""
 EVERY_STATE = tuple(ConversationState)
 AT_ONCE = 100
 """How many messages one statement writes."""
@@ -74,7 +80,10 @@ async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow] | 
         row["last_number"],
         to_anchor(row["newest_id"], row["newest_turn"]),
         to_anchor(row["unbranched_id"], row["unbranched_turn"]),
-        {found["id"]: Anchor(found["id"], found["turn_id"]) for found in (await anchors.fetchall() if anchors else ())},
+        {
+            found["asked"]: Anchor(found["id"], found["turn_id"])
+            for found in (await anchors.fetchall() if anchors else ())
+        },
     )
 
 
@@ -192,7 +201,7 @@ async def walk(database: Database, scope: Scope, conversation: str, window: Wind
         **bind(Filter(as_of=window.as_of, at=window.at)),
     }
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["walk"], parameters)
+        found = await connection.execute((THEN if window.as_of else QUERIES)["walk"], parameters)
     return [to_read(row, tokenizer) for row in await found.fetchall()]
 
 
@@ -203,7 +212,7 @@ async def read_turns(
     times = bind(Filter(as_of=window.as_of, at=window.at))
     parameters = {**names(scope), "conversation": conversation, "limit": limit, **times}
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["turns"], parameters)
+        found = await connection.execute((THEN if window.as_of else QUERIES)["turns"], parameters)
     return [to_read(row, tokenizer) for row in await found.fetchall()]
 
 

@@ -25,13 +25,24 @@ left join lateral (
 ) unbranched on true
 
 -- name: anchors
-select anchor.id, anchor.turn_id
+-- A message is also named by an earlier version of it.
+select named.id as asked, anchor.id, anchor.turn_id
 from unnest(%(ids)s::uuid[]) as named (id)
 cross join lateral (
-    select messages.id, messages.turn_id, messages.conversation_id from messages
-    where messages.scope_id = {this_scope}
-      and messages.id between named.id and named.id
-    order by messages.id limit 1
+    (
+        select messages.id, messages.turn_id, messages.conversation_id from messages
+        where messages.scope_id = {this_scope}
+          and messages.id between named.id and named.id
+        order by messages.id limit 1
+    )
+    union all
+    (
+        select messages.id, messages.turn_id, messages.conversation_id
+        from past_messages past join messages on messages.scope_id = past.scope_id
+            and messages.conversation_id = past.conversation_id and messages.number = past.number
+        where past.scope_id = {this_scope} and past.id = named.id
+    )
+    limit 1
 ) anchor
 where anchor.conversation_id = %(conversation)s
 
@@ -98,6 +109,28 @@ from (
 order by updated_at desc, id desc
 limit %(limit)s
 
+-- name: messages_now
+messages
+
+-- name: messages_then
+-- With arguments that do not change, it is called once.
+messages_as_of((select scope_id from place), (select id from place), %(before)s::uuid, %(as_of)s::timestamptz)
+
+-- name: leaf_now
+-- A leaf may be named by an earlier version of it.
+coalesce((
+    select messages.id from past_messages past join messages using (scope_id, conversation_id, number)
+    where past.scope_id = (select scope_id from place) and past.id = %(leaf)s
+), %(leaf)s)
+
+-- name: leaf_then
+(
+    select messages.id
+    from messages_as_of((select scope_id from place), (select id from place), %(before)s::uuid, %(as_of)s::timestamptz)
+        messages
+    where messages.number = message_number((select scope_id from place), %(leaf)s)
+)
+
 -- name: walk
 -- From the leaf towards the root, one look into the index for each message, until the budget is spent and a turn has
 -- begun. Last turns that nobody has answered cost nothing, because they are left out: a turn is answered by an
@@ -108,16 +141,16 @@ with recursive place as materialized (
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), chosen (id) as materialized (
-    select coalesce(%(leaf)s::uuid, (
-        select messages.id from messages
+    select case when %(leaf)s::uuid is not null then {leaf} else (
+        select messages.id from {messages} messages
         where messages.scope_id = (select scope_id from place) and conversation_id = (select id from place)
           and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
           and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
         order by number desc limit 1
-    ))
+    ) end
 ), leaf as (
     select message.* from (
-        select messages.* from messages
+        select messages.* from {messages} messages
         where messages.scope_id = (select scope_id from place)
           and messages.id between (select id from chosen) and (select id from chosen)
         order by messages.id limit 1
@@ -153,7 +186,7 @@ with recursive place as materialized (
            walked.turns + case when judged.counts and parent.id = parent.turn_id then 1 else 0 end
     from walked
     cross join lateral (
-        select messages.* from messages
+        select messages.* from {messages} messages
         where messages.scope_id = (select scope_id from place) and messages.id between walked.parent_id and walked.parent_id
           and messages.number < walked.number
         order by messages.id limit 1
@@ -196,7 +229,7 @@ with place as materialized (
       and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
     order by id limit 1
 ), head as materialized (
-    select messages.* from messages
+    select messages.* from {messages} messages
     where scope_id = (select scope_id from place) and conversation_id = (select id from place) and role = 'user'
       and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
       and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
@@ -205,7 +238,7 @@ with place as materialized (
 ), answer as (
     select newest.*
     from head cross join lateral (
-        select messages.* from messages
+        select messages.* from {messages} messages
         where scope_id = (select scope_id from place) and parent_id between head.id and head.id and role = 'assistant'
           and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
           and (%(at)s::timestamptz is null or messages.occurred_at <= %(at)s::timestamptz)
@@ -224,7 +257,7 @@ cross join lateral (
     order by memories.id limit 1
 ) said
 left join lateral (
-    select messages.turn_id from messages
+    select messages.turn_id from {messages} messages
     where messages.scope_id = (select scope_id from place) and messages.id between shown.parent_id and shown.parent_id
     order by messages.id limit 1
 ) followed on true
@@ -273,6 +306,9 @@ where evidence.scope_id = {this_scope}
       select messages.id from messages
       where messages.scope_id = {this_scope}
         and messages.conversation_id = %(conversation)s
+      union all
+      select past.id from past_messages past
+      where past.scope_id = {this_scope} and past.conversation_id = %(conversation)s
   ))
   and memories.kind = 'summary'
   and (%(before)s::uuid is null or evidence.memory_id < %(before)s::uuid)

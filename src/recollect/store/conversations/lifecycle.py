@@ -90,14 +90,16 @@ async def sync_chunk(
         rows = await (await connection.execute(QUERIES["chunk"], bounds)).fetchall()
         ids = [row["id"] for row in rows]
         last = len(rows) < CHUNK
+        number = rows[-1]["number"] if rows else found["synced_number"]
+        found_earlier = await connection.execute(QUERIES["earlier"], {**bounds, "last": number})
+        earlier = [row["id"] for row in await found_earlier.fetchall()]
         if state is ConversationState.PURGING:
-            await erase(connection, place, ids)
+            await erase(connection, place, [*ids, *earlier])
         else:
-            await move_memories(connection, scope_id, state, ids)
+            await move_memories(connection, scope_id, state, ids, earlier)
         if state is ConversationState.PURGING and last:
             await connection.execute(QUERIES["close_purge"], place)
         else:
-            number = rows[-1]["number"] if rows else found["synced_number"]
             await connection.execute(QUERIES["advance"], {**place, "number": number, "last": last})
         if last and state in IN_SIGHT:
             # Nothing of it was enriched while it was incomplete.
@@ -114,12 +116,18 @@ async def count_unsynced(database: Database, scope_id: int) -> int:
     return sum([row["waiting"] for row in await found.fetchall()])
 
 
-async def move_memories(connection: Connection, scope_id: int, state: ConversationState, ids: Sequence[UUID]) -> None:
-    """Bring messages' memories, and what was derived from them, in line with a state."""
-    parameters = {"scope_id": scope_id, "ids": list(ids)}
+async def move_memories(
+    connection: Connection, scope_id: int, state: ConversationState, ids: Sequence[UUID], earlier: Sequence[UUID]
+) -> None:
+    """Bring messages' memories, their earlier versions, and what was derived from them, in line with a state."""
+    parameters = {"scope_id": scope_id, "ids": [*ids, *earlier]}
     if state is ConversationState.DELETED:
         await connection.execute(QUERIES["hide"], parameters)
         return
+    if earlier:
+        # They are in sight again, and stay out of the indexes.
+        await connection.execute(QUERIES["restore"], {"scope_id": scope_id, "ids": list(earlier)})
+    parameters["ids"] = list(ids)
     asked = ["restore"] if state is ConversationState.ACTIVE else []
     if state is ConversationState.ARCHIVED:
         await connection.execute(QUERIES["withhold"], parameters)

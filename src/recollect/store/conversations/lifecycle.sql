@@ -37,6 +37,11 @@ where scope_id = %(scope_id)s and conversation_id = %(conversation)s and number 
 order by number
 limit %(limit)s
 
+-- name: earlier
+-- Past and contested versions of the messages in a chunk.
+select id from past_messages
+where scope_id = %(scope_id)s and conversation_id = %(conversation)s and number > %(after)s and number <= %(last)s
+
 -- name: withhold
 select withhold_memories(%(scope_id)s, %(ids)s::uuid[], 'archived')
 
@@ -55,8 +60,14 @@ select restore_derived(%(scope_id)s, %(ids)s::uuid[]) as waiting
 select evidence.memory_id, evidence.source_id, messages.id is not null as purged
 from derived_from(%(scope_id)s, %(ids)s::uuid[]) as derived (id)
 join evidence on evidence.scope_id = %(scope_id)s and evidence.memory_id = derived.id
-left join messages on messages.scope_id = %(scope_id)s and messages.id = evidence.source_id
-    and messages.conversation_id = %(conversation)s
+left join lateral (
+    select id from messages
+    where messages.scope_id = %(scope_id)s and messages.id = evidence.source_id
+      and messages.conversation_id = %(conversation)s
+    union all
+    select id from past_messages past
+    where past.scope_id = %(scope_id)s and past.id = evidence.source_id and past.conversation_id = %(conversation)s
+) messages on true
 
 -- name: erase
 with erased as materialized (

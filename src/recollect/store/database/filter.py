@@ -171,6 +171,7 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
         "kind": sql.Identifier(columns.table, columns.kind),
         "occurred_at": sql.Identifier(columns.table, columns.occurred_at),
         "scope": scope,
+        "current": sql.SQL(QUERIES["indexed_features" if columns.lookup is Lookup.OWN else "indexed"]),
     }
     if "min_trust" in named:
         looked_up = sql.SQL(QUERIES["trust"])

@@ -99,10 +99,17 @@ select features.id from memory_features features where features.scope_id = {scop
 )
 
 -- name: standing
--- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow.
-({kind} not in ('fact', 'summary') or stands(
+-- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow. What the
+-- indexes hold of other kinds is the current version.
+({kind} not in ('fact', 'summary') and {current} or stands(
     {scope}, {id}, {occurred_at}, %(as_of)s::timestamptz, %(at)s::timestamptz
 ))
+
+-- name: indexed
+memories.withheld is null
+
+-- name: indexed_features
+features.state = 'current'
 
 -- name: happened
 ({kind} in ('fact', 'summary') or {occurred_at} <= %(at)s::timestamptz)

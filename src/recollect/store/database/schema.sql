@@ -49,6 +49,46 @@ begin
     delete from topics where scope_id = asked_scope and id = absorbed;
 end $$;
 
+CREATE FUNCTION public.add_version(asked_scope bigint, elder uuid, heir uuid, moment timestamp with time zone, is_contested boolean, is_revision boolean) RETURNS integer
+    LANGUAGE sql
+    AS $$
+    insert into beliefs
+        (scope_id, id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at, created_at,
+         superseded_at, contested, revises)
+    select asked_scope, heir, before.lineage,
+           1 + (select max(version) from beliefs every
+                where every.scope_id = asked_scope and every.lineage = before.lineage),
+           before.subject_id, before.predicate, before.object_id, before.valid_at, before.invalid_at, moment,
+           case when is_contested then moment end, is_contested, is_revision
+    from beliefs before where before.scope_id = asked_scope and before.id = elder
+    returning version
+$$;
+
+CREATE FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) RETURNS SETOF uuid
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    if fewest = cardinality(asked_terms) then
+        return query
+        select t.id from memory_terms t
+        where t.scope_id = asked_scope and t.terms @> asked_terms and t.kind = asked_kind and t.trust >= min_trust
+        order by abs(cardinality(t.terms) - expected), t.id
+        limit most;
+    else
+        return query
+        select t.id from memory_terms t
+        where t.scope_id = asked_scope and t.terms && rare_terms and t.kind = asked_kind and t.trust >= min_trust
+          and (select count(*) from unnest(t.terms) as held (term) where held.term = any (asked_terms)) >= fewest
+        order by abs(cardinality(t.terms) - expected), t.id
+        limit most;
+    end if;
+end $$;
+
 CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, key_id uuid, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
     LANGUAGE plpgsql
     AS $$
@@ -90,12 +130,51 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.await_heirs(asked_scope bigint, elders uuid[], heirs uuid[], former uuid[], latter uuid[], moment timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into memories
+        (scope_id, id, kind, content, importance, importance_from, depth, origin, trust, occurred_at, created_at, withheld,
+         expires_at)
+    select asked_scope, given.heir, kind, '', importance, importance_from, depth, origin, trust, occurred_at, moment,
+           'to_rederive', expires_at
+    from unnest(elders, heirs) as given (elder, heir)
+    join memories on memories.scope_id = asked_scope and memories.id = given.elder;
+    insert into memory_features
+        (scope_id, id, occurred_at, expires_at, importance, length, tells, pinned, kind, state, speaker, origin)
+    select asked_scope, given.heir, occurred_at, expires_at, importance, 0, 0, pinned, kind, 'withheld', '', origin
+    from unnest(elders, heirs) as given (elder, heir)
+    join memory_features features on features.scope_id = asked_scope and features.id = given.elder;
+    insert into evidence (scope_id, memory_id, source_id)
+    select distinct asked_scope, given.heir, coalesce(instead.latter, evidence.source_id)
+    from unnest(elders, heirs) as given (elder, heir)
+    join evidence on evidence.scope_id = asked_scope and evidence.memory_id = given.elder
+    left join unnest(former, latter) as instead (former, latter) on instead.former = evidence.source_id;
+    perform add_version(asked_scope, given.elder, given.heir, moment, false, false)
+    from unnest(elders, heirs) as given (elder, heir);
+    update conversations set summary_id = given.heir from unnest(elders, heirs) as given (elder, heir)
+    where scope_id = asked_scope and summary_id = given.elder;
+end $$;
+
 CREATE FUNCTION public.belief_of(asked_scope bigint, asked_id uuid) RETURNS timestamp with time zone[]
     LANGUAGE plpgsql STABLE
     AS $$
 begin
-    return (select array[valid_at, invalid_at, superseded_at] from beliefs
+    return (select array[valid_at, invalid_at, superseded_at, case when contested then created_at end] from beliefs
             where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1);
+end $$;
+
+CREATE FUNCTION public.close_versions(asked_scope bigint, asked_ids uuid[], moment timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into beliefs (scope_id, id, lineage, version, created_at)
+    select scope_id, id, id, 1, created_at from memories where scope_id = asked_scope and id = any (asked_ids)
+    on conflict (scope_id, id) do nothing;
+    update beliefs set superseded_at = moment
+    where scope_id = asked_scope and id = any (asked_ids) and superseded_at is null;
+    perform withhold_memories(asked_scope, asked_ids, 'past');
 end $$;
 
 CREATE FUNCTION public.compare_field(field jsonb, operand jsonb) RETURNS integer
@@ -191,6 +270,19 @@ CREATE FUNCTION public.derived_from(asked_scope bigint, asked_ids uuid[]) RETURN
         ) next
     )
     select id from derived
+$$;
+
+CREATE FUNCTION public.derived_from_versions(asked_scope bigint, versions uuid[]) RETURNS TABLE(id uuid, learned boolean)
+    LANGUAGE sql STABLE
+    AS $$
+    select memories.id,
+           beliefs.subject_id is not null
+               or exists (select from segments where segments.scope_id = asked_scope and segments.id = beliefs.lineage)
+    from memories
+    left join beliefs on beliefs.scope_id = asked_scope and beliefs.id = memories.id
+    where memories.scope_id = asked_scope and memories.id = any (array(select derived_from(asked_scope, versions)))
+      and memories.id <> all (versions) and beliefs.superseded_at is null
+    order by memories.id
 $$;
 
 CREATE FUNCTION public.drop_entity_vectors() RETURNS trigger
@@ -661,9 +753,14 @@ begin
         followers := array(
             select follower.id from unnest(each.ids) as gone (id)
             cross join lateral (
-                select messages.id, messages.conversation_id from messages
-                where messages.scope_id = each.scope_id and messages.parent_id between gone.id and gone.id
-                order by messages.parent_id
+                (
+                    select messages.id, messages.conversation_id from messages
+                    where messages.scope_id = each.scope_id and messages.parent_id between gone.id and gone.id
+                    order by messages.parent_id
+                )
+                union all
+                select past.id, past.conversation_id from past_messages past
+                where past.scope_id = each.scope_id and past.parent_id = gone.id
             ) follower
             cross join lateral (
                 select conversations.state from conversations
@@ -741,13 +838,18 @@ begin
         -- Before their memories, so that nobody looks for heirs of what goes as a whole.
         delete from messages where scope_id = asked_scope and id = any (gone)
         returning coalesce(jsonb_array_length(attachments), 0) as attachments
+    ), unsaid_before as (
+        delete from past_messages where scope_id = asked_scope and id = any (gone)
+        returning coalesce(jsonb_array_length(attachments), 0) as attachments
+    ), every_unsaid as (
+        select attachments from unsaid union all select attachments from unsaid_before
     )
     select removed || jsonb_build_object(
         'evidence', (select count(*) from dropped),
         'idempotency_keys', (select count(*) from unkeyed),
-        'messages', (select count(*) from unsaid),
-        'attachments', (select coalesce(sum(attachments), 0) from unsaid),
-        'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
+        'messages', (select count(*) from every_unsaid),
+        'attachments', (select coalesce(sum(attachments), 0) from every_unsaid),
+        'derived', cardinality(gone) - (select count(*) from every_unsaid)) into removed;
     perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
     -- What lost some of its evidence stays as a blank row; recalls that were kept quote it.
     perform erase_recalls_of(asked_scope, array_agg(id), array_agg(content))
@@ -1213,6 +1315,29 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.give_back_message(asked_scope bigint, asked_id uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+    past past_messages%rowtype;
+    shown uuid;
+begin
+    select * into past from past_messages where scope_id = asked_scope and id = asked_id;
+    if not found then
+        return true;
+    end if;
+    select id into shown from messages
+    where scope_id = asked_scope and conversation_id = past.conversation_id and number = past.number;
+    update messages
+    set id = past.id, occurred_at = past.occurred_at, tokens = past.tokens, images = past.images, parts = past.parts
+    where scope_id = asked_scope and id = shown;
+    perform rename_message(asked_scope, past.conversation_id, past.number, shown, past.id);
+    delete from past_messages where scope_id = asked_scope and id = asked_id;
+    perform read_segment_again(asked_scope, past.conversation_id, past.number);
+    return not exists (select from conversations
+                       where scope_id = asked_scope and id = past.conversation_id and state = 'archived');
+end $$;
+
 CREATE FUNCTION public.heal_lineages() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1225,14 +1350,14 @@ begin
         from (
             select scope_id, lineage, array_agg(created_at) as starts, max(version) as last_version,
                    (array_agg(superseded_at order by version desc))[1] as last_end
-            from forgotten group by scope_id, lineage
+            from forgotten where not contested group by scope_id, lineage
         ) gone
         join beliefs kept on kept.scope_id = gone.scope_id and kept.lineage = gone.lineage
             and kept.superseded_at = any (gone.starts) and kept.version < gone.last_version
     loop
         until := (
             select created_at from beliefs
-            where scope_id = each.scope_id and lineage = each.lineage and version > each.version
+            where scope_id = each.scope_id and lineage = each.lineage and version > each.version and not contested
             order by version limit 1);
         if until is null then
             until := each.last_end;
@@ -1249,13 +1374,38 @@ begin
             -- It was withheld only because another version took its place.
             update memories set withheld = 'archived'
             where scope_id = each.scope_id and id = each.id and withheld = 'past';
-            perform restore_memories(each.scope_id, array[each.id]);
+            if give_back_message(each.scope_id, each.id) then
+                perform restore_memories(each.scope_id, array[each.id]);
+            end if;
         end if;
     end loop;
     perform tidy_entities(scope_id, array_agg(ends.id))
     from forgotten, unnest(array[subject_id, object_id]) as ends (id)
     where ends.id is not null group by scope_id;
     return null;
+end $$;
+
+CREATE FUNCTION public.inherit_links(asked_scope bigint, elder uuid, heir uuid, with_topics boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into accesses (scope_id, id, kind, last_accessed_at, access_count)
+    select asked_scope, heir, memories.kind, side.last_accessed_at, side.access_count
+    from withheld_memories side join memories on memories.scope_id = asked_scope and memories.id = heir
+    where side.scope_id = asked_scope and side.id = elder and side.last_accessed_at is not null
+      and memories.withheld is null
+    on conflict do nothing;
+    if with_topics then
+        insert into topic_links
+            (scope_id, topic_id, memory_id, activation, diffusion, independence, occurred_at, kind, trust, withheld_for)
+        select asked_scope, topic_id, heir, activation, diffusion, independence, links.occurred_at, links.kind,
+               memories.trust, memories.withheld
+        from topic_links links join memories on memories.scope_id = asked_scope and memories.id = heir
+        where links.scope_id = asked_scope and links.memory_id = elder;
+        insert into related_topics (scope_id, topic_id, memory_id, related_id, place)
+        select asked_scope, topic_id, heir, related_id, place from related_topics
+        where scope_id = asked_scope and memory_id = elder;
+    end if;
 end $$;
 
 CREATE FUNCTION public.inherit_vectors(asked_scope bigint, heirs uuid[], elders uuid[]) RETURNS uuid[]
@@ -1290,6 +1440,11 @@ begin
                 into waiting using asked_scope, heirs;
         end if;
     end loop;
+    -- A vector that knows the words of the message before knows them wherever it is.
+    insert into context_vectors (scope_id, id, space_id)
+    select asked_scope, given.heir, context.space_id from unnest(heirs, elders) as given (heir, elder)
+    join context_vectors context on context.scope_id = asked_scope and context.id = given.elder
+    on conflict do nothing;
     return waiting;
 end $_$;
 
@@ -1328,6 +1483,18 @@ begin
         order by scope_id, path limit 1);
 end $$;
 
+CREATE FUNCTION public.keep_contested_message(asked_scope bigint, current uuid, attempt uuid, row_of jsonb) RETURNS void
+    LANGUAGE sql
+    AS $$
+    insert into past_messages
+        (scope_id, id, conversation_id, number, parent_id, turn_id, role, status, occurred_at, tokens, images, parts,
+         attachments, external_id, stated_parent)
+    select scope_id, attempt, conversation_id, number, parent_id, turn_id, role, status,
+           (row_of ->> 'occurred_at')::timestamptz, row_of -> 'tokens', (row_of ->> 'images')::smallint,
+           nullif(row_of -> 'parts', '[]'), attachments, external_id, stated_parent
+    from messages where scope_id = asked_scope and id = current
+$$;
+
 CREATE FUNCTION public.last_place(asked_scope bigint, asked_topic uuid, asked_memory uuid) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -1343,6 +1510,18 @@ $$;
 CREATE FUNCTION public.last_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((public.current_tenant() << 40) | '1099511627775'::bigint);
+
+CREATE FUNCTION public.later_versions(asked_scope bigint, asked_id uuid) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    AS $$
+    select later.id from beliefs own
+    join beliefs later on later.scope_id = asked_scope and later.lineage = own.lineage and later.version > own.version
+    where own.scope_id = asked_scope and own.id = asked_id and not own.contested
+      and not exists (
+          select from beliefs made
+          where made.scope_id = asked_scope and made.lineage = own.lineage and not made.revises
+            and made.version > own.version and made.version <= later.version)
+$$;
 
 CREATE TABLE public.access_log (
     scope_id bigint NOT NULL,
@@ -1714,6 +1893,72 @@ begin
     return members;
 end $$;
 
+CREATE FUNCTION public.message_number(asked_scope bigint, asked_id uuid) RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+    select number from messages where scope_id = asked_scope and id = asked_id
+    union all
+    select number from past_messages where scope_id = asked_scope and id = asked_id
+$$;
+
+CREATE TABLE public.messages (
+    scope_id bigint NOT NULL,
+    id uuid NOT NULL,
+    conversation_id text NOT NULL,
+    number bigint NOT NULL,
+    parent_id uuid,
+    turn_id uuid NOT NULL,
+    role text NOT NULL,
+    status text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    tokens jsonb NOT NULL,
+    images smallint DEFAULT 0 NOT NULL,
+    parts jsonb,
+    attachments jsonb,
+    external_id text DEFAULT ''::text NOT NULL,
+    stated_parent uuid,
+    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
+    CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['done'::text, 'pending'::text, 'failed'::text])))
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
+ALTER TABLE ONLY public.messages ALTER COLUMN parts SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN attachments SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN external_id SET STATISTICS 0;
+
+ALTER TABLE ONLY public.messages FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION public.messages_as_of(asked_scope bigint, asked_conversation text, before uuid, as_of timestamp with time zone) RETURNS SETOF public.messages
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return query
+    with shown as (
+        select messages.id as id_now, coalesce(past.id, messages.id) as id_then, messages.number
+        from messages left join lateral (
+            select past_messages.id from past_messages
+            join beliefs on beliefs.scope_id = asked_scope and beliefs.id = past_messages.id
+            where past_messages.scope_id = asked_scope and past_messages.conversation_id = asked_conversation
+              and past_messages.number = messages.number
+              and beliefs.created_at <= as_of and beliefs.superseded_at > as_of
+        ) past on messages.id >= before
+        where messages.scope_id = asked_scope and messages.conversation_id = asked_conversation
+          and (messages.id < before or past.id is not null)
+    )
+    select asked_scope, shown.id_then, asked_conversation, shown.number, coalesce(parent.id_then, said.parent_id),
+           coalesce(turn.id_then, said.turn_id), said.role, said.status, said.occurred_at, said.tokens, said.images,
+           said.parts, said.attachments, said.external_id, coalesce(stated.id_then, said.stated_parent)
+    from shown
+    cross join lateral (
+        select * from messages where scope_id = asked_scope and id = shown.id_then
+        union all
+        select * from past_messages where scope_id = asked_scope and id = shown.id_then
+    ) said
+    join messages latest on latest.scope_id = asked_scope and latest.id = shown.id_now
+    left join shown parent on parent.id_now = latest.parent_id
+    left join shown turn on turn.id_now = latest.turn_id
+    left join shown stated on stated.id_now = latest.stated_parent;
+end $$;
+
 CREATE FUNCTION public.names_of(asked_scope bigint, asked_topic uuid) RETURNS text[]
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1912,16 +2157,67 @@ begin
     ) object;
 end $$;
 
+CREATE FUNCTION public.read_segment_again(asked_scope bigint, asked_conversation text, asked_number bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    touched uuid := (
+        select id from (
+            select id, last_number from segments
+            where scope_id = asked_scope and conversation_id = asked_conversation and first_number <= asked_number
+            order by first_number desc limit 1
+        ) segment
+        where last_number >= asked_number);
+begin
+    delete from extractions where scope_id = asked_scope and segment_id = touched;
+    update segments set state = case state when 'cut' then 'cut' else 'closed' end,
+        label = '', reason = '', attempts = 0, enriched_at = null
+    where scope_id = asked_scope and id = touched;
+end $$;
+
 CREATE FUNCTION public.reading_tenant() RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$ select tenant_id from readers where name = session_user $$;
+
+CREATE FUNCTION public.rename_message(asked_scope bigint, asked_conversation text, since bigint, former uuid, latter uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update messages
+    set parent_id = case when parent_id = former then latter else parent_id end,
+        turn_id = case when turn_id = former then latter else turn_id end,
+        stated_parent = case when stated_parent = former then latter else stated_parent end
+    where scope_id = asked_scope and conversation_id = asked_conversation and number >= since
+      and (parent_id = former or turn_id = former or stated_parent = former);
+end $$;
 
 CREATE FUNCTION public.renew_incarnation() RETURNS uuid
     LANGUAGE sql
     AS $$
     update incarnations set id = gen_random_uuid(), begun_at = clock_timestamp() returning id
 $$;
+
+CREATE FUNCTION public.replace_message(asked_scope bigint, elder uuid, heir uuid, row_of jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    place record;
+begin
+    insert into past_messages select * from messages where scope_id = asked_scope and id = elder;
+    update messages
+    set id = heir, occurred_at = (row_of ->> 'occurred_at')::timestamptz, tokens = row_of -> 'tokens',
+        images = (row_of ->> 'images')::smallint, parts = nullif(row_of -> 'parts', '[]')
+    where scope_id = asked_scope and id = elder
+    returning conversation_id, number into place;
+    perform rename_message(asked_scope, place.conversation_id, place.number, elder, heir);
+    insert into pending_embeddings (scope_id, id)
+    select distinct asked_scope, messages.id from messages
+    join context_vectors on context_vectors.scope_id = asked_scope and context_vectors.id = messages.id
+    join memories on memories.scope_id = asked_scope and memories.id = messages.id and memories.withheld is null
+    where messages.scope_id = asked_scope and messages.parent_id = heir
+    on conflict do nothing;
+end $$;
 
 CREATE FUNCTION public.replant_topics(asked_scope bigint, old_path text, new_path text) RETURNS void
     LANGUAGE plpgsql
@@ -2076,8 +2372,12 @@ CREATE FUNCTION public.rests_on_deleted(asked_scope bigint, asked_id uuid) RETUR
     )
     select exists (
         select from source
-        join messages on messages.scope_id = asked_scope and messages.id = source.id
-        join conversations on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
+        cross join lateral (
+            select conversation_id from messages where messages.scope_id = asked_scope and messages.id = source.id
+            union all
+            select conversation_id from past_messages past where past.scope_id = asked_scope and past.id = source.id
+        ) said
+        join conversations on conversations.scope_id = asked_scope and conversations.id = said.conversation_id
         where conversations.state in ('deleted', 'purging')
     )
 $$;
@@ -2577,9 +2877,12 @@ CREATE TABLE public.beliefs (
     created_at timestamp with time zone NOT NULL,
     superseded_at timestamp with time zone,
     withheld_for text,
+    contested boolean DEFAULT false NOT NULL,
+    revises boolean DEFAULT false NOT NULL,
     CONSTRAINT beliefs_check CHECK ((invalid_at > valid_at)),
     CONSTRAINT beliefs_check1 CHECK ((superseded_at >= created_at)),
-    CONSTRAINT beliefs_check2 CHECK (((subject_id IS NULL) = (object_id IS NULL))),
+    CONSTRAINT beliefs_check2 CHECK (((NOT contested) OR (superseded_at = created_at))),
+    CONSTRAINT beliefs_check3 CHECK (((subject_id IS NULL) = (object_id IS NULL))),
     CONSTRAINT beliefs_version_check CHECK ((version > 0))
 );
 ALTER TABLE ONLY public.beliefs ALTER COLUMN predicate SET STATISTICS 0;
@@ -2603,7 +2906,7 @@ CREATE TABLE public.changes (
     version smallint DEFAULT 1 NOT NULL,
     operation text NOT NULL,
     ids uuid[] NOT NULL,
-    CONSTRAINT changes_operation_check CHECK ((operation = ANY (ARRAY['stored'::text, 'changed'::text, 'forgotten'::text, 'state'::text, 'embedded'::text, 'pinned'::text, 'fact'::text, 'entity'::text, 'topic'::text, 'item'::text, 'conversation'::text])))
+    CONSTRAINT changes_operation_check CHECK ((operation = ANY (ARRAY['stored'::text, 'changed'::text, 'revised'::text, 'forgotten'::text, 'state'::text, 'embedded'::text, 'pinned'::text, 'fact'::text, 'entity'::text, 'topic'::text, 'item'::text, 'conversation'::text])))
 )
 WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
 
@@ -2936,32 +3239,6 @@ ALTER TABLE ONLY public.memory_features ALTER COLUMN speaker SET STATISTICS 0;
 
 ALTER TABLE ONLY public.memory_features FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.messages (
-    scope_id bigint NOT NULL,
-    id uuid NOT NULL,
-    conversation_id text NOT NULL,
-    number bigint NOT NULL,
-    parent_id uuid,
-    turn_id uuid NOT NULL,
-    role text NOT NULL,
-    status text NOT NULL,
-    occurred_at timestamp with time zone NOT NULL,
-    tokens jsonb NOT NULL,
-    images smallint DEFAULT 0 NOT NULL,
-    parts jsonb,
-    attachments jsonb,
-    external_id text DEFAULT ''::text NOT NULL,
-    stated_parent uuid,
-    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
-    CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['done'::text, 'pending'::text, 'failed'::text])))
-)
-WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_threshold='5000');
-ALTER TABLE ONLY public.messages ALTER COLUMN parts SET STATISTICS 0;
-ALTER TABLE ONLY public.messages ALTER COLUMN attachments SET STATISTICS 0;
-ALTER TABLE ONLY public.messages ALTER COLUMN external_id SET STATISTICS 0;
-
-ALTER TABLE ONLY public.messages FORCE ROW LEVEL SECURITY;
-
 CREATE VIEW public.memory_nodes WITH (security_barrier='true') AS
  SELECT node.id,
     scopes.agent AS persona_name,
@@ -3058,6 +3335,31 @@ ALTER TABLE ONLY public.mentions ALTER COLUMN name SET STATISTICS 0;
 ALTER TABLE ONLY public.mentions ALTER COLUMN description SET STATISTICS 0;
 
 ALTER TABLE ONLY public.mentions FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.past_messages (
+    scope_id bigint CONSTRAINT messages_scope_id_not_null NOT NULL,
+    id uuid CONSTRAINT messages_id_not_null NOT NULL,
+    conversation_id text CONSTRAINT messages_conversation_id_not_null NOT NULL,
+    number bigint CONSTRAINT messages_number_not_null NOT NULL,
+    parent_id uuid,
+    turn_id uuid CONSTRAINT messages_turn_id_not_null NOT NULL,
+    role text CONSTRAINT messages_role_not_null NOT NULL,
+    status text CONSTRAINT messages_status_not_null NOT NULL,
+    occurred_at timestamp with time zone CONSTRAINT messages_occurred_at_not_null NOT NULL,
+    tokens jsonb CONSTRAINT messages_tokens_not_null NOT NULL,
+    images smallint DEFAULT 0 CONSTRAINT messages_images_not_null NOT NULL,
+    parts jsonb,
+    attachments jsonb,
+    external_id text DEFAULT ''::text CONSTRAINT messages_external_id_not_null NOT NULL,
+    stated_parent uuid,
+    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'system'::text, 'tool'::text]))),
+    CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['done'::text, 'pending'::text, 'failed'::text])))
+);
+ALTER TABLE ONLY public.past_messages ALTER COLUMN parts SET STATISTICS 0;
+ALTER TABLE ONLY public.past_messages ALTER COLUMN attachments SET STATISTICS 0;
+ALTER TABLE ONLY public.past_messages ALTER COLUMN external_id SET STATISTICS 0;
+
+ALTER TABLE ONLY public.past_messages FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.pending_embeddings (
     scope_id bigint NOT NULL,
@@ -3374,6 +3676,9 @@ ALTER TABLE ONLY public.messages
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_scope_id_conversation_id_number_key UNIQUE (scope_id, conversation_id, number);
 
+ALTER TABLE ONLY public.past_messages
+    ADD CONSTRAINT past_messages_pkey PRIMARY KEY (scope_id, id);
+
 ALTER TABLE ONLY public.pending_embeddings
     ADD CONSTRAINT pending_embeddings_pkey PRIMARY KEY (scope_id, id);
 
@@ -3524,6 +3829,10 @@ CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (sta
 
 CREATE UNIQUE INDEX one_incarnation ON public.incarnations USING btree ((true));
 
+CREATE INDEX past_messages_by_number ON public.past_messages USING btree (scope_id, conversation_id, number);
+
+CREATE INDEX past_messages_by_parent ON public.past_messages USING btree (scope_id, parent_id) WHERE (parent_id IS NOT NULL);
+
 CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
 
 CREATE INDEX recalls_by_time ON public.recalls USING btree (id);
@@ -3561,6 +3870,8 @@ CREATE TRIGGER erase_knowledge AFTER DELETE ON public.memories REFERENCING OLD T
 CREATE TRIGGER erase_mentions AFTER DELETE ON public.segments REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('mentions', 'source_id');
 
 CREATE TRIGGER erase_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_messages();
+
+CREATE TRIGGER erase_past_messages AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_side_rows('past_messages', 'id');
 
 CREATE TRIGGER erase_recalls AFTER DELETE ON public.memories REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION public.erase_recalls();
 
@@ -3875,6 +4186,8 @@ CREATE POLICY of_tenant ON public.mentions TO recollect_service USING (((scope_i
 
 CREATE POLICY of_tenant ON public.messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.past_messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.purge_receipts TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -3931,6 +4244,8 @@ CREATE POLICY of_upkeep ON public.shown_memories TO recollect_upkeep USING (true
 
 CREATE POLICY only_of_reader ON public.scopes AS RESTRICTIVE FOR SELECT TO recollect_compat USING (COALESCE((tenant_id = ( SELECT public.reading_tenant() AS reading_tenant)), true));
 
+ALTER TABLE public.past_messages ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.purge_receipts ENABLE ROW LEVEL SECURITY;
@@ -3962,6 +4277,9 @@ GRANT USAGE ON SCHEMA public TO recollect_matcher;
 GRANT USAGE ON SCHEMA public TO recollect_compat;
 GRANT USAGE ON SCHEMA public TO recollect_readers;
 GRANT USAGE ON SCHEMA public TO recollect_upkeep;
+
+REVOKE ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
@@ -4003,6 +4321,9 @@ GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[],
 
 REVOKE ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[], asked_slots integer[], kinds text[], min_trust smallint, before uuid, allowed uuid[], past_ids uuid[], memory_total bigint, hit_limit integer) TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
+GRANT SELECT ON TABLE public.messages TO recollect_compat;
 
 REVOKE ALL ON FUNCTION public.next_tenant() FROM PUBLIC;
 
@@ -4191,15 +4512,14 @@ GRANT SELECT(at) ON TABLE public.ledger TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_features TO recollect_service;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
-GRANT SELECT ON TABLE public.messages TO recollect_compat;
-
 GRANT SELECT ON TABLE public.memory_nodes TO recollect_readers;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_terms TO recollect_service;
 GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_messages TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
 

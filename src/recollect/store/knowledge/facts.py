@@ -146,15 +146,17 @@ async def add_evidence(connection: Connection, scope_id: int, pairs: Sequence[tu
         await connection.execute(QUERIES["add_evidence"], parameters)
 
 
-async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence[tuple[UUID, UUID]]) -> None:
-    """Give further versions the vectors of those that they supersede; a job is queued for the others."""
+async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence[tuple[UUID, UUID]]) -> Sequence[UUID]:
+    """Give further versions the vectors of those that they supersede; return the others, for which a job is queued."""
     if not heirs:
-        return
+        return []
     parameters = {"scope_id": scope_id, "heirs": [heir for heir, _ in heirs], "elders": [elder for _, elder in heirs]}
     row = await (await connection.execute(QUERIES["inherit"], parameters)).fetchone()
-    if row is not None and row["waiting"]:
-        await embeddings.add_pending(connection, scope_id, row["waiting"])
+    waiting: list[UUID] = row["waiting"] if row is not None else []
+    if waiting:
+        await embeddings.add_pending(connection, scope_id, waiting)
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+    return waiting
 
 
 async def withhold(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
 from recollect.core.service.portions import divide
 from recollect.core.text.terms import slot, within_scope
@@ -50,7 +51,7 @@ FORESEE, FORGET = (
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "importance_from", "triple", "keywords", "evidence", "conversation", "role"}
-BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at"}, {"state"}
+BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at", "contested"}, {"state"}
 PLAIN = [field.name for field in fields(Memory) if field.name not in CONVERTED | BELIEF | ELSEWHERE]
 """The fields of a memory that are read from the column of their name."""
 
@@ -72,6 +73,8 @@ class Claim:
     fingerprint: bytes
     memory_ids: list[UUID]
     embedded: list[bool]
+    known: Sequence[int] = ()
+    """The positions of memories that were known already."""
 
 
 async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow] | None:
@@ -95,14 +98,21 @@ async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
     """Read the answer to `ask_claim`."""
     row = await claimed.fetchone()
     assert row is not None  # noqa: S101 - an upsert in an opened scope always returns its row
-    return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"])
+    known = (row["outcome"] or {}).get("known", ())
+    return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"], known)
 
 
 async def complete_claim(
-    connection: Connection, scope_id: int, key: str, ids: Sequence[UUID], embedded: Sequence[bool]
+    connection: Connection,
+    scope_id: int,
+    key: str,
+    ids: Sequence[UUID],
+    embedded: Sequence[bool],
+    known: Sequence[int] = (),
 ) -> None:
     """Record the outcome of a fresh key."""
-    parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded)}
+    outcome = Jsonb({"known": list(known)}) if known else None
+    parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded), "outcome": outcome}
     await connection.execute(QUERIES["complete_claim"], parameters)
 
 
@@ -350,7 +360,7 @@ async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: 
 
 def to_memory(row: DictRow) -> Memory:
     """Turn a row of `read` into a memory: a field is the column of its name, or one of those below."""
-    valid_at, invalid_at, superseded_at = row["belief"] or (None, None, None)
+    valid_at, invalid_at, superseded_at, contested_at = row["belief"] or (None, None, None, None)
     return Memory(
         **{name: row[name] for name in PLAIN},
         kind=Kind(row["kind"]),
@@ -363,4 +373,5 @@ def to_memory(row: DictRow) -> Memory:
         valid_at=valid_at,
         invalid_at=invalid_at,
         superseded_at=superseded_at,
+        contested=contested_at is not None,
     )

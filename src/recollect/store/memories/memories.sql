@@ -16,10 +16,10 @@ insert into idempotency_keys (scope_id, key, fingerprint)
 select id, %(key)s, %(fingerprint)s from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 on conflict (scope_id, key) do update set replayed_at = clock_timestamp()
-returning fingerprint, memory_ids, embedded, replayed_at is null as fresh
+returning fingerprint, memory_ids, embedded, outcome, replayed_at is null as fresh
 
 -- name: complete_claim
-update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s
+update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s, outcome = %(outcome)s::jsonb
 where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: release_claim
@@ -95,7 +95,7 @@ with place as (
 )
 select {columns}, origin, created_at,
        said.conversation_id as conversation, said.role,
-       case when kind in ('fact', 'summary') then belief_of(scope_id, id) end as belief,
+       case when kind in ('fact', 'summary') or withheld is not null then belief_of(scope_id, id) end as belief,
        greatest(
            occurred_at,
            (select last_accessed_at from accesses where accesses.scope_id = memories.scope_id
@@ -160,8 +160,13 @@ with recursive place as (
 ), doomed (id) as (
     select id from memories where scope_id = (select id from place) and id = any (%(ids)s)
     union
-    select evidence.memory_id from doomed
-    join evidence on evidence.scope_id = (select id from place) and evidence.source_id = doomed.id
+    select next.id from doomed cross join lateral (
+        select memory_id as id from evidence
+        where evidence.scope_id = (select id from place) and evidence.source_id = doomed.id
+        union all
+        -- What took the place of a version goes with it; else the words of the next one would stay.
+        select later_versions((select id from place), doomed.id)
+    ) next
 ){then}
 
 -- name: foresee

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from recollect.core.conversations.appends import EmbeddedWithContext
 from recollect.core.memories.importance import read_importance
 from recollect.errors import RecollectError
 from recollect.models.agents import Enrich, Profile
-from recollect.models.memories import Kind, Receipt
+from recollect.models.memories import Kind, MemoryState, Receipt
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, Cursor
 from recollect.store.knowledge import segments
@@ -23,6 +23,7 @@ from recollect.store.memories import bulk, memories
 from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
 from recollect.store.topics import topics
+from recollect.verbs.memories.known import Declined, decline
 from recollect.verbs.memories.rows import (
     NO_CONTEXT,
     AlsoStore,
@@ -60,11 +61,15 @@ class DecidedWrite:
     rows: Sequence[Row]
     vectors: list[NDArray[np.float32] | None]
     context: EmbeddedWithContext
+    met: Mapping[int, Receipt] = field(default_factory=dict[int, Receipt])
+    """What is told of memories that were known already, by their position in the write."""
 
     def receipts(self) -> list[Receipt]:
         """Return what its caller is told."""
         pairs = zip(self.rows, self.vectors, strict=True)
-        return [Receipt(row.id, state_of(vector is not None)) for row, vector in pairs]
+        stored = iter([Receipt(row.id, state_of(vector is not None)) for row, vector in pairs])
+        total = len(self.rows) + len(self.met)
+        return [self.met.get(place) or next(stored) for place in range(total)]
 
 
 async def perform(parts: Parts, connection: Connection, write: Write) -> list[Receipt]:
@@ -98,7 +103,8 @@ async def perform_each(parts: Parts, connection: Connection, writes: Sequence[Wr
             continue
         decided.append(made)
         outcomes.append(made.receipts())
-        grown = scopes.grow(grown, count(each.write.prepared))
+        together.rows.extend(made.rows)
+        grown = scopes.grow(grown, count(made.write.prepared))
     if decided:
         await store(parts, connection, opening, place, decided)
     return outcomes
@@ -124,6 +130,8 @@ async def decide(
 ) -> DecidedWrite:
     """Decide the rows of a write, and store what stands beside them; it is refused before anything is stored."""
     write = asked.write
+    if write.if_new:
+        return await decide_new(parts, connection, asked, opening, space, together)
     sources = await memories.read_sources(asked.sources)
     rows = await spare_loop(write.heavy, assign, write, opening, sources)
     vectors = place_vectors(parts, write, space)
@@ -131,6 +139,31 @@ async def decide(
         return DecidedWrite(write, rows, vectors, NO_CONTEXT)
     beside = await asked.also_store(connection, opening.scope_id, rows, together)
     return DecidedWrite(write, beside.rows, vectors, beside.heard)
+
+
+async def decide_new(
+    parts: Parts,
+    connection: Connection,
+    asked: AskedWrite,
+    opening: scopes.Opening,
+    space: EmbeddingSpace | None,
+    together: Together,
+) -> DecidedWrite:
+    """Decide the rows of a write that stores only what is new."""
+    write = asked.write
+    sources = await memories.read_sources(asked.sources)
+    declined = await decline(connection, opening.scope_id, write, together.rows)
+    rows = await spare_loop(write.heavy, assign, write, opening, sources, 0, declined.met)
+    placed = place_vectors(parts, write, space)
+    met = {place: Receipt(sources[place].id, find_state(declined, placed, place), known=True) for place in declined.met}
+    vectors = [vector for place, vector in enumerate(placed) if place not in met]
+    return DecidedWrite(replace(write, prepared=declined.keep(write.prepared)), rows, vectors, NO_CONTEXT, met)
+
+
+def find_state(declined: Declined, placed: Sequence[NDArray[np.float32] | None], place: int) -> MemoryState:
+    """Tell how far a memory has come that was met: as it is stored, or as the earlier one of the same write."""
+    same = declined.met[place]
+    return declined.states[place] if not isinstance(same, int) else state_of(placed[same] is not None)
 
 
 async def store(
@@ -158,8 +191,9 @@ async def store(
     await store_vectors(connection, opening.scope_id, place.space, rows, vectors, context)
     for each in decided:
         if each.write.key:
-            ids, embedded = [row.id for row in each.rows], [vector is not None for vector in each.vectors]
-            await memories.complete_claim(connection, opening.scope_id, each.write.key, ids, embedded)
+            told = each.receipts()
+            ids, embedded = [one.id for one in told], [one.state is not MemoryState.STORED for one in told]
+            await memories.complete_claim(connection, opening.scope_id, each.write.key, ids, embedded, [*each.met])
 
 
 async def enter_events(connection: Connection, opening: scopes.Opening, rows: Sequence[Row]) -> None:

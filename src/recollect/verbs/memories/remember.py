@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.core.memories.ids import fingerprint
+from recollect.core.memories.known import check_if_new
 from recollect.core.text.checks import check_idempotency_key
 from recollect.errors import RecollectError
-from recollect.models.memories import NewMemory, Receipt
+from recollect.models.memories import IfNew, NewMemory, Receipt
 from recollect.models.service import Caller, Scope
 from recollect.verbs.memories.perform import Outcome, perform, perform_each
 from recollect.verbs.memories.rows import Write, check_and_prepare, embed_missing, is_heavy
@@ -21,13 +22,15 @@ def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMem
 
 
 async def remember(
-    parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = ""
+    parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "", if_new: IfNew = ""
 ) -> list[Receipt]:
     """Store memories and return their receipts once they are durable; the same key stores them once."""
     check_idempotency_key(key)
+    check_if_new(if_new)
     prepared = await spare_loop(is_heavy(new), check_and_prepare, new)
     vectors = await embed_missing(parts, new)
-    return await share(parts, Write(caller, scope, prepared, vectors, key, fingerprint(new) if key else b""))
+    asked = fingerprint(new) + if_new.encode() if key else b""
+    return await share(parts, Write(caller, scope, prepared, vectors, key, asked, if_new=if_new))
 
 
 async def remember_in_bulk(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory]) -> list[Receipt]:

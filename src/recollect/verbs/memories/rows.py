@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import islice
+from types import MappingProxyType
 from typing import TypeAlias
 from uuid import UUID
 
@@ -34,7 +35,7 @@ from recollect.core.text.terms import (
 )
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
-from recollect.models.memories import Kind, MemoryState, NewMemory, Receipt
+from recollect.models.memories import IfNew, Kind, MemoryState, NewMemory, Receipt
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.memories import embeddings, memories
@@ -49,6 +50,7 @@ MOST_TERMS = 16_000
 """A sparse vector holds no more; the rest of a longer text is found by its vector only."""
 
 NO_CONTEXT = EmbeddedWithContext()
+NOTHING_MET: Mapping[int, memories.Source | int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,11 @@ class StoredBeside:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """What a write knows of those before it in the same transaction: conversations as these leave them."""
+    """What a write knows of those before it in the same transaction: conversations as these leave them, and rows."""
 
     conversations: dict[str, OpenConversation] = field(default_factory=dict[str, OpenConversation])
+    rows: list[Row] = field(default_factory=list[Row])
+    """What those before it store."""
 
 
 AlsoStore: TypeAlias = Callable[[Connection, int, Sequence[Row], Together], Awaitable[StoredBeside]]
@@ -98,6 +102,7 @@ class Write:
     key: str
     fingerprint: bytes
     also_ask: AlsoAsk | None = None
+    if_new: IfNew = ""
 
     @property
     def heavy(self) -> bool:
@@ -170,7 +175,10 @@ def replay(claim: memories.Claim, asked: bytes) -> list[Receipt]:
     if claim.fingerprint != asked:
         raise ConflictError("This Idempotency-Key was used before with another body.")
     pairs = zip(claim.memory_ids, claim.embedded, strict=True)
-    return [Receipt(identity, state_of(embedded)) for identity, embedded in pairs]
+    return [
+        Receipt(identity, state_of(embedded), known=place in claim.known)
+        for place, (identity, embedded) in enumerate(pairs)
+    ]
 
 
 def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it translates
@@ -194,15 +202,26 @@ def count(prepared: Sequence[Prepared]) -> scopes.Counts:
 
 
 def assign(
-    write: Write, opening: scopes.Opening, sources: dict[UUID | int, memories.Source], first: int = 0
+    write: Write,
+    opening: scopes.Opening,
+    sources: dict[UUID | int, memories.Source],
+    first: int = 0,
+    met: Mapping[int, memories.Source | int] = NOTHING_MET,
 ) -> list[Row]:
-    """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position."""
+    """Give every memory its id, time, trust, depth and weights; later ones may name it as a source by position.
+
+    Those that were met get no row: their position stands for the memory that says the same.
+    """
     # Including this write: the first memories must not be weighed by the prior length alone.
-    added = count(write.prepared)
+    added = count([item for place, item in enumerate(write.prepared) if place not in met])
     average = average_length(opening.term_count + added.terms, opening.memory_count + added.memories)
     entropy = os.urandom(RANDOM_BYTES * len(write.prepared))
     rows: list[Row] = []
     for position, item in enumerate(write.prepared):
+        if position in met:
+            same = met[position]
+            sources[first + position] = sources[first + same] if isinstance(same, int) else same
+            continue
         named = [find_source(sources, source) for source in item.memory.evidence]
         chance = entropy[position * RANDOM_BYTES : (position + 1) * RANDOM_BYTES]
         row = Row(

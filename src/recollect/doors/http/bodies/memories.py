@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -106,6 +106,11 @@ class RememberBody(OfScope, MemoryBody):
         default_factory=list[MemoryBody], max_length=1_000, description="One to 1,000 memories with their own fields."
     )
 
+    if_new: Literal["", "same", "near"] = Field(
+        "",
+        description="Store only what is not known yet: `same` compares folded texts, `near` also their terms.",
+    )
+
     def to_values(self) -> list[NewMemory]:
         """Turn the body into values."""
         if not self.memories and not self.content:
@@ -118,6 +123,31 @@ class RememberBody(OfScope, MemoryBody):
         if any(getattr(self, field) != getattr(usual, field) for field in MemoryBody.model_fields):
             raise InvalidInputError("With memories, each has its own fields: leave them out beside the list.")
         return [build(NewMemory, memory) for memory in self.memories]
+
+
+class ReviseBody(OfScope):
+    """What a revision changes of a memory; what is left out, or empty, stays as it is."""
+
+    model_config = show({"agent": "ada", "content": "The dentist is at five."})
+
+    content: str = Field("", max_length=32_000, description="What is remembered from now on.")
+    importance: Number | None = Field(None, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
+    speaker: str = Field("", max_length=200, description="Who said it.")
+    keywords: list[Annotated[str, Field(max_length=500)]] = Field(
+        default_factory=list[str], max_length=64, description="Words to file it under, in place of the others."
+    )
+    occurred_at: Moment | None = Field(None, description="When it happened, with an offset.")
+    expires_at: Moment | None = Field(None, description="From when on it is not recalled any more, with an offset.")
+    embedding_text: str = Field("", max_length=8_000, description="What to embed instead of speaker and content.")
+    embedding: Vector = Field(
+        default_factory=list[float], description="Its vector in the active space, if you have one."
+    )
+    metadata: dict[str, JSON] | None = Field(None, description="Your own JSON, in place of the old.")
+    topic: TopicPath = Field(default="", description="The path of the topic to file it under, in place of the others.")
+    related_topics: list[TopicPath] = Field(
+        default_factory=list[str], max_length=16, description="Paths of topics that it leads to from that topic."
+    )
+    pinned: bool | None = Field(None, strict=True, description="Whether every context shows it, whatever the cue.")
 
 
 class LoadBody(OfScope):

@@ -11,24 +11,25 @@ from pydantic import BaseModel, Field
 
 from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, id_of, most
 from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, OfScope, build, show
-from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody
+from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody, ReviseBody
 from recollect.doors.http.problems import describe
 from recollect.doors.http.reading import JsonRoute
 from recollect.doors.http.serve import NAMED, add_route, forward, in_query, serve
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.memories import Fading, FadingRules, Judgement, NewMemory, Page, Receipt
+from recollect.models.memories import Fading, FadingRules, Judgement, NewMemory, Page, Receipt, Revised, Revision
 from recollect.models.recall import Filter
 
 router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")
+OF_MEMORY = Path(description="The id of the memory.", examples=[EXAMPLE_ID])
 Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
 @serve(router, "remember", errors=[409])
 async def remember(mind: Mind, body: RememberBody, idempotency_key: IdempotencyKey = "") -> list[Receipt]:
     """Store what the body holds, as a list or next to the scope."""
-    return await mind.remember(body.to_values(), idempotency_key=idempotency_key)
+    return await mind.remember(body.to_values(), idempotency_key=idempotency_key, if_new=body.if_new)
 
 
 @serve(router, "load", errors=[409])
@@ -55,6 +56,13 @@ add_route(
     errors=(),
 )
 forward(router, "get", "get", errors=[404], memory_id=MemoryId)
+forward(router, "list_versions", "versions", errors=[404], memory_id=MemoryId)
+
+
+@serve(router, "revise", errors=[404, 409])
+async def revise(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body: ReviseBody) -> Revised:
+    """Change what the body holds."""
+    return await mind.revise(memory_id, build(Revision, body))
 
 
 @serve(router, "forget")
@@ -82,9 +90,7 @@ class Forgotten(BaseModel):
 
 
 @router.delete("/v1/memories/{memory_id}", response_model=Forgotten, responses=describe(404))
-async def forget_one(
-    mind: AskedMind, memory_id: Annotated[UUID, Path(description="The id of the memory.", examples=[EXAMPLE_ID])]
-) -> Forgotten:
+async def forget_one(mind: AskedMind, memory_id: Annotated[UUID, OF_MEMORY]) -> Forgotten:
     """Delete a memory of a scope, and everything that was derived from it, for good."""
     gone = await mind.forget([memory_id])
     if not gone:

@@ -123,6 +123,11 @@ begin
                 into waiting using asked_scope, heirs;
         end if;
     end loop;
+    -- A vector that knows the words of the message before knows them wherever it is.
+    insert into context_vectors (scope_id, id, space_id)
+    select asked_scope, given.heir, context.space_id from unnest(heirs, elders) as given (heir, elder)
+    join context_vectors context on context.scope_id = asked_scope and context.id = given.elder
+    on conflict do nothing;
     return waiting;
 end $$;
 

@@ -279,13 +279,18 @@ begin
         -- Before their memories, so that nobody looks for heirs of what goes as a whole.
         delete from messages where scope_id = asked_scope and id = any (gone)
         returning coalesce(jsonb_array_length(attachments), 0) as attachments
+    ), unsaid_before as (
+        delete from past_messages where scope_id = asked_scope and id = any (gone)
+        returning coalesce(jsonb_array_length(attachments), 0) as attachments
+    ), every_unsaid as (
+        select attachments from unsaid union all select attachments from unsaid_before
     )
     select removed || jsonb_build_object(
         'evidence', (select count(*) from dropped),
         'idempotency_keys', (select count(*) from unkeyed),
-        'messages', (select count(*) from unsaid),
-        'attachments', (select coalesce(sum(attachments), 0) from unsaid),
-        'derived', cardinality(gone) - (select count(*) from unsaid)) into removed;
+        'messages', (select count(*) from every_unsaid),
+        'attachments', (select coalesce(sum(attachments), 0) from every_unsaid),
+        'derived', cardinality(gone) - (select count(*) from every_unsaid)) into removed;
     perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
     -- What lost some of its evidence stays as a blank row; recalls that were kept quote it.
     perform erase_recalls_of(asked_scope, array_agg(id), array_agg(content))

@@ -65,6 +65,19 @@ create unique index messages_by_external_id on messages (scope_id, conversation_
 create index messages_without_branches on messages (scope_id, conversation_id, number)
     where stated_parent = '00000000-0000-0000-0000-000000000000';
 
+-- Messages of past and contested versions, as they stood in their conversation. `messages` holds what is shown.
+create table past_messages (
+    like messages including defaults including constraints,
+    primary key (scope_id, id)
+);
+alter table past_messages alter parts set statistics 0, alter attachments set statistics 0,
+    alter external_id set statistics 0;
+select protect_scoped('past_messages');
+create index past_messages_by_parent on past_messages (scope_id, parent_id) where parent_id is not null;
+create index past_messages_by_number on past_messages (scope_id, conversation_id, number);
+create trigger erase_past_messages after delete on memories
+    referencing old table as forgotten for each statement execute function erase_side_rows('past_messages', 'id');
+
 -- A forgotten message leaves no gap: what followed it follows what it followed.
 create function erase_messages() returns trigger
     language plpgsql as $$
@@ -139,8 +152,12 @@ create function rests_on_deleted(asked_scope bigint, asked_id uuid) returns bool
     )
     select exists (
         select from source
-        join messages on messages.scope_id = asked_scope and messages.id = source.id
-        join conversations on conversations.scope_id = asked_scope and conversations.id = messages.conversation_id
+        cross join lateral (
+            select conversation_id from messages where messages.scope_id = asked_scope and messages.id = source.id
+            union all
+            select conversation_id from past_messages past where past.scope_id = asked_scope and past.id = source.id
+        ) said
+        join conversations on conversations.scope_id = asked_scope and conversations.id = said.conversation_id
         where conversations.state in ('deleted', 'purging')
     )
 $$;
@@ -195,9 +212,14 @@ begin
         followers := array(
             select follower.id from unnest(each.ids) as gone (id)
             cross join lateral (
-                select messages.id, messages.conversation_id from messages
-                where messages.scope_id = each.scope_id and messages.parent_id between gone.id and gone.id
-                order by messages.parent_id
+                (
+                    select messages.id, messages.conversation_id from messages
+                    where messages.scope_id = each.scope_id and messages.parent_id between gone.id and gone.id
+                    order by messages.parent_id
+                )
+                union all
+                select past.id, past.conversation_id from past_messages past
+                where past.scope_id = each.scope_id and past.parent_id = gone.id
             ) follower
             cross join lateral (
                 select conversations.state from conversations

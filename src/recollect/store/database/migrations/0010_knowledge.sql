@@ -103,8 +103,8 @@ create trigger note_filed after insert on mentions
 create index mentions_by_name on mentions (scope_id, normalised, entity_id) include (source_id);
 create index mentions_of_entity on mentions (scope_id, entity_id, mentioned_at desc);
 
--- One version of a fact or of a summary, beside its memory: true in the world for a span, believed for another. What a
--- summary says has no span in the world, and joins no entities.
+-- One version of a memory: of every fact, of the summary of a segment, and of all that was ever revised. A fact is true in
+-- the world for a span and joins two entities; what others say has no span, and joins none.
 create table beliefs (
     scope_id bigint not null,
     id uuid not null,
@@ -120,6 +120,10 @@ create table beliefs (
     superseded_at timestamptz check (superseded_at >= created_at),
     -- Why a fact is out of recall, as its memory says: a hop would have to look every memory up by its key otherwise.
     withheld_for text,
+    -- Of a writer who is trusted less than the version that it was to replace: kept, and believed at no time.
+    contested boolean not null default false check (not contested or superseded_at = created_at),
+    -- Whether somebody revised the version before it: then it goes with that one. Others rest on evidence of their own.
+    revises boolean not null default false,
     primary key (scope_id, id),
     unique (scope_id, lineage, version),
     foreign key (scope_id, subject_id) references entities,

@@ -117,14 +117,14 @@ begin
         from (
             select scope_id, lineage, array_agg(created_at) as starts, max(version) as last_version,
                    (array_agg(superseded_at order by version desc))[1] as last_end
-            from forgotten group by scope_id, lineage
+            from forgotten where not contested group by scope_id, lineage
         ) gone
         join beliefs kept on kept.scope_id = gone.scope_id and kept.lineage = gone.lineage
             and kept.superseded_at = any (gone.starts) and kept.version < gone.last_version
     loop
         until := (
             select created_at from beliefs
-            where scope_id = each.scope_id and lineage = each.lineage and version > each.version
+            where scope_id = each.scope_id and lineage = each.lineage and version > each.version and not contested
             order by version limit 1);
         if until is null then
             until := each.last_end;
@@ -141,7 +141,9 @@ begin
             -- It was withheld only because another version took its place.
             update memories set withheld = 'archived'
             where scope_id = each.scope_id and id = each.id and withheld = 'past';
-            perform restore_memories(each.scope_id, array[each.id]);
+            if give_back_message(each.scope_id, each.id) then
+                perform restore_memories(each.scope_id, array[each.id]);
+            end if;
         end if;
     end loop;
     perform tidy_entities(scope_id, array_agg(ends.id))
@@ -229,12 +231,12 @@ create function past_among(asked_scope bigint, asked_ids uuid[]) returns setof u
       and (superseded_at is not null or invalid_at <= clock_timestamp())
 $$;
 
--- Since when and until when a version is true, and until when it was believed; null for what is no version. Two functions
+-- Since when and until when a version is true, until when it was believed, and when it was contested; null for what is no version. Two functions
 -- whose plans are kept, because to plan one more join would cost every recall more than these looks do.
 create function belief_of(asked_scope bigint, asked_id uuid) returns timestamptz[]
     language plpgsql stable as $$
 begin
-    return (select array[valid_at, invalid_at, superseded_at] from beliefs
+    return (select array[valid_at, invalid_at, superseded_at, case when contested then created_at end] from beliefs
             where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1);
 end $$;
 

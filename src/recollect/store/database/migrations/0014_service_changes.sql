@@ -25,7 +25,8 @@ create table changes (
     -- The form of the row: a reader can tell one that it does not know.
     version smallint not null default 1,
     operation text not null check (operation in (
-        'stored', 'changed', 'forgotten', 'state', 'embedded', 'pinned', 'fact', 'entity', 'topic', 'item', 'conversation'
+        'stored', 'changed', 'revised', 'forgotten', 'state', 'embedded', 'pinned', 'fact', 'entity', 'topic', 'item',
+        'conversation'
     )),
     -- Of memories; of entities and topics where the operation says so. Items and conversations have names, which are
     -- content, and no id here.

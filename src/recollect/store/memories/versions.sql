@@ -1,0 +1,71 @@
+-- name: standing
+-- What a revision has to know of a memory in a locked scope, or before.
+select memories.withheld, coalesce(own.lineage, memories.id) as lineage, coalesce(own.version, 1) as version,
+       coalesce((
+           select every.id from beliefs every
+           where every.scope_id = memories.scope_id and every.lineage = own.lineage and every.superseded_at is null
+       ), case when own.superseded_at is null then memories.id end) as current_id,
+       own.subject_id is not null as joins_entities,
+       exists (select from items where items.scope_id = memories.scope_id and items.memory_id = memories.id) as item,
+       said.number, said.parts, said.attachments, said.conversation_id, features.role
+from memories
+left join beliefs own on own.scope_id = memories.scope_id and own.id = memories.id
+join memory_features features on features.scope_id = memories.scope_id and features.id = memories.id
+left join messages said on said.scope_id = memories.scope_id and said.id = memories.id
+where memories.scope_id = {this_scope} and memories.id = %(id)s
+
+-- name: every_version
+select id from beliefs
+where scope_id = {this_scope} and lineage = coalesce((
+    select lineage from beliefs where scope_id = {this_scope} and id = %(id)s
+), %(id)s)
+order by version
+
+-- name: former
+select former.id from beliefs own
+join beliefs former on former.scope_id = own.scope_id and former.lineage = own.lineage and former.id <> own.id
+where own.scope_id = %(scope_id)s and own.id = %(heir)s
+
+-- name: derived
+select id, learned from derived_from_versions(%(scope_id)s, %(versions)s::uuid[])
+
+-- name: close
+select close_versions(%(scope_id)s, %(ids)s::uuid[], %(moment)s)
+
+-- name: begin
+-- The first version of what had none is known as such, before another one is added.
+insert into beliefs (scope_id, id, lineage, version, created_at)
+select scope_id, id, id, 1, created_at from memories where scope_id = %(scope_id)s and id = %(id)s
+on conflict (scope_id, id) do nothing
+
+-- name: add
+select add_version(%(scope_id)s, %(elder)s, %(heir)s, %(moment)s, %(contested)s, true) as version
+
+-- name: withhold
+-- As the version before it was: with an archived conversation, or as a fact that is over.
+select withhold_memories(%(scope_id)s, array[%(id)s::uuid], %(reason)s)
+
+-- name: inherit_links
+select inherit_links(%(scope_id)s, %(elder)s, %(heir)s, %(topics)s)
+
+-- name: replace_message
+select replace_message(%(scope_id)s, %(elder)s, %(heir)s, %(row)s)
+
+-- name: keep_contested_message
+select keep_contested_message(%(scope_id)s, %(elder)s, %(heir)s, %(row)s)
+
+-- name: read_segment_again
+select read_segment_again(%(scope_id)s, %(conversation)s, %(number)s)
+
+-- name: learn_again
+select learn_again(%(scope_id)s, %(ids)s::uuid[])
+
+-- name: leave_summary
+update conversations set summary_id = null where scope_id = %(scope_id)s and summary_id = any (%(ids)s::uuid[])
+
+-- name: await_heirs
+select await_heirs(
+    %(scope_id)s, %(elders)s::uuid[], %(heirs)s::uuid[], %(former)s::uuid[], %(latter)s::uuid[], %(moment)s)
+
+-- name: log
+select log_change(%(scope_id)s, 'revised', %(ids)s::uuid[])
