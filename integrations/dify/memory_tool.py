@@ -15,9 +15,8 @@ from dify_plugin.entities.model.text_embedding import TextEmbeddingModelConfig
 from dify_plugin.entities.tool import ToolInvokeMessage
 from pydantic import TypeAdapter, ValidationError
 
-from recollect.core.text.checks import is_scope_name
 from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedError, UnavailableError
-from recollect.models import Cue, Filter, Memory
+from recollect.models import Cue, Filter, Memory, is_scope_name
 from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
 
 Given = dict[str, Any]
@@ -68,9 +67,8 @@ class MemoryTool(Tool):
 
     def once(self, given: Given) -> str:
         """Make the key by which the same write, asked again for the same message in Dify, is not done twice."""
-        write = json.dumps([type(self).__name__, self.session.message_id, given], sort_keys=True)
-        repeatable = self.session.message_id and "embedding_model" not in given
-        return hashlib.sha256(write.encode()).hexdigest() if repeatable else ""
+        write = json.dumps([type(self).__name__, message := self.session.message_id, given], sort_keys=True)
+        return hashlib.sha256(write.encode()).hexdigest() if message and "embedding_model" not in given else ""
 
 
 def read(name: str, value: object) -> object:
@@ -94,8 +92,7 @@ def scope_name(field: str, given: Given, usual: str | None) -> str:
     name = "_".join(name.split()) if name and field == "agent" else name
     if not name:
         raise InvalidInputError(f"Fill in `{field}`: Dify told no id to take for it here.")
-    # The id of a conversation keeps to plain characters.
-    allowed = PLAIN.fullmatch(name) if field == "conversation" else is_scope_name(name)
+    allowed = PLAIN.fullmatch(name) or (field != "conversation" and is_scope_name(name))
     if allowed and name.strip(".") and not name.startswith(QUOTED):
         return name
     spelled = name.encode("utf-8", "surrogatepass")

@@ -55,7 +55,7 @@ NAMES = [
 ]
 
 
-CHECKS = WORKFLOWS.parents[2] / "src" / "recollect" / "core" / "text" / "checks.py"
+CHECKS = WORKFLOWS.parents[2] / "src" / "recollect" / "models" / "service.py"
 
 
 def take(path, names, *wanted):
@@ -74,7 +74,7 @@ def take(path, names, *wanted):
 def plugin_rule():
     """Take the plugin's function by its source: its module needs Dify's SDK, which patches what imports it."""
     names = {"hashlib": hashlib, "re": re, "unicodedata": unicodedata, "InvalidInputError": ValueError}
-    take(CHECKS, names, "IDENTIFIER", "LONGEST_SCOPE_NAME", "BLANK_LETTER", "is_scope_name")
+    take(CHECKS, names, "PLAIN_NAME", "LONGEST_SCOPE_NAME", "BLANK_LETTER", "is_scope_name")
     take(WORKFLOWS.parent / "memory_tool.py", names, "QUOTED", "scope_name")
     return lambda field, name: names["scope_name"](field, {field: name}, None)
 

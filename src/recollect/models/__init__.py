@@ -137,6 +137,7 @@ if TYPE_CHECKING:
         LedgerSum,
         Right,
         Scope,
+        is_scope_name,
     )
     from recollect.models.topics import Filing, Reach, RelatedTopic, Topic, TopicLink, TopicSource, TopicTree
 
@@ -276,6 +277,7 @@ __all__ = [
     "Tuning",
     "Weighing",
     "Window",
+    "is_scope_name",
 ]
 
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
+
+LONGEST_SCOPE_NAME = 128
+PLAIN_NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+BLANK_LETTER = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
+)
+"""What Unicode counts as visible and shows nothing, and what stands for text that could not be read."""
 
 
 class Right(StrEnum):
@@ -23,6 +32,20 @@ class Scope:
     tenant_id: int
     agent: str
     user: str = ""
+
+
+def is_scope_name(value: str) -> bool:
+    """Tell whether an agent or a user can have this name: nothing in it is invisible or can be written otherwise."""
+    if value.isascii() and PLAIN_NAME.fullmatch(value):
+        return True
+    return (
+        1 <= len(value) <= LONGEST_SCOPE_NAME
+        and value.isprintable()
+        and "/" not in value
+        and value == " ".join(value.split())
+        and not BLANK_LETTER.search(value)
+        and unicodedata.is_normalized("NFC", value)
+    )
 
 
 @dataclass(frozen=True, slots=True)

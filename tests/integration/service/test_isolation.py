@@ -31,12 +31,7 @@ from recollect.store.service.scopes import locate
 from recollect.wiring import connected
 
 KNOWLEDGE = (
-    "insert into entity_vectors (scope_id, space_id, id, embedding) "
-    "select scope_id, spaces.id, entities.id, '[1,0]' from entities, embedding_spaces spaces on conflict do nothing",
-    "insert into entity_merges (scope_id, absorbed_id, kept_id, merged_at) "
-    "select scope_id, min(id::text)::uuid, max(id::text)::uuid, now() from entities group by scope_id having count(*) > 1",
-    "insert into ledger (scope_id, step, milliseconds, outcome) select id, 'extract', 1, 'answered' from scopes",
-    "insert into runs (scope_id, model) select id, 'other' from scopes",
+    "insert into entity_merges select scope_id, id, now(), gen_random_uuid() from entities",
     """insert into segments (scope_id, conversation_id, first_number, last_number, ending)
        select id, 'told', 1, 2, 'asked' from scopes""",
     """insert into extractions (scope_id, segment_id, model, prompt_version, content)

@@ -13,11 +13,12 @@ from recollect.core.conversations.threads import NIL, ThreadNode, order_nodes
 from recollect.core.imports import text as import_text
 from recollect.core.imports.text import UNREADABLE, clean, clean_json, to_line
 from recollect.core.memories.checks import check_metadata
-from recollect.core.text.checks import UNSTORABLE, is_scope_name
+from recollect.core.text.checks import UNSTORABLE
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import LEGACY, Attachment, MessageStatus, NewMessage
 from recollect.models.imports import UserBy
 from recollect.models.memories import JSON, Role
+from recollect.models.service import is_scope_name
 
 OURS = "dify"
 """The metadata key for what has no field here."""

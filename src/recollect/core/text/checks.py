@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from recollect.core.text.names import CONTROL
 from recollect.errors import InvalidInputError
+from recollect.models.service import LONGEST_SCOPE_NAME, is_scope_name
 
 LONGEST_CUE = 8_000
 
@@ -26,15 +26,6 @@ LONGEST_KEY = 255
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
-LONGEST_SCOPE_NAME = 128
-
-
-BLANK_LETTER = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
-)
-"""What Unicode counts as visible and shows nothing, and what stands for text that could not be read."""
-
-
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -49,20 +40,6 @@ def check_scope(agent: str, user: str) -> None:
                 f"{field} must be a name of 1 to {LONGEST_SCOPE_NAME} visible characters in Unicode's composed form "
                 "(NFC), without a slash, and with no blanks but single ones between words"
             )
-
-
-def is_scope_name(value: str) -> bool:
-    """Tell whether an agent or a user can have this name: nothing in it is invisible or can be written otherwise."""
-    if value.isascii() and IDENTIFIER.fullmatch(value):
-        return True
-    return (
-        1 <= len(value) <= LONGEST_SCOPE_NAME
-        and value.isprintable()
-        and "/" not in value
-        and value == " ".join(value.split())
-        and not BLANK_LETTER.search(value)
-        and unicodedata.is_normalized("NFC", value)
-    )
 
 
 def check_limit(limit: int) -> None:
