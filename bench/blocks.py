@@ -94,7 +94,7 @@ async def ask(mind: Mind, cue: Cue, gold: frozenset[str], turns: dict[UUID, str]
     hits = (await mind.recall(cue, limit=DEPTH)).hits
     retrieved = gold & {turns[hit.memory.id] for hit in hits}
     for budget, tally in tallies.items() if retrieved else ():
-        block = await mind.blocks.recall(cue, budget)
+        block = await mind.blocks.show(cue, budget)
         whole = {turns[line.memory_id] for line in block.lines if line.level is Level.FULL}
         tally.some.append(retrieved <= whole)
         if retrieved == gold:

@@ -71,7 +71,7 @@ async def fill(mind: Mind, size: int) -> None:
             progress.advance(task, len(vectors))
     for start in range(0, FACTS, 50):
         pairs = [(number, number + 1 + number % 7) for number in range(start, start + 50)]
-        await mind.knowledge.state([NewFact(person(one), "knows", person(other)) for one, other in pairs])
+        await mind.knowledge.add([NewFact(person(one), "knows", person(other)) for one, other in pairs])
 
 
 def cue(number: int, vector: np.ndarray, *channels: str) -> Cue:

@@ -114,7 +114,7 @@ async def make_neighbours(recollect):
         await mind.conversation("c").close_segment()
         await mind.remember("Ann likes tea.")
         stated = [NewFact("Ann", "lives in", "Oslo"), NewFact("Planted Pear", "grows in", "Oslo")]
-        for fact in await mind.knowledge.state(stated):
+        for fact in await mind.knowledge.add(stated):
             ids += [fact.id, fact.subject, fact.object]
     await recollect.work(until_empty=True)
     return tuple(dict.fromkeys(ids))

@@ -34,7 +34,7 @@ def test_the_verbs_block_and_start_no_thread(memory):
 
 def test_a_long_answer_comes_in_pieces(memory):
     mind = memory.mind("connect", "pieces")
-    mind.knowledge.state(NewFact("Li", "drinks", "tea", "Li drinks tea"))
+    mind.knowledge.add(NewFact("Li", "drinks", "tea", "Li drinks tea"))
     assert "tea" in "".join(mind.knowledge.export())
 
 

@@ -148,7 +148,7 @@ async def fill(mind, owner):
             NewFact("Ann", "visits", f"place {writer} {number}", valid_at=NOW - (number + 1) * DAY, occurred_at=NOW)
             for number in range(8)
         ]
-        facts = await who.knowledge.state(stated)
+        facts = await who.knowledge.add(stated)
     [as_of] = owner.execute("select max(created_at) from memories").fetchone()
     for fact in facts[::2]:
         await mind.knowledge.end(fact.id, NOW - DAY / 2)

@@ -112,7 +112,7 @@ class Talks:
 
     async def block(self, number, text):
         if not await self.gone(f"chat-{number % 3}"):
-            await self.mind.blocks.recall(Cue(f"{text} tea"), conversation=f"chat-{number % 3}")
+            await self.mind.blocks.show(Cue(f"{text} tea"), conversation=f"chat-{number % 3}")
 
 
 class Names:
@@ -176,7 +176,7 @@ class Life(Talks, Names):
         self.ids += [each.id for each in made]
 
     async def state(self, number, _):
-        stated = await self.mind.knowledge.state(
+        stated = await self.mind.knowledge.add(
             NewFact("Bo", "knows", f"Zoe {number}", valid_at=self.now(), evidence=tuple(self.ids[:1]))
         )
         self.facts += [each.id for each in stated]

@@ -33,9 +33,9 @@ class RemoteKnowledge(RemoteView):
 
     __slots__ = ()
 
-    async def state(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
+    async def add(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
         """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
-        answer: list[Fact] = await self.call("knowledge.state", facts=facts, idempotency_key=idempotency_key)
+        answer: list[Fact] = await self.call("knowledge.add", facts=facts, idempotency_key=idempotency_key)
         return answer
 
     async def end(self, fact_id: UUID, at: datetime) -> Fact:
@@ -110,7 +110,7 @@ class RemoteKnowledge(RemoteView):
         )
         return answer
 
-    async def paths(
+    async def connections(
         self,
         start: UUID,
         end: UUID,
@@ -122,7 +122,7 @@ class RemoteKnowledge(RemoteView):
     ) -> list[FactPath]:
         """Return how two entities are connected by up to 6 facts, the shortest path first."""
         answer: list[FactPath] = await self.call(
-            "knowledge.paths", start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at
+            "knowledge.connections", start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at
         )
         return answer
 

@@ -121,7 +121,7 @@ class RemoteFading(RemoteView):
         answer: FadedPage = await self.call("fading.faded", cursor=cursor, limit=limit)
         return answer
 
-    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
+    async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
         """Restore faded memories, and return which; from now on they may fade again."""
-        answer: list[UUID] = await self.call("fading.restore", ids=ids)
+        answer: list[UUID] = await self.call("fading.revive", ids=ids)
         return answer

@@ -54,8 +54,8 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
     ),
-    "blocks.recall": RemoteOperation("POST", "/v1/blocks", lambda: models.Block),
     "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.Resolved),
+    "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.Block),
     "conversation.append": RemoteOperation("POST", "/v1/messages", lambda: list[models.Appended], answer="messages"),
     "conversation.archive": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/archive", lambda: models.Conversation
@@ -91,8 +91,12 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     ),
     "fading.fade": RemoteOperation("POST", "/v1/fading", lambda: models.Fading),
     "fading.faded": RemoteOperation("GET", "/v1/faded", lambda: models.FadedPage),
-    "fading.restore": RemoteOperation("POST", "/v1/faded/restore", lambda: list[UUID], answer="restored"),
+    "fading.revive": RemoteOperation("POST", "/v1/faded/revive", lambda: list[UUID], answer="revived"),
     "items.batch": RemoteOperation("POST", "/v1/items", lambda: list[dict[str, Any]], answer="results"),
+    "knowledge.add": RemoteOperation("POST", "/v1/facts", lambda: list[models.Fact], answer="facts"),
+    "knowledge.connections": RemoteOperation(
+        "GET", "/v1/connections", lambda: list[models.FactPath], answer="connections"
+    ),
     "knowledge.end": RemoteOperation("POST", "/v1/facts/{fact_id}/end", lambda: models.Fact),
     "knowledge.entities": RemoteOperation("GET", "/v1/entities", lambda: models.Entities),
     "knowledge.entity": RemoteOperation("GET", "/v1/entities/{entity_id}", lambda: models.Entity),
@@ -103,9 +107,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.Facts),
     "knowledge.merge": RemoteOperation("POST", "/v1/entities/{entity_id}/merge", lambda: models.Entity),
     "knowledge.neighbours": RemoteOperation("GET", "/v1/entities/{entity_id}/neighbours", lambda: models.Neighbourhood),
-    "knowledge.paths": RemoteOperation("GET", "/v1/paths", lambda: list[models.FactPath], answer="paths"),
     "knowledge.split": RemoteOperation("POST", "/v1/entities/{entity_id}/split", lambda: models.Entity),
-    "knowledge.state": RemoteOperation("POST", "/v1/facts", lambda: list[models.Fact], answer="facts"),
     "knowledge.timeline": RemoteOperation("GET", "/v1/entities/{entity_id}/timeline", lambda: models.Timeline),
     "recalls.explain": RemoteOperation("GET", "/v1/recalls/{recall_id}", lambda: models.Explanation),
     "recalls.list": RemoteOperation("GET", "/v1/recalls", lambda: models.KeptRecalls),

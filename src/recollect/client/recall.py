@@ -39,7 +39,7 @@ class RemoteBlocks(RemoteView):
 
     __slots__ = ()
 
-    async def recall(
+    async def show(
         self,
         cue: str | Cue,
         budget: int = 2_000,
@@ -54,7 +54,7 @@ class RemoteBlocks(RemoteView):
         fewer and fewer words.
         """
         answer: Block = await self.call(
-            "blocks.recall", cue=cue, budget=budget, conversation=conversation, repeat=repeat, tokenizer=tokenizer
+            "blocks.show", cue=cue, budget=budget, conversation=conversation, repeat=repeat, tokenizer=tokenizer
         )
         return answer
 

@@ -27,8 +27,8 @@ from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.knowledge.graph import WalkLimits as Walk
 from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_entities, list_nearest
-from recollect.verbs.knowledge.facts import end, list_facts, list_versions, state
-from recollect.verbs.knowledge.graph import export, neighbours, paths, timeline
+from recollect.verbs.knowledge.facts import add, end, list_facts, list_versions
+from recollect.verbs.knowledge.graph import connections, export, neighbours, timeline
 from recollect.verbs.knowledge.merge import merge, split
 
 
@@ -39,10 +39,10 @@ class KnowledgeView:
     access: Access
 
     @operation("POST /v1/facts", Right.WRITE, answer="facts", status=201)
-    async def state(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
+    async def add(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
         """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
         stated = [facts] if isinstance(facts, NewFact) else facts
-        return await state(self.access.parts, self.access.caller, self.access.scope, stated, idempotency_key)
+        return await add(self.access.parts, self.access.caller, self.access.scope, stated, idempotency_key)
 
     @operation("POST /v1/facts/{fact_id}/end", Right.WRITE)
     async def end(self, fact_id: UUID, at: datetime) -> Fact:
@@ -116,8 +116,8 @@ class KnowledgeView:
         walk = Walk(hops, beam, Filter(as_of=as_of, at=at))
         return await neighbours(self.access.parts, self.access.scope, entity_id, walk)
 
-    @operation("GET /v1/paths", Right.READ, answer="paths", command="graph")
-    async def paths(
+    @operation("GET /v1/connections", Right.READ, answer="connections", command="graph")
+    async def connections(
         self,
         start: UUID,
         end: UUID,
@@ -129,7 +129,7 @@ class KnowledgeView:
     ) -> list[FactPath]:
         """Return how two entities are connected by up to 6 facts, the shortest path first."""
         only = Filter(as_of=as_of, at=at)
-        return await paths(self.access.parts, self.access.scope, (start, end), hops, limit, only)
+        return await connections(self.access.parts, self.access.scope, (start, end), hops, limit, only)
 
     @operation("GET /v1/entities/{entity_id}/timeline", Right.READ, command="graph")
     async def timeline(

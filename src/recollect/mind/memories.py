@@ -23,7 +23,7 @@ from recollect.models.memories import (
 )
 from recollect.models.recall import EVERYTHING, Filter
 from recollect.models.service import Right
-from recollect.verbs.memories.fade import explain, fade, list_faded, restore
+from recollect.verbs.memories.fade import explain, fade, list_faded, revive
 from recollect.verbs.memories.load import load
 from recollect.verbs.memories.read import browse, forget, get, pin
 from recollect.verbs.memories.remember import as_new, remember
@@ -119,7 +119,7 @@ class FadingView:
         """Fetch one page of what has faded, the oldest memory first, each with its reason."""
         return await list_faded(self.access.parts, self.access.scope, cursor, limit)
 
-    @operation("POST /v1/faded/restore", Right.WRITE, answer="restored", command="fade")
-    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
+    @operation("POST /v1/faded/revive", Right.WRITE, answer="revived", command="fade")
+    async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
         """Restore faded memories, and return which; from now on they may fade again."""
-        return await restore(self.access.parts, self.access.scope, ids)
+        return await revive(self.access.parts, self.access.scope, ids)

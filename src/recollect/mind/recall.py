@@ -50,7 +50,7 @@ class BlockView:
     access: Access
 
     @operation("POST /v1/blocks", RIGHT_TO_RECALL, command="block")
-    async def recall(
+    async def show(
         self,
         cue: str | Cue,
         budget: int = 2_000,

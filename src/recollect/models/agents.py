@@ -51,7 +51,7 @@ class Profile(Filter):
     """Memories with a higher score fade; 0.7 if None."""
     fading_fact_days: float | None = None
     """How old a fact may become; any age if None or 0."""
-    topic_threshold: float | None = None
+    segment_threshold: float | None = None
     """The least cosine between a user's message and a segment for it to belong there; 0.7 if None."""
     idle_minutes: float | None = None
     """After how many minutes of silence a segment ends; 60 if None, never if 0."""

@@ -37,8 +37,8 @@ class BlockingConversation(Blocking):
 class BlockingBlocks(Blocking):
     """Blocks whose methods return when they are done."""
 
-    recall = blocking(RemoteBlocks.recall)
     resolve = blocking(RemoteBlocks.resolve)
+    show = blocking(RemoteBlocks.show)
 
 
 class BlockingFading(Blocking):
@@ -47,7 +47,7 @@ class BlockingFading(Blocking):
     explain = blocking(RemoteFading.explain)
     fade = blocking(RemoteFading.fade)
     faded = blocking(RemoteFading.faded)
-    restore = blocking(RemoteFading.restore)
+    revive = blocking(RemoteFading.revive)
 
 
 class BlockingItems(Blocking):
@@ -64,6 +64,8 @@ class BlockingItems(Blocking):
 class BlockingKnowledge(Blocking):
     """Knowledge whose methods return when they are done."""
 
+    add = blocking(RemoteKnowledge.add)
+    connections = blocking(RemoteKnowledge.connections)
     end = blocking(RemoteKnowledge.end)
     entities = blocking(RemoteKnowledge.entities)
     entity = blocking(RemoteKnowledge.entity)
@@ -72,9 +74,7 @@ class BlockingKnowledge(Blocking):
     facts = blocking(RemoteKnowledge.facts)
     merge = blocking(RemoteKnowledge.merge)
     neighbours = blocking(RemoteKnowledge.neighbours)
-    paths = blocking(RemoteKnowledge.paths)
     split = blocking(RemoteKnowledge.split)
-    state = blocking(RemoteKnowledge.state)
     timeline = blocking(RemoteKnowledge.timeline)
 
 

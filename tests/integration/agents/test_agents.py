@@ -99,7 +99,7 @@ async def test_an_overview_counts_what_was_written(mind):
 async def test_an_overview_counts_what_a_chat_leaves_behind(mind):
     said = [NewMessage(Role.USER, "I moved to Ghent."), NewMessage(Role.ASSISTANT, "Noted.")]
     await mind.conversation("c").append(said)
-    await mind.knowledge.state(NewFact("Li", "lives in", "Ghent"))
+    await mind.knowledge.add(NewFact("Li", "lives in", "Ghent"))
     await mind.remember([NewMemory("Li moved", Kind.SUMMARY), NewMemory("a trip", topic="travel->Japan")])
     found = await mind.overview()
     assert (found.messages, found.facts, found.summaries) == (2, 1, 1)

@@ -147,7 +147,7 @@ async def test_to_be_shown_for_a_pin_is_no_access(mind):
 async def test_a_block_alone_shows_the_pinned_first(mind):
     await mind.remember([NewMemory("The cat of Li is called Pascal.", Kind.FACT, occurred_at=NOW)])
     stored = [receipt.id for receipt in await mind.remember([rule(1), rule(0)])]
-    block = await mind.blocks.recall(CUE, 1_000)
+    block = await mind.blocks.show(CUE, 1_000)
     assert [line.memory_id for line in block.lines[:2]] == stored[::-1]
     assert [line.pinned for line in block.lines] == [True, True, False]
     assert block.text.index("Pinned:") < block.text.index("Facts:")
@@ -156,20 +156,20 @@ async def test_a_block_alone_shows_the_pinned_first(mind):
 
 async def test_a_block_alone_gives_the_pinned_a_tenth_and_names_the_rest(mind):
     order = [receipt.id for receipt in await mind.remember([rule(number) for number in range(30)])]
-    block = await mind.blocks.recall(Cue("zzz", channels=("text",)), 1_000)
+    block = await mind.blocks.show(Cue("zzz", channels=("text",)), 1_000)
     shown = [line.memory_id for line in block.lines]
     assert 1 < len(shown) < 30 and sum(line.tokens for line in block.lines) <= 100
     assert [*block.pinned_left_out] == [each for each in order if each not in shown]
-    assert (await mind.blocks.recall(Cue("zzz", channels=("text",), pinned=False), 1_000)).lines == ()
+    assert (await mind.blocks.show(Cue("zzz", channels=("text",), pinned=False), 1_000)).lines == ()
 
 
 async def test_in_a_conversation_the_pinned_are_carried_in_full_or_not_repeated(mind):
     [stored] = await mind.remember(rule(0))
     asked = Cue("zzz", channels=("text",), now=NOW)
-    first = await mind.blocks.recall(asked, 1_000, conversation="c")
+    first = await mind.blocks.show(asked, 1_000, conversation="c")
     assert [(line.memory_id, line.again) for line in first.lines] == [(stored.id, False)]
-    assert (await mind.blocks.recall(asked, 1_000, conversation="c")).lines == ()
+    assert (await mind.blocks.show(asked, 1_000, conversation="c")).lines == ()
     later = replace(asked, now=NOW + timedelta(minutes=5))
-    [line] = (await mind.blocks.recall(later, 1_000, conversation="c", repeat=True)).lines
+    [line] = (await mind.blocks.show(later, 1_000, conversation="c", repeat=True)).lines
     assert (line.memory_id, line.again, line.pinned, line.level) == (stored.id, True, True, Level.FULL)
     assert line.short_id == first.lines[0].short_id

@@ -186,7 +186,7 @@ async def test_what_takes_no_part_in_recall_is_hidden(recollect, readers, owner)
         await mind.conversation(name).append([NewMessage(Role.USER, f"said in {name}")])
     await mind.conversation("archived").archive()
     await mind.conversation("deleted").delete()
-    await mind.knowledge.state(NewFact("Ann", "lives in", "Rome"))
+    await mind.knowledge.add(NewFact("Ann", "lives in", "Rome"))
     owner.execute("update beliefs set valid_at = null, invalid_at = now() - interval '1 second'")
     # Still in the indexes, as between two passes of fading.
     owner.execute("update memories set expires_at = now() - interval '1 second' where id = %s", [old.id])
@@ -213,8 +213,8 @@ async def test_what_is_deleted_is_hidden_before_its_memories_follow(recollect, r
 
 async def test_a_superseded_version_and_a_faded_memory_are_hidden(recollect, readers, owner):
     mind = await recollect.mind("ada")
-    [first] = await mind.knowledge.state(NewFact("Ann", "lives in", "Rome"))
-    await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", replaces=(first.id,)))
+    [first] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome"))
+    await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", replaces=(first.id,)))
     await mind.remember("a passing thing")
     owner.execute(
         "select fade_memories(scope_id, array[id], array[0.0], array['decay'], array['old']) "

@@ -137,7 +137,7 @@ async def test_what_was_left_blank_is_left_out(http, tools):
     """A field that was typed into and emptied again is sent by Dify as an empty text, whatever its type."""
     texts = {"agent": "ada", "content": "tea is ready", "conversation": "c-1", "question": "tea?", "text": "tea"}
     texts |= {"subject": "tea", "path": "", "memory_id": "", "answer": "yes"}
-    for name in ("remember", "append", "recall", "recall_block", "associate", "history", "context", "list_facts"):
+    for name in ("remember", "append", "recall", "show_block", "associate", "history", "context", "list_facts"):
         fields = {field: texts.get(field, "") for field in tools[name].parameters}
         # A form does not let a number go that is blank.
         fields = {field: value for field, value in fields.items() if tools[name].parameters[field] != "number"}
@@ -150,7 +150,7 @@ async def test_what_was_never_touched_is_as_usual(http, tools):
     read_answer(await call(http, tools, "remember", agent="ada", content="tea is ready"))
     read_answer(await call(http, tools, "append", agent="ada", conversation="c-1", question="tea?", answer="yes"))
     assert read_answer(await call(http, tools, "recall", agent="ada", text="tea"))["hits"]
-    shown = read_answer(await call(http, tools, "recall_block", agent="ada", text="tea", budget="200"))
+    shown = read_answer(await call(http, tools, "show_block", agent="ada", text="tea", budget="200"))
     assert "tea is ready" in shown["text"]
     assert len(read_answer(await call(http, tools, "history", agent="ada", conversation="c-1"))["messages"]) == 2
     made = read_answer(await call(http, tools, "context", agent="ada", conversation="c-1", text="tea?", budget="500"))

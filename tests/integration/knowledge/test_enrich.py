@@ -166,7 +166,7 @@ async def test_an_agent_has_its_own_idea_of_silence(plain, owner):
 
 async def test_a_threshold_is_the_agents(recollect, owner):
     mind = await recollect.mind("ada", "li")
-    await mind.set_profile(Profile(topic_threshold=0.0))
+    await mind.set_profile(Profile(segment_threshold=0.0))
     await mind.conversation("c").append(said([*ROWING, *TAXES]))
     assert await run(recollect, mind, owner) == 0
 
@@ -204,7 +204,7 @@ async def test_a_long_stretch_is_read_piece_by_piece(plain, owner, monkeypatch):
 async def test_one_call_of_the_model_per_segment_says_everything(recollect, owner):
     running, chat = scripted(recollect, extraction("They row on the lake.", "Rowing"))
     mind = await running.mind("ada", "li")
-    await mind.set_profile(Profile(topic_threshold=0.3))
+    await mind.set_profile(Profile(segment_threshold=0.3))
     receipts = await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))
     assert await run(running, mind, owner) == 1
     assert chat.calls == 1
@@ -275,7 +275,7 @@ async def test_a_run_that_lost_its_lease_writes_nothing_and_another_writes_once(
 async def test_the_worker_enriches_what_was_appended(recollect, owner):
     running, _ = scripted(recollect, extraction())
     mind = await running.mind("ada", "li")
-    await mind.set_profile(Profile(topic_threshold=0.3))
+    await mind.set_profile(Profile(segment_threshold=0.3))
     await mind.conversation("c").append(said([*ROWING, *TAXES]))
     await running.work(until_empty=True)
     assert [segment.state for segment in await segments_of(mind)] == [SegmentState.ENRICHED]
@@ -474,11 +474,11 @@ async def test_segments_are_listed_and_closed_over_http(recollect, http, owner):
 
 
 async def test_a_profile_keeps_when_topics_end(http):
-    body = {"agent": "ada", "topic_threshold": 0.5, "idle_minutes": 30}
+    body = {"agent": "ada", "segment_threshold": 0.5, "idle_minutes": 30}
     answer = (await http.put("/v1/profile", json=body)).json()
-    assert (answer["topic_threshold"], answer["idle_minutes"]) == (0.5, 30)
+    assert (answer["segment_threshold"], answer["idle_minutes"]) == (0.5, 30)
     assert (await http.get("/v1/profile", params={"agent": "ada"})).json() == answer
-    refused = [{"topic_threshold": 1.1}, {"topic_threshold": -0.1}, {"idle_minutes": -1}, {"idle_minutes": 525_601}]
+    refused = [{"segment_threshold": 1.1}, {"segment_threshold": -0.1}, {"idle_minutes": -1}, {"idle_minutes": 525_601}]
     for wrong in refused:
         assert (await http.put("/v1/profile", json={"agent": "ada"} | wrong)).status_code == 422
 

@@ -43,14 +43,14 @@ def texts(recollection):
 
 @pytest.fixture
 async def known(mind, owner):
-    await mind.knowledge.state([NewFact("Ada", "works at", "Starbucks"), NewFact("Bob", "lives in", "Berlin")])
+    await mind.knowledge.add([NewFact("Ada", "works at", "Starbucks"), NewFact("Bob", "lives in", "Berlin")])
     describe(owner, "Starbucks", COFFEE)
     return mind
 
 
 async def test_a_statement_needs_no_embedder_and_its_entities_wait(mind, owner, embedder):
     embedder.fail()
-    await mind.knowledge.state(NewFact("Ada", "works at", "Starbucks"))
+    await mind.knowledge.add(NewFact("Ada", "works at", "Starbucks"))
     assert count(owner, "entity_vectors") == 0
     assert count(owner, "pending_embeddings join entities using (scope_id, id)") == 2
 
@@ -59,7 +59,7 @@ async def test_the_embed_job_fills_what_waits(recollect, known, owner):
     await embed(recollect, known)
     assert count(owner, "entity_vectors") == 4
     assert count(owner, "pending_embeddings") == 0
-    await known.knowledge.state(NewFact("Ada", "likes", "Berlin"))
+    await known.knowledge.add(NewFact("Ada", "likes", "Berlin"))
     assert count(owner, "pending_embeddings join entities using (scope_id, id)") == 0
 
 
@@ -86,7 +86,7 @@ async def test_a_misspelt_name_reaches_its_entity(known):
 
 
 async def test_the_ends_of_facts_among_the_first_hits_are_starts(known):
-    await known.knowledge.state(NewFact("Bob", "owns", "a boat"))
+    await known.knowledge.add(NewFact("Bob", "owns", "a boat"))
     alone = await known.recall(Cue("lives in", channels=("graph",)))
     assert alone.status is Status.ERROR
     for channels in (("graph", "text"), ("vector", "graph")):
@@ -108,7 +108,7 @@ async def test_only_what_a_cue_names_is_sure_to_be_relevant(known):
     led = await known.recall(Cue("lives in", channels=("text", "graph")))
     assert all(hit.relevance >= ENOUGH for hit in named.hits)
     assert led.hits
-    await known.knowledge.state([NewFact("Bob", "owns", f"boat {number}") for number in range(5)])
+    await known.knowledge.add([NewFact("Bob", "owns", f"boat {number}") for number in range(5)])
     found = await known.recall(Cue("lives in", channels=("text", "graph")))
     beside = [hit for hit in found.hits if "text" not in hit.channels]
     assert beside
@@ -142,7 +142,7 @@ async def test_entities_are_listed_by_meaning(recollect, known, embedder):
 
 
 async def test_an_absorbed_entity_leads_by_its_meaning_too(recollect, known):
-    await known.knowledge.state(NewFact("The Roastery", "lies in", "Hamburg"))
+    await known.knowledge.add(NewFact("The Roastery", "lies in", "Hamburg"))
     found = {each.name: each.id for each in (await known.knowledge.entities()).entities}
     await embed(recollect, known)
     await known.knowledge.merge(found["The Roastery"], found["Starbucks"])

@@ -68,7 +68,7 @@ async def act(mind, lineages, action):
         return
     others = tuple(lineages) if replaces else ()
     fact = NewFact("Ann", "lives in", place, valid_at=moment(start), invalid_at=moment(end), replaces=others)
-    [stated] = await mind.knowledge.state(fact)
+    [stated] = await mind.knowledge.add(fact)
     if stated.id not in lineages:
         lineages.append(stated.id)
 
@@ -163,7 +163,7 @@ def test_the_order_of_arrival_does_not_matter_where_every_contradiction_is_notic
         lineages = []
         for number, (start, end) in arriving:
             fact = NewFact("Ann", "lives in", f"place {number}", valid_at=moment(start), invalid_at=moment(end))
-            [stated] = await mind.knowledge.state(NewFact(**{**vars_of(fact), "replaces": tuple(lineages)}))
+            [stated] = await mind.knowledge.add(NewFact(**{**vars_of(fact), "replaces": tuple(lineages)}))
             lineages.append(stated.id)
         return {each.text: each.span for each in believed(await all_versions(mind, lineages))}
 
@@ -213,11 +213,11 @@ async def test_the_golden_cases_through_the_store(mind, recollect, shared):
 async def state(mind, fact, *, unknown):
     """State a fact; one whose start is to stay unknown is written as the rules give it, past the assumption."""
     if not unknown:
-        return (await mind.knowledge.state(fact))[0]
+        return (await mind.knowledge.add(fact))[0]
     from recollect.verbs.knowledge import write_facts
 
     assumed, write_facts.assume_start = write_facts.assume_start, lambda span, _: span
     try:
-        return (await mind.knowledge.state(fact))[0]
+        return (await mind.knowledge.add(fact))[0]
     finally:
         write_facts.assume_start = assumed

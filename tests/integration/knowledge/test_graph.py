@@ -139,7 +139,7 @@ async def test_facts_of_a_deleted_conversation_are_gone_at_once_and_back_again(m
 
 async def find_paths(mind, rows, start, end, hops=4, limit=10, **times):
     ends = rows.entities[start], rows.entities[end]
-    found = await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Filter(**times))
+    found = await graph.connections(mind.access.parts, mind.access.scope, ends, hops, limit, Filter(**times))
     return ["-".join(entity.name for entity in path.entities) for path in found], found
 
 
@@ -201,7 +201,7 @@ async def test_a_foreign_entity_is_as_unknown_as_a_made_up_one(recollect, mind, 
         with pytest.raises(NotFoundError):
             await graph.neighbours(asking.parts, asking.scope, ids[0], WalkLimits(1, 10, Filter()))
         with pytest.raises(NotFoundError):
-            await graph.paths(asking.parts, asking.scope, ids, 4, 10, Filter())
+            await graph.connections(asking.parts, asking.scope, ids, 4, 10, Filter())
         with pytest.raises(NotFoundError):
             await graph.timeline(asking.parts, asking.scope, ids[0], None, "", 10)
 
@@ -232,7 +232,7 @@ async def test_paths_and_timelines_have_bounds(mind, rows):
     ada, acme = rows.entities["Ada"], rows.entities["Acme"]
     for ends, hops, limit in (((ada, ada), 4, 10), ((ada, acme), 7, 10), ((ada, acme), 0, 10), ((ada, acme), 4, 51)):
         with pytest.raises(InvalidInputError):
-            await graph.paths(mind.access.parts, mind.access.scope, ends, hops, limit, Filter())
+            await graph.connections(mind.access.parts, mind.access.scope, ends, hops, limit, Filter())
     for cursor in ("x", "2025_", "_", f"yesterday_{ada}"):
         with pytest.raises(InvalidInputError):
             await graph.timeline(mind.access.parts, mind.access.scope, ada, None, cursor, 10)

@@ -31,7 +31,7 @@ MARKUP = "{http://graphml.graphdrawing.org/xmlns}"
 @pytest.fixture
 async def known(mind):
     """What a caller stated: Ada works at Acme, which lies in Berlin, where Bob lives."""
-    stated = await mind.knowledge.state(
+    stated = await mind.knowledge.add(
         [
             NewFact("Ada", "works at", "Acme", valid_at=LONG_AGO),
             NewFact("Acme", "lies in", "Berlin", valid_at=LONG_AGO),
@@ -46,14 +46,14 @@ async def known(mind):
 async def test_stated_facts_are_followed(mind, known):
     found = await mind.knowledge.neighbours(known["Ada"], 3)
     assert {each.entity.name: each.depth for each in found.neighbours} == {"Acme": 1, "Berlin": 2, "Bob": 3}
-    [path] = await mind.knowledge.paths(known["Ada"], known["Bob"])
+    [path] = await mind.knowledge.connections(known["Ada"], known["Bob"])
     assert [entity.name for entity in path.entities] == ["Ada", "Acme", "Berlin", "Bob"]
 
 
 async def test_a_correction_leaves_the_graph_and_stays_on_the_timeline(mind, known):
     [job] = (await mind.knowledge.timeline(known["Ada"])).relations
     moved = NewFact("Ada", "works at", "Zeta", valid_at=datetime(2025, 1, 1, tzinfo=UTC), replaces=(job.fact_id,))
-    await mind.knowledge.state(moved)
+    await mind.knowledge.add(moved)
     found = await mind.knowledge.neighbours(known["Ada"])
     assert [each.entity.name for each in found.neighbours] == ["Zeta"]
     then = await mind.knowledge.neighbours(known["Ada"], at=datetime(2024, 1, 1, tzinfo=UTC))
@@ -69,14 +69,14 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, known):
             there = (await client.mind("ada", "li")).knowledge
             ends = known["Ada"], known["Bob"]
             assert await there.neighbours(ends[0], 2) == await mind.knowledge.neighbours(ends[0], 2)
-            assert await there.paths(*ends) == await mind.knowledge.paths(*ends)
+            assert await there.connections(*ends) == await mind.knowledge.connections(*ends)
             assert await there.timeline(ends[0], limit=1) == await mind.knowledge.timeline(ends[0], limit=1)
             written = "".join([piece async for piece in there.export()])
             assert written == "".join([piece async for piece in mind.knowledge.export()])
             with pytest.raises(NotFoundError):
                 await there.neighbours(uuid4())
             with pytest.raises(InvalidInputError):
-                await there.paths(ends[0], ends[0])
+                await there.connections(ends[0], ends[0])
             with pytest.raises(NotFoundError):
                 [piece async for piece in client.stream("/v1/nowhere", {})]
 
@@ -95,8 +95,8 @@ async def test_http_speaks_of_the_graph(http, known):
     assert [(each["entity"]["name"], each["depth"]) for each in answer["neighbours"]] == [("Acme", 1), ("Berlin", 2)]
     assert answer["whole"] is True
     assert answer["relations"][0]["text"]
-    answer = (await http.get("/v1/paths", params=SCOPE | {"start": str(ada), "end": str(bob)})).json()
-    assert [len(path["relations"]) for path in answer["paths"]] == [3]
+    answer = (await http.get("/v1/connections", params=SCOPE | {"start": str(ada), "end": str(bob)})).json()
+    assert [len(path["relations"]) for path in answer["connections"]] == [3]
     answer = (await http.get(f"/v1/entities/{ada}/timeline", params=SCOPE)).json()
     assert (len(answer["relations"]), answer["next_cursor"]) == (1, "")
     for wrong in ({"hops": 4}, {"hops": 0}, {"beam": 501}):
@@ -124,7 +124,7 @@ async def test_an_export_is_xml_or_json_and_can_be_refused(recollect, http, know
 async def test_an_export_goes_page_by_page_and_leaves_out_what_is_out_of_sight(mind, known, monkeypatch):
     monkeypatch.setattr("recollect.store.knowledge.graph.PAGE", 2)
     [said] = await mind.conversation("talk").append(NewMessage(Role.USER, "Bob knows a </secret>."))
-    await mind.knowledge.state(NewFact("Bob", "knows", "a </secret>", evidence=(said.id,)))
+    await mind.knowledge.add(NewFact("Bob", "knows", "a </secret>", evidence=(said.id,)))
 
     async def export():
         pieces = [piece async for piece in mind.knowledge.export(GraphFormat.GRAPHML)]
@@ -146,7 +146,7 @@ def test_the_command_line_draws_and_writes(addresses, embedder, tmp_path, monkey
     monkeypatch.setenv("COLUMNS", "160")
     with sync.open() as opened:
         knowledge = opened.mind("ada", "li").knowledge
-        knowledge.state([NewFact("Ada", "works at", "[b]Acme"), NewFact("Bob", "owns", "[b]Acme")])
+        knowledge.add([NewFact("Ada", "works at", "[b]Acme"), NewFact("Bob", "owns", "[b]Acme")])
 
     def run(*words):
         return CliRunner().invoke(app, ["graph", *words, "--agent", "ada", "--user", "li"])
@@ -154,7 +154,7 @@ def test_the_command_line_draws_and_writes(addresses, embedder, tmp_path, monkey
     shown = run("neighbours", "ada", "--hops", "2").stdout
     assert "works at → [b]Acme" in shown
     assert "← owns Bob" in shown
-    assert "Ada - [b]Acme - Bob" in run("paths", "Ada", "Bob").stdout
+    assert "Ada - [b]Acme - Bob" in run("connections", "Ada", "Bob").stdout
     assert "Ada works at [b]Acme" in run("timeline", "Ada").stdout
     file = tmp_path / "facts.json"
     assert "written to" in run("export", str(file), "--format", "cypher").stdout

@@ -27,7 +27,7 @@ def day(number):
 
 
 async def test_a_fact_is_stated_and_found(mind):
-    [fact] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     assert (fact.text, fact.version, fact.span) == ("Ann lives in Oslo", 1, Span(day(0)))
     memory = await mind.get(fact.memory_id)
     assert (memory.content, memory.kind, memory.created_at) == ("Ann lives in Oslo", "fact", fact.created_at)
@@ -40,8 +40,8 @@ async def test_a_fact_is_stated_and_found(mind):
 
 
 async def test_a_correction_adds_a_version_and_closes_the_old_one(mind, owner):
-    [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
-    [rome] = await mind.knowledge.state(NewFact("Ann", "lives in", "Rome", valid_at=day(100), replaces=(oslo.id,)))
+    [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(100), replaces=(oslo.id,)))
     first, second = await mind.knowledge.fact_versions(oslo.id)
     assert first.superseded_at == second.created_at == rome.created_at
     assert (first.span, second.span, second.superseded_at) == (Span(day(0)), Span(day(0), day(100)), None)
@@ -61,12 +61,12 @@ async def test_a_correction_adds_a_version_and_closes_the_old_one(mind, owner):
 
 
 async def test_the_same_fact_is_recognised_and_completed(mind, owner):
-    [first] = await mind.knowledge.state(NewFact("Ann", "works_at", "Acme Corp.", valid_at=day(0)))
-    [same] = await mind.knowledge.state(NewFact("ann", "works at", "acme corp", valid_at=day(5)))
+    [first] = await mind.knowledge.add(NewFact("Ann", "works_at", "Acme Corp.", valid_at=day(0)))
+    [same] = await mind.knowledge.add(NewFact("ann", "works at", "acme corp", valid_at=day(5)))
     assert same == first
     [receipt] = await mind.remember("Ann said when she leaves")
     ended = NewFact("Ann", "worksAt", "Acme Corp", valid_at=day(1), invalid_at=day(50), evidence=(receipt.id,))
-    [completed] = await mind.knowledge.state(ended)
+    [completed] = await mind.knowledge.add(ended)
     assert (completed.id, completed.version, completed.span) == (first.id, 2, Span(day(0), day(50)))
     memory = await mind.get(completed.memory_id)
     assert set(memory.evidence) == {first.memory_id, receipt.id}
@@ -78,29 +78,29 @@ async def test_evidence_is_added_and_trust_is_that_of_the_least_source(recollect
     _, secret = await new_key(recollect, trust=30)
     weak = await recollect.authorize(secret, "http", "ada", "li")
     [one], [two] = await mind.remember("she said so"), await weak.remember("he said so")
-    [fact] = await mind.knowledge.state(NewFact("Ann", "likes", "tea", evidence=(one.id, two.id)))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "likes", "tea", evidence=(one.id, two.id)))
     assert (await mind.get(fact.memory_id)).trust == 30
-    [other] = await weak.knowledge.state(NewFact("Ann", "likes", "milk"))
+    [other] = await weak.knowledge.add(NewFact("Ann", "likes", "milk"))
     assert (await mind.get(other.memory_id)).trust == 30
     [three] = await mind.remember("they said so")
-    await mind.knowledge.state(NewFact("Ann", "likes", "tea", evidence=(three.id,)))
+    await mind.knowledge.add(NewFact("Ann", "likes", "tea", evidence=(three.id,)))
     assert set((await mind.get(fact.memory_id)).evidence) == {one.id, two.id, three.id}
 
 
 async def test_the_same_key_states_once(mind):
     fact = NewFact("Ann", "lives in", "Oslo", text="Ann has a flat in Oslo.")
-    first = await mind.knowledge.state(fact, idempotency_key="k")
-    [rome] = await mind.knowledge.state(NewFact("Ann", "lives in", "Rome", replaces=(first[0].id,)))
-    again = await mind.knowledge.state(fact, idempotency_key="k")
+    first = await mind.knowledge.add(fact, idempotency_key="k")
+    [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", replaces=(first[0].id,)))
+    again = await mind.knowledge.add(fact, idempotency_key="k")
     assert [(each.memory_id, each.text) for each in again] == [(first[0].memory_id, "Ann has a flat in Oslo.")]
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [rome.id]
     with pytest.raises(ConflictError):
-        await mind.knowledge.state(NewFact("Ann", "lives in", "Bern"), idempotency_key="k")
+        await mind.knowledge.add(NewFact("Ann", "lives in", "Bern"), idempotency_key="k")
 
 
 async def test_one_call_changes_a_fact_once_whatever_it_states(mind):
-    [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
-    stated = await mind.knowledge.state(
+    [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    stated = await mind.knowledge.add(
         [
             NewFact("Ann", "lives in", "Rome", valid_at=day(100), replaces=(oslo.id,)),
             NewFact("Ann", "lives in", "Bern", valid_at=day(50), replaces=(oslo.id,)),
@@ -116,13 +116,11 @@ async def test_one_call_changes_a_fact_once_whatever_it_states(mind):
 
 
 async def test_a_fact_is_named_by_any_of_its_versions(mind):
-    [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     ended = await mind.knowledge.end(oslo.id, day(90))
     assert (ended.version, ended.span, ended.id) == (2, Span(day(0), day(90)), oslo.id)
     assert await mind.knowledge.end(ended.memory_id, day(90)) == ended
-    [rome] = await mind.knowledge.state(
-        NewFact("Ann", "lives in", "Rome", valid_at=day(60), replaces=(ended.memory_id,))
-    )
+    [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(60), replaces=(ended.memory_id,)))
     assert [fact.span.invalid_at for fact in await mind.knowledge.fact_versions(ended.memory_id)] == [
         None,
         day(90),
@@ -137,9 +135,9 @@ async def test_a_fact_is_named_by_any_of_its_versions(mind):
 
 async def test_what_ends_in_the_future_is_believed_and_found_until_then(mind):
     soon = datetime.now(UTC) + timedelta(days=30)
-    [fact] = await mind.knowledge.state(NewFact("Ann", "rents", "a flat", valid_at=day(0), invalid_at=soon))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "rents", "a flat", valid_at=day(0), invalid_at=soon))
     assert [hit.memory.id for hit in (await mind.recall("Ann rents a flat")).hits] == [fact.memory_id]
-    [over] = await mind.knowledge.state(NewFact("Ann", "rents", "a boat", invalid_at=day(9)))
+    [over] = await mind.knowledge.add(NewFact("Ann", "rents", "a boat", invalid_at=day(9)))
     assert over.span == Span(None, day(9))
     assert over.memory_id not in {hit.memory.id for hit in (await mind.recall("Ann rents a boat")).hits}
     assert [each.id for each in (await mind.knowledge.facts(at=day(3), predicate="rents")).facts] == [fact.id, over.id]
@@ -147,18 +145,18 @@ async def test_what_ends_in_the_future_is_believed_and_found_until_then(mind):
 
 async def test_names_find_their_entities(mind):
     known = mind.knowledge
-    [one] = await known.state(NewFact("Apple", "makes", "phones", subject_type=EntityType.ORGANIZATION))
-    [two] = await known.state(NewFact("Ann", "eats", "apple", object_type=EntityType.THING))
+    [one] = await known.add(NewFact("Apple", "makes", "phones", subject_type=EntityType.ORGANIZATION))
+    [two] = await known.add(NewFact("Ann", "eats", "apple", object_type=EntityType.THING))
     assert one.subject != two.object
     with pytest.raises(InvalidInputError, match="several entities"):
-        await known.state(NewFact("Ann", "likes", "apple"))
-    [three] = await known.state(NewFact("Ann", "likes", two.object))
+        await known.add(NewFact("Ann", "likes", "apple"))
+    [three] = await known.add(NewFact("Ann", "likes", two.object))
     assert (three.text, three.object) == ("Ann likes apple", two.object)
-    [four] = await known.state(NewFact("apple", "sells", "music", subject_type=EntityType.ORGANIZATION))
+    [four] = await known.add(NewFact("apple", "sells", "music", subject_type=EntityType.ORGANIZATION))
     assert four.subject == one.subject
     for wrong in (NewFact("Ann", "likes", uuid4()), NewFact("Ann", "likes", "ANN"), NewFact("Ann", " ", "tea")):
         with pytest.raises(InvalidInputError):
-            await known.state(wrong)
+            await known.add(wrong)
     page = await known.entities(limit=2)
     rest = await known.entities(cursor=page.next_cursor, limit=50)
     names = [each.name for each in (*page.entities, *rest.entities)]
@@ -169,8 +167,8 @@ async def test_names_find_their_entities(mind):
 
 async def test_facts_are_listed_by_entity_and_page(mind):
     known = mind.knowledge
-    stated = await known.state([NewFact("Ann", "likes", f"tea {number}") for number in range(5)])
-    [other] = await known.state(NewFact("Bob", "knows", "Ann"))
+    stated = await known.add([NewFact("Ann", "likes", f"tea {number}") for number in range(5)])
+    [other] = await known.add(NewFact("Bob", "knows", "Ann"))
     ann = stated[0].subject
     first = await known.facts(ann, limit=4)
     second = await known.facts(ann, limit=4, cursor=first.next_cursor)
@@ -181,28 +179,28 @@ async def test_facts_are_listed_by_entity_and_page(mind):
 
 async def test_chinese_facts(mind):
     known = mind.knowledge
-    [old] = await known.state(NewFact("张伟", "住在", "上海", valid_at=day(0)))
+    [old] = await known.add(NewFact("张伟", "住在", "上海", valid_at=day(0)))
     assert old.text == "张伟住在上海"
-    [same] = await known.state(NewFact("「张伟」", "住在", "上海。", valid_at=day(1)))
+    [same] = await known.add(NewFact("「张伟」", "住在", "上海。", valid_at=day(1)))
     assert same.id == old.id
-    [new] = await known.state(NewFact("张伟", "住在", "深圳", valid_at=day(10), replaces=(old.id,)))
+    [new] = await known.add(NewFact("张伟", "住在", "深圳", valid_at=day(10), replaces=(old.id,)))
     assert [fact.text for fact in (await known.facts(new.subject)).facts] == ["张伟住在深圳"]
     assert [fact.text for fact in (await known.facts(as_of=old.created_at)).facts] == ["张伟住在上海"]
 
 
 async def test_a_faded_fact_that_is_stated_again_is_remembered_again(mind, owner):
-    [old] = await mind.knowledge.state(NewFact("Ann", "likes", "tea", valid_at=day(0)))
+    [old] = await mind.knowledge.add(NewFact("Ann", "likes", "tea", valid_at=day(0)))
     scope = owner.execute("select id from scopes").fetchone()[0]
     owner.execute("select withhold_memories(%s, %s, 'faded')", [scope, [old.memory_id]])
     assert (await mind.recall("Ann likes tea")).hits == ()
-    [new] = await mind.knowledge.state(NewFact("Ann", "likes", "tea"))
+    [new] = await mind.knowledge.add(NewFact("Ann", "likes", "tea"))
     assert (new.id, new.version, new.span) == (old.id, 2, old.span)
     assert [hit.memory.id for hit in (await mind.recall("Ann likes tea")).hits] == [new.memory_id]
 
 
 async def test_vectors_are_inherited_and_else_queued(recollect, mind, embedder, owner):
     embedder.fail()
-    [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     later = datetime.now(UTC) + timedelta(days=9)
     await mind.knowledge.end(oslo.id, later)
     assert (
@@ -217,12 +215,12 @@ async def test_vectors_are_inherited_and_else_queued(recollect, mind, embedder, 
 
 
 async def test_sixteen_writers_state_about_the_same_at_once(recollect, mind, owner):
-    [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
 
     async def write(number):
         place = f"place {number % 8}"
         stated = NewFact("Ann", "lives in", place, valid_at=day(10 + number % 8), replaces=(oslo.id,))
-        return (await mind.knowledge.state(stated))[0]
+        return (await mind.knowledge.add(stated))[0]
 
     written = await asyncio.gather(*(write(number) for number in range(16)))
     assert len({fact.id for fact in written}) == 8
@@ -234,7 +232,7 @@ async def test_sixteen_writers_state_about_the_same_at_once(recollect, mind, own
 
 
 async def test_the_constraints_fire_when_the_code_is_bypassed(mind, owner):
-    [fact] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0), invalid_at=day(9)))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0), invalid_at=day(9)))
     copied = (
         "insert into beliefs (scope_id, id, lineage, version, subject_id, predicate, object_id, valid_at, invalid_at, "
         "created_at, superseded_at) select scope_id, gen_random_uuid(), {lineage}, {version}, subject_id, predicate, "
@@ -258,15 +256,15 @@ async def test_the_constraints_fire_when_the_code_is_bypassed(mind, owner):
 
 
 async def test_a_clash_in_the_database_says_what_to_do(mind, owner):
-    [fact] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0), invalid_at=day(9)))
-    await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(20)))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0), invalid_at=day(9)))
+    await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(20)))
     with pytest.raises(ConflictError, match="read the facts"):
         await mind.knowledge.end(fact.id, day(30))
     assert [each.span.invalid_at for each in await mind.knowledge.fact_versions(fact.id)] == [day(9)]
 
 
 async def test_nothing_is_seen_or_changed_across_scopes_and_tenants(recollect, mind):
-    [fact] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     others = [
         await recollect.mind("ada", "wu"),
         await recollect.mind("bob", "li"),
@@ -277,9 +275,9 @@ async def test_nothing_is_seen_or_changed_across_scopes_and_tenants(recollect, m
         assert (await other.knowledge.facts()).facts == ()
         assert (await other.knowledge.entities()).entities == ()
         for wrong in (
-            other.knowledge.state(NewFact("Ann", "lives in", "Rome", replaces=(fact.id,))),
-            other.knowledge.state(NewFact(fact.subject, "lives in", "Rome")),
-            other.knowledge.state(NewFact("Ann", "lives in", "Rome", evidence=(fact.memory_id,))),
+            other.knowledge.add(NewFact("Ann", "lives in", "Rome", replaces=(fact.id,))),
+            other.knowledge.add(NewFact(fact.subject, "lives in", "Rome")),
+            other.knowledge.add(NewFact("Ann", "lives in", "Rome", evidence=(fact.memory_id,))),
         ):
             with pytest.raises(InvalidInputError):
                 await wrong
@@ -295,7 +293,7 @@ async def test_nothing_is_seen_or_changed_across_scopes_and_tenants(recollect, m
 
 
 async def test_match_names_never_leaves_the_scope(recollect, mind, addresses):
-    await mind.knowledge.state(NewFact("Jonathan Smith", "lives in", "Oslo"))
+    await mind.knowledge.add(NewFact("Jonathan Smith", "lives in", "Oslo"))
     asked = "select count(*) from match_names(%s, %s::text[], %s::real[], 5)"
     with psycopg.connect(addresses.service) as service:
         for tenant, expected in ((1, 1), (2, 0), ("", 0)):
@@ -307,7 +305,7 @@ async def test_match_names_never_leaves_the_scope(recollect, mind, addresses):
 
 async def test_similarity_is_that_of_its_twin_and_uses_its_index(mind, addresses, owner):
     names = ["Jonathan Smith", "Jonathan Smyth", "Jon Smith", "Catherine", "清华大学", "清华", "Café Zoë"]
-    await mind.knowledge.state([NewFact(name, "is known to", "Ann") for name in names])
+    await mind.knowledge.add([NewFact(name, "is known to", "Ann") for name in names])
     asked = ["jonathan smith", "清华", "cafe zoe"]
     found = owner.execute(
         "select asked, normalised, similarity(normalised, asked) from entities, unnest(%s::text[]) as asked", [asked]
@@ -327,7 +325,7 @@ async def test_similarity_is_that_of_its_twin_and_uses_its_index(mind, addresses
 
 
 async def test_names_and_facts_are_looked_up_by_their_indexes(recollect, mind, addresses, owner):
-    [hub] = await mind.knowledge.state(NewFact("Ann", "knows", "Bob"))
+    [hub] = await mind.knowledge.add(NewFact("Ann", "knows", "Bob"))
     scope = owner.execute("select id from scopes").fetchone()[0]
     owner.execute(
         "insert into entities (scope_id, name, normalised, type) "

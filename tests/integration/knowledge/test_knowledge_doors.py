@@ -86,8 +86,8 @@ async def test_a_replay_over_http(http):
 
 async def check_knowledge(known):
     """The same words do the same here and on a server."""
-    [oslo] = await known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
-    [rome] = await known.state([NewFact(oslo.subject, "lives in", "Rome", valid_at=UNTIL, replaces=(oslo.id,))])
+    [oslo] = await known.add(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
+    [rome] = await known.add([NewFact(oslo.subject, "lives in", "Rome", valid_at=UNTIL, replaces=(oslo.id,))])
     assert [each.span for each in await known.fact_versions(oslo.id)] == [Span(FROM), Span(FROM, UNTIL)]
     assert (await known.facts(oslo.subject, "lives in", limit=1)).facts == (rome,)
     assert [each.text for each in (await known.facts(as_of=oslo.created_at)).facts] == ["Ann lives in Oslo"]
@@ -96,10 +96,10 @@ async def check_knowledge(known):
     with pytest.raises(NotFoundError):
         await known.entity(uuid4())
     with pytest.raises(InvalidInputError):
-        await known.state(NewFact("Ann", "likes", "Ann"))
-    await known.state(NewFact("Bob", "likes", "tea"), idempotency_key="k")
+        await known.add(NewFact("Ann", "likes", "Ann"))
+    await known.add(NewFact("Bob", "likes", "tea"), idempotency_key="k")
     with pytest.raises(ConflictError):
-        await known.state(NewFact("Bob", "likes", "milk"), idempotency_key="k")
+        await known.add(NewFact("Bob", "likes", "milk"), idempotency_key="k")
 
 
 async def test_a_mind_and_a_client_know_the_same_words(recollect, mind):
@@ -114,7 +114,7 @@ async def test_a_mind_and_a_client_know_the_same_words(recollect, mind):
 def test_without_an_event_loop(addresses, embedder):
     with sync.using(connected(Settings(embedder="fake"), addresses, embedder)) as recollect:
         known = recollect.mind("ada").knowledge
-        [fact] = known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM))
+        [fact] = known.add(NewFact("Ann", "lives in", "Oslo", valid_at=FROM))
         assert known.facts().facts == (fact,)
         assert known.fact_versions(fact.id) == [fact]
         assert known.end(fact.id, UNTIL).version == 2
@@ -132,9 +132,9 @@ def test_the_command_line(addresses, embedder, monkeypatch):
     assert "nobody known" in run.invoke(main.app, ["entities", "--agent", "ada"]).output
     with sync.using(connected(Settings(embedder="fake"), addresses, embedder)) as recollect:
         known = recollect.mind("ada").knowledge
-        [fact] = known.state(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
+        [fact] = known.add(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
         known.end(fact.id, UNTIL)
-        known.state(NewFact("Ann", "likes", "tea"))
+        known.add(NewFact("Ann", "likes", "tea"))
     shown = run.invoke(main.app, ["facts", "--agent", "ada", "--limit", "1", "--at", "2021-01-01"]).output
     assert "Ann lives in Oslo" in shown
     assert "2020-01-01 00:00 - 2024-01-01 00:00" in shown

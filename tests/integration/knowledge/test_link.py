@@ -151,7 +151,7 @@ async def test_a_segment_that_is_read_again_says_nothing_twice(mind, script, own
 
 
 async def test_a_company_and_a_fruit_are_asked_about_and_a_hobby_and_a_skill_are_not(mind, script):
-    await mind.knowledge.state(
+    await mind.knowledge.add(
         [
             NewFact("Ann", "works at", "Apple", object_type=EntityType.ORGANIZATION),
             NewFact("Ann", "likes", "rowing", object_type=EntityType.ACTIVITY),

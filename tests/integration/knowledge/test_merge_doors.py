@@ -21,7 +21,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 @pytest.fixture
 async def pair(mind):
-    await mind.knowledge.state([NewFact("Bill", "works at", "Acme"), NewFact("William", "lives in", "Berlin")])
+    await mind.knowledge.add([NewFact("Bill", "works at", "Acme"), NewFact("William", "lives in", "Berlin")])
     found = {each.name: each.id for each in (await mind.knowledge.entities()).entities}
     return found["Bill"], found["William"]
 

@@ -16,7 +16,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 async def knowledge(mind):
-    await mind.knowledge.state(
+    await mind.knowledge.add(
         [
             NewFact("Bill Smith", "works at", "Acme", valid_at=LONG_AGO),
             NewFact("William Smith", "lives in", "Berlin", valid_at=LONG_AGO),
@@ -104,7 +104,7 @@ async def test_every_version_stays(knowledge):
 async def test_what_is_learned_meanwhile_stays_with_the_one_that_was_kept(knowledge):
     bill, william = await ids(knowledge, "Bill Smith", "William Smith")
     await knowledge.merge(bill, william)
-    [by_name, by_id] = await knowledge.state(
+    [by_name, by_id] = await knowledge.add(
         [NewFact("William Smith", "likes", "tea"), NewFact(william, "likes", "coffee")]
     )
     assert (by_name.subject, by_id.subject) == (bill, bill)
@@ -120,7 +120,7 @@ async def test_what_is_learned_meanwhile_stays_with_the_one_that_was_kept(knowle
 
 
 async def test_a_chain_of_merges_comes_apart_in_any_order(knowledge):
-    await knowledge.state(NewFact("Will", "owns", "a boat", valid_at=LONG_AGO))
+    await knowledge.add(NewFact("Will", "owns", "a boat", valid_at=LONG_AGO))
     bill, william, will = await ids(knowledge, "Bill Smith", "William Smith", "Will")
     await knowledge.merge(william, will)
     await knowledge.merge(bill, william)

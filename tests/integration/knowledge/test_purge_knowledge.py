@@ -100,7 +100,7 @@ async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(m
     with pytest.raises(NotFoundError):
         await mind.knowledge.entity(oslo.id)
     # Said again meanwhile, it is a fact of its own, and the one that comes back is not believed any more.
-    [again] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [again] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     assert again.version == 1
     await conversation.restore()
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [again.id]
@@ -218,7 +218,7 @@ async def test_of_a_stated_fact_nothing_is_left_with_some_of_its_evidence(runnin
     first, said = await learn(mind, script, "a", [entity("Ann")], text="Ann tells a secret")
     _, other = await learn(mind, script, "b", [entity("Ann")], days=1)
     stated = NewFact("Ann zqnick", "zqowes", "zqlender", text="zqtext", valid_at=day(0), evidence=(said, other))
-    [secret] = await mind.knowledge.state(stated)
+    [secret] = await mind.knowledge.add(stated)
     await mind.knowledge.end(secret.id, day(400))
     asked = len(script.asked)
     await first.purge()
@@ -251,10 +251,10 @@ async def test_what_a_run_made_of_a_segment_is_what_is_learned_again(running, mi
 
 
 async def test_a_stated_fact_that_is_forgotten_takes_its_names_and_leaves_what_it_ended(mind, owner):
-    [oslo] = await mind.knowledge.state(
+    [oslo] = await mind.knowledge.add(
         NewFact("Ann", "lives in", "Oslo", valid_at=day(0), subject_type=EntityType.PERSON)
     )
-    [rome] = await mind.knowledge.state(NewFact("Ann", "lives in", "Rome", valid_at=day(9), replaces=(oslo.id,)))
+    [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(9), replaces=(oslo.id,)))
     assert set(await mind.forget([rome.memory_id])) > {rome.memory_id}
     assert await names(mind) == {"Ann", "Oslo"}
     [left] = (await mind.knowledge.facts()).facts
@@ -265,9 +265,9 @@ async def test_a_stated_fact_that_is_forgotten_takes_its_names_and_leaves_what_i
 
 
 async def test_nothing_comes_back_that_is_said_by_another_fact_by_then(mind):
-    [oslo] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
-    [rome] = await mind.knowledge.state(NewFact("Ann", "lives in", "Rome", valid_at=day(9), replaces=(oslo.id,)))
-    [again] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", valid_at=day(20)))
+    [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
+    [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(9), replaces=(oslo.id,)))
+    [again] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(20)))
     await mind.forget([rome.memory_id])
     assert {each.id for each in (await mind.knowledge.facts()).facts} == {again.id}
 
@@ -285,7 +285,7 @@ async def test_no_byte_of_a_secret_name_is_left():
         async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as running:
             mind = await running.mind("ada", "li")
             for number in range(20):
-                await mind.knowledge.state(NewFact(f"Person {number}", "knows", f"Person {number + 1}"))
+                await mind.knowledge.add(NewFact(f"Person {number}", "knows", f"Person {number + 1}"))
             told = fact(planted["name"], predicate, planted["object"]) | {"text": planted["text"]}
             entities = [entity(planted["name"], "person", planted["alias"], description=planted["description"])]
             conversation, _ = await learn(mind, script, "secretive", entities, [told], text=json.dumps(planted))

@@ -322,8 +322,8 @@ async def test_a_run_that_dies_in_the_switch_leaves_everything_as_it_was(enriche
 
 
 async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open_again(mind, running, old, new, owner):
-    [stated] = await mind.knowledge.state([NewFact("Ann", "drinks", "tea", valid_at=NOON)])
-    [home] = await mind.knowledge.state([NewFact("Ann", "lives in", "Rome", valid_at=NOON - timedelta(days=9))])
+    [stated] = await mind.knowledge.add([NewFact("Ann", "drinks", "tea", valid_at=NOON)])
+    [home] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome", valid_at=NOON - timedelta(days=9))])
 
     def ending(prompt):
         replaced = [number_of(prompt, "Ann lives in Rome")]

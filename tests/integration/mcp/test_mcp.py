@@ -236,7 +236,7 @@ def test_names_are_kept_within_bounds(bounds, names):
 
 async def test_topics_entities_and_memories_are_resources(client, mind):
     await mind.remember([NewMemory("temples of Kyoto", topic="travel->Japan"), NewMemory("other")])
-    await mind.knowledge.state(NewFact("Ann Li", "lives in", "Kyoto"))
+    await mind.knowledge.add(NewFact("Ann Li", "lives in", "Kyoto"))
     listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
     templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
     assert listed == {"memory://topics", "memory://entities"}

@@ -72,7 +72,7 @@ async def test_a_note_that_cannot_be_written_fails_no_recall(mind, owner):
     found = await mind.recall(stream())
     assert (len(found.hits), found.accessed) == (3, ())
     assert len((await mind.conversation("c").context("apple", 300)).hits) == 3
-    assert len((await mind.blocks.recall("apple")).lines) == 3
+    assert len((await mind.blocks.show("apple")).lines) == 3
     owner.execute("alter table access_log drop constraint refused")
     assert len((await mind.recall(stream())).accessed) == 3
 

@@ -145,7 +145,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
     )
 
     asked = embedder.calls
-    assert await mind.fading.restore([gone, kept]) == [gone]
+    assert await mind.fading.revive([gone, kept]) == [gone]
     assert embedder.calls - asked == 0
     assert await see(mind, "Klaus and tea") == before
     assert owner.execute(COUNTERS).fetchone() == counted
@@ -207,7 +207,7 @@ async def test_facts_may_grow_old_unless_the_agent_says_how_old(mind, owner):
     assert [(each.id, each.grounds) for each in report.judgements] == [(old, Grounds.AGED)]
     assert report.judgements[0].reason == "It is 91.0 days old, older than 90."
     assert report.grounds == {Grounds.AGED: 1, Grounds.KEPT: 1, Grounds.PROTECTED: 1}
-    await mind.fading.restore([old])
+    await mind.fading.revive([old])
     assert (await mind.fading.fade(FadingRules(days=30, fact_days=90))).faded == 0
 
 
@@ -242,7 +242,7 @@ async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with
     [listed] = (await mind.fading.faded()).faded
     assert (listed.id, listed.grounds) == (gone, Grounds.EXPIRED)
     # Restoring says that it is wanted after all: it expires no more.
-    assert await mind.fading.restore([gone]) == [gone]
+    assert await mind.fading.revive([gone]) == [gone]
     assert (await mind.get(gone)).expires_at is None
     assert gone in ids_of(await see(mind, "code"))
 
@@ -300,7 +300,7 @@ async def test_many_recalls_beside_a_pass_neither_block_it_nor_bring_anything_ha
     owner.execute("select fold_accesses(id) from scopes")
     assert not sum(rows_of(owner, list(faded)).values())
     assert rows_of(owner, list(set(ids) - faded))["memory_terms"] == 60 - len(faded)
-    await mind.fading.restore(ids)
+    await mind.fading.revive(ids)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 60
 
 
@@ -315,14 +315,14 @@ async def test_what_had_faded_is_still_faded_when_a_deleted_conversation_is_back
     await conversation.delete()
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("deleted", "deleted")
     assert (await mind.fading.faded()).faded == ()
-    assert await mind.fading.restore([thought]) == []
+    assert await mind.fading.revive([thought]) == []
     await conversation.restore()
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("faded", "faded")
     assert not ids_of(await see(mind, "cats"))
     await conversation.archive()
     await conversation.restore()
     assert len((await mind.fading.faded()).faded) == 2
-    assert len(await mind.fading.restore([thought, said[0].id])) == 2
+    assert len(await mind.fading.revive([thought, said[0].id])) == 2
     after = await see(mind, "cats")
     assert ids_of(after) == {thought, said[0].id} == ids_of(before) | {said[0].id}
 
@@ -346,7 +346,7 @@ async def test_a_restored_memory_that_had_no_vector_yet_waits_for_it_again(recol
     [gone] = await store(mind, NewMemory("A bell rang."))
     age(owner, [gone], 300)
     await mind.fading.fade(MONTH)
-    await mind.fading.restore([gone])
+    await mind.fading.revive([gone])
     assert owner.execute("select id from pending_embeddings").fetchall() == [(gone,)]
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'embed'").fetchone()[0] >= 1
 
@@ -364,7 +364,7 @@ async def test_nobody_fades_or_restores_what_is_anothers(recollect, mind, owner)
     assert owner.execute("select count(*) from memories where withheld is not null").fetchone()[0] == 1
     for another in (other, stranger):
         assert (await another.fading.faded()).faded == ()
-        assert await another.fading.restore([mine]) == []
+        assert await another.fading.revive([mine]) == []
     assert withheld(owner, mine) == "faded"
 
 
@@ -373,7 +373,7 @@ async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     reader = await recollect.authorize(secret, "test", "ada", "li")
     assert (await reader.fading.fade(MONTH, dry_run=True)).looked_at == 1
-    for refused in (reader.fading.fade(MONTH), reader.fading.restore([BEGINNING])):
+    for refused in (reader.fading.fade(MONTH), reader.fading.revive([BEGINNING])):
         with pytest.raises(ForbiddenError):
             await refused
     for rules in (FadingRules(days=-1), FadingRules(days=1, threshold=1.5), FadingRules(fact_days=1e9)):
@@ -383,7 +383,7 @@ async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
         with pytest.raises(InvalidInputError):
             await mind.set_profile(profile)
     with pytest.raises(InvalidInputError):
-        await mind.fading.restore([])
+        await mind.fading.revive([])
     nowhere = await recollect.mind("nobody")
     assert (await nowhere.fading.fade(MONTH)).looked_at == 0
     assert (await nowhere.fading.faded()).faded == ()
@@ -511,12 +511,12 @@ async def test_a_version_that_has_faded_is_still_what_was_believed_then(mind, ow
     # A correction finds it though it has faded; from then on it is past, and no fading brings it back.
     await amend(mind, owner, fact, "Ann lives in Berlin.", year(2024))
     assert withheld(owner, fact) == "past"
-    assert await mind.fading.restore([fact]) == []
+    assert await mind.fading.revive([fact]) == []
     assert await remind() == {"Bob lives in Rome.", "Ann lives in Berlin."}
     assert await remind(as_of=before) == {"Ann lives in Paris.", "Bob lives in Rome."}
     # What came to its end while it had faded does not come back into the indexes either.
     owner.execute("update memories set created_at = %s where id = %s", [LONG_AGO, other])
     assert (await mind.fading.fade(FadingRules(days=30, fact_days=90))).faded == 1
     owner.execute("update beliefs set invalid_at = now() where id = %s", [other])
-    assert await mind.fading.restore([other]) == []
+    assert await mind.fading.revive([other]) == []
     assert withheld(owner, other) == "past"

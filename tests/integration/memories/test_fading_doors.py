@@ -47,7 +47,7 @@ async def test_http_tells_fades_lists_and_restores(http, mind, owner):
     [judged] = (await http.post("/v1/fading/explain", json=body)).json()["judgements"]
     assert (judged["id"], judged["fades"], judged["grounds"]) == (str(kept), False, "protected")
     del body["days"]
-    assert (await http.post("/v1/faded/restore", json=body)).json() == {"restored": [str(gone)]}
+    assert (await http.post("/v1/faded/revive", json=body)).json() == {"revived": [str(gone)]}
     assert "SECRET" not in done.text + str(listed)
 
 
@@ -57,7 +57,7 @@ async def test_http_keeps_rights_and_bounds(recollect, mind, owner):
     async with http_client(recollect, secret) as reader:
         assert (await reader.post("/v1/fading", json=SCOPE | {"dry_run": True})).status_code == 200
         assert (await reader.post("/v1/fading", json=SCOPE)).status_code == 403
-        assert (await reader.post("/v1/faded/restore", json=SCOPE | {"ids": [str(uuid4())]})).status_code == 403
+        assert (await reader.post("/v1/faded/revive", json=SCOPE | {"ids": [str(uuid4())]})).status_code == 403
         for wrong in (
             {"days": -1},
             {"threshold": 1.1},
@@ -137,9 +137,9 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
     listed = run("fade", *mine, "--list")
     assert "expired" in listed
     assert gone in listed
-    assert "1 memories are back." in run("fade", *mine, "--restore", gone)
-    assert "1 memories are back." in run("fade", *mine, "--restore", "all")
-    assert "id of a memory" in run("fade", *mine, "--restore", "lamp", fails=True)
+    assert "1 memories are back." in run("fade", *mine, "--revive", gone)
+    assert "1 memories are back." in run("fade", *mine, "--revive", "all")
+    assert "id of a memory" in run("fade", *mine, "--revive", "lamp", fails=True)
     assert "0 memories would fade." in run("fade", *mine, "--dry-run")
 
 

@@ -48,7 +48,7 @@ async def fill(mind):
     put = PutItem(("users",), "tea", {"kind": "green"}, text="Bob likes green tea")
     await mind.items.batch([put, PutItem(("users",), "milk", {}, text="no milk"), PutItem(("users",), "plain", {})])
     await mind.items.batch([put, DropItem(("users",), "milk")])
-    await mind.knowledge.state([NewFact("Ann", "lives in", "Rome", evidence=(first.id,), valid_at=OLD)])
+    await mind.knowledge.add([NewFact("Ann", "lives in", "Rome", evidence=(first.id,), valid_at=OLD)])
     return talk
 
 
@@ -80,7 +80,7 @@ async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     expect(owner, current=15 - faded.faded, faded=faded.faded)
     assert faded.faded
     ids = [each.id for each in (await mind.fading.faded()).faded]
-    await mind.fading.restore(ids)
+    await mind.fading.revive(ids)
     expect(owner, current=15)
     [fact] = (await mind.knowledge.facts()).facts
     # A scope that is written to quickly is ahead of the clock.

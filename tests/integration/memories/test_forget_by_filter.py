@@ -77,8 +77,8 @@ async def test_a_filter_is_forgotten_in_portions(mind, owner, monkeypatch):
 
 
 async def test_no_version_comes_back(mind, owner):
-    [rome] = await mind.knowledge.state([NewFact("Ann", "lives in", "Rome", valid_at=MAY)])
-    await mind.knowledge.state([NewFact("Ann", "lives in", "Oslo", valid_at=MAY, replaces=(rome.id,))])
+    [rome] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome", valid_at=MAY)])
+    await mind.knowledge.add([NewFact("Ann", "lives in", "Oslo", valid_at=MAY, replaces=(rome.id,))])
     gone = await mind.forget(only=Filter(kinds=(Kind.FACT,)))
     assert len(gone) >= 2 and stored(owner) == set()
 

@@ -20,7 +20,7 @@ async def copy(mind, there, path):
 
 
 async def test_a_fact_is_exported_without_the_version_that_it_came_from(recollect, mind, tmp_path):
-    [stated] = await mind.knowledge.state(NewFact("Ann", "knows", "Bo", valid_at=START))
+    [stated] = await mind.knowledge.add(NewFact("Ann", "knows", "Bo", valid_at=START))
     ended = await mind.knowledge.end(stated.id, datetime.now(UTC) + timedelta(days=9))
     assert (await mind.get(ended.memory_id)).evidence == (stated.memory_id,)
     [there] = await copy(mind, await recollect.mind("copy"), tmp_path / "lines")
@@ -29,7 +29,7 @@ async def test_a_fact_is_exported_without_the_version_that_it_came_from(recollec
 
 async def test_evidence_that_is_in_the_file_is_kept(recollect, mind, tmp_path):
     [source] = await mind.remember("a source")
-    [stated] = await mind.knowledge.state(NewFact("Ann", "knows", "Bo", valid_at=START))
+    [stated] = await mind.knowledge.add(NewFact("Ann", "knows", "Bo", valid_at=START))
     await mind.knowledge.end(stated.id, datetime.now(UTC) + timedelta(days=9))
     await mind.remember(NewMemory("a thought", evidence=(source.id, stated.memory_id)))
     first, _, thought = await copy(mind, await recollect.mind("copy"), tmp_path / "lines")
@@ -41,7 +41,7 @@ async def test_the_command_says_what_is_not_in_the_file(addresses, mind, tmp_pat
     words = ("export", "jsonl", file, "--agent", "ada", "--user", "li")
     await mind.remember("a plain memory")
     assert "Left out" not in command_line.run(*words, settings=settings)
-    [stated] = await mind.knowledge.state(NewFact("Ann", "knows", "Bo", valid_at=START))
+    [stated] = await mind.knowledge.add(NewFact("Ann", "knows", "Bo", valid_at=START))
     await mind.knowledge.end(stated.id, datetime.now(UTC) + timedelta(days=9))
     await mind.remember(NewMemory("tea in Kyoto", topic="travel->Japan"))
     await mind.conversation("c").append(["hello", {"role": "assistant", "content": "hi"}])

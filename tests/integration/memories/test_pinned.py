@@ -33,7 +33,7 @@ async def test_a_pin_is_written_with_its_memory_by_every_way_in(mind, owner):
     await mind.remember(both)
     await mind.load([replace(each, content=f"loaded {each.content}") for each in both])
     [said] = await mind.conversation("c").append([NewMessage(Role.USER, "hello")])
-    [fact] = await mind.knowledge.state([NewFact("Ann", "lives in", "Rome")])
+    [fact] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome")])
     found = await pins(mind)
     assert [content for content, pinned in found.items() if pinned] == ["kept", "loaded kept"]
     rows = dict(owner.execute(ROWS).fetchall())
@@ -106,12 +106,12 @@ async def test_a_pin_outlives_fading_and_comes_back_with_its_memory(mind, owner)
     assert (await mind.fading.fade(FadingRules(days=1))).faded == 1
     assert (await mind.get(receipt.id)).pinned
     assert (await mind.recall(Cue("kept", pinned=True))).hits == ()
-    assert await mind.fading.restore([receipt.id]) == [receipt.id]
+    assert await mind.fading.revive([receipt.id]) == [receipt.id]
     assert [hit.memory.pinned for hit in (await mind.recall(Cue("kept", pinned=True))).hits] == [True]
 
 
 async def test_a_further_version_of_a_pinned_fact_is_pinned(mind):
-    [fact] = await mind.knowledge.state([NewFact("Ann", "lives in", "Rome")])
+    [fact] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome")])
     await mind.pin([fact.memory_id])
     ended = await mind.knowledge.end(fact.id, datetime.now(UTC) + timedelta(days=1))
     assert ended.memory_id != fact.memory_id

@@ -235,7 +235,7 @@ async def test_a_filter_forgets_all_versions(mind, owner):
 
 
 async def test_a_fact_is_revised_in_its_own_lineage(mind):
-    [fact] = await mind.knowledge.state(NewFact("Ann", "lives in", "Oslo", text="Ann lives in Oslo."))
+    [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", text="Ann lives in Oslo."))
     revised = await mind.revise(fact.memory_id, Revision("Ann has a flat in Oslo.", importance=8))
     [now] = (await mind.knowledge.facts()).facts
     assert (now.id, now.version, now.memory_id, now.text) == (fact.id, 2, revised.id, "Ann has a flat in Oslo.")

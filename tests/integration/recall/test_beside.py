@@ -85,9 +85,9 @@ async def test_the_profile_may_hold_the_list_for_recalls_and_contexts(minds, own
     counts = owner.execute("select count(*) from access_log group by scope_id").fetchall()
     assert len(counts) == 2
     # A block's short ids are of its own scope.
-    assert OPENING not in (await own.blocks.recall("When is the office opened?")).text
+    assert OPENING not in (await own.blocks.show("When is the office opened?")).text
     with pytest.raises(InvalidInputError, match="also"):
-        await own.blocks.recall(Cue("office", also=("ada",)))
+        await own.blocks.show(Cue("office", also=("ada",)))
 
 
 @pytest.mark.parametrize("also", [("",), ("a/b/c",), ("ada",) * 5, ("/li",)], ids=str)

@@ -53,7 +53,7 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     ].id
     await mind.remember(NewMemory("Trains to Ghent are late.", Kind.THOUGHT, evidence=(said,), occurred_at=NOW))
     await mind.remember(NewMemory("Ghent train 12 is late.", Kind.EVENT, speaker="Ada", occurred_at=NOW))
-    block = await mind.blocks.recall(Cue(CUE, zone="Asia/Shanghai"))
+    block = await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))
     thought, event, chat = block.lines
     assert block.text == (
         f"{ENGLISH.heading}\n<memories>\nThoughts:\n[{thought.short_id}] 2026-05-05: Trains to Ghent are late.\n"
@@ -67,7 +67,7 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     resolved = await mind.blocks.resolve(f"[{thought.short_id}]")
     assert resolved.memory.content == "Trains to Ghent are late."
     assert [each.id for each in resolved.evidence] == [said] == list(thought.evidence)
-    assert (await mind.blocks.recall(Cue(CUE, zone="Asia/Shanghai"))).text == block.text
+    assert (await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))).text == block.text
 
 
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "estimate"])
@@ -85,7 +85,7 @@ async def test_no_budget_is_exceeded_and_a_smaller_one_says_less(recollect, mind
     counter = next(each for each in recollect.parts.tokenizers if each.name == tokenizer)
     seen = set()
     for budget in [1, 20, 40, 60, 100, 200, 500, 1_000, 2_000, 5_000, 200_000]:
-        block = await mind.blocks.recall("train", budget, tokenizer=tokenizer)
+        block = await mind.blocks.show("train", budget, tokenizer=tokenizer)
         assert block.tokens <= budget
         assert block.tokens == (counter.frame + counter.count(block.text) if block.text else 0)
         assert "".join(line.text for line in block.lines) in "".join(
@@ -99,35 +99,35 @@ async def test_no_budget_is_exceeded_and_a_smaller_one_says_less(recollect, mind
 
 async def test_what_a_conversation_was_shown_is_not_repeated_until_it_has_faded(mind):
     ids = await remember_trains(mind)
-    first = await mind.blocks.recall(Cue(CUE, now=NOW), 120, conversation="talk")
+    first = await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="talk")
     assert 0 < len(first.lines) < len(ids)
-    second = await mind.blocks.recall(Cue(CUE, now=NOW), 120, conversation="talk")
+    second = await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="talk")
     assert shown(second)
     assert not shown(first) & shown(second)
     assert second.not_repeated == len(first.lines)
     everything = [first, second]
-    while (last := await mind.blocks.recall(Cue(CUE, now=NOW), 120, conversation="talk")).lines:
+    while (last := await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="talk")).lines:
         assert not shown(last) & {each for block in everything for each in shown(block)}
         everything.append(last)
     assert {each for block in everything for each in shown(block)} == set(ids)
     assert last.text == ""
     assert last.messages == ()
     # Another conversation, or none, knows nothing of it; and after 12.5 minutes all is gone.
-    assert shown(await mind.blocks.recall(Cue(CUE, now=NOW), 120, conversation="other")) == shown(first)
-    assert shown(await mind.blocks.recall(Cue(CUE, now=NOW), 120)) == shown(first)
+    assert shown(await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="other")) == shown(first)
+    assert shown(await mind.blocks.show(Cue(CUE, now=NOW), 120)) == shown(first)
     late = NOW + timedelta(minutes=13)
-    assert shown(await mind.blocks.recall(Cue(CUE, now=late), 120, conversation="talk")) == shown(first)
+    assert shown(await mind.blocks.show(Cue(CUE, now=late), 120, conversation="talk")) == shown(first)
 
 
 async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone(mind):
     long = NewMemory("Train 7 to Ghent is late. " * 20, occurred_at=NOW)
     [receipt] = await mind.remember(long)
     cue = Cue(CUE, now=NOW)
-    levels = [(await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines[0].level]
+    levels = [(await mind.blocks.show(cue, conversation="talk", repeat=True)).lines[0].level]
     for minute in range(1, 5):
         await mind.remember(f"A cat {minute} sleeps.")
         other = Cue("cat", channels=("text",), now=NOW + timedelta(minutes=minute))
-        block = await mind.blocks.recall(other, conversation="talk", repeat=True)
+        block = await mind.blocks.show(other, conversation="talk", repeat=True)
         line = next((line for line in block.lines if line.memory_id == receipt.id), None)
         levels.append(line and line.level)
         assert line is None or line.again
@@ -136,7 +136,7 @@ async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone
 
 async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, owner):
     await remember_trains(mind, 3)
-    block = await mind.blocks.recall(CUE, conversation="talk")
+    block = await mind.blocks.show(CUE, conversation="talk")
     for line in block.lines:
         assert (await mind.blocks.resolve(line.short_id, "talk")).memory.id == line.memory_id
         with pytest.raises(NotFoundError):
@@ -161,14 +161,14 @@ async def test_shown_memories_go_with_their_memory_and_with_their_conversation(m
     ids = await remember_trains(mind, 4)
     for conversation in ("one", "two"):
         await mind.conversation(conversation).append([NewMessage(Role.USER, "Hello there")])
-        assert len((await mind.blocks.recall(CUE, conversation=conversation, repeat=True)).lines) >= 4
+        assert len((await mind.blocks.show(CUE, conversation=conversation, repeat=True)).lines) >= 4
     count = "select count(*) from shown_memories where conversation_id = %s"
     before = owner.execute(count, ("two",)).fetchone()[0]
     await mind.forget(ids[:1])
     assert owner.execute(count, ("two",)).fetchone()[0] == before - 1
     await mind.conversation("two").delete()
     with pytest.raises((ConflictError, NotFoundError)):
-        await mind.blocks.recall(CUE, conversation="two")
+        await mind.blocks.show(CUE, conversation="two")
     await mind.conversation("two").purge()
     assert owner.execute(count, ("two",)).fetchone()[0] == 0
     assert owner.execute(count, ("one",)).fetchone()[0] > 0
@@ -177,51 +177,51 @@ async def test_shown_memories_go_with_their_memory_and_with_their_conversation(m
 async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
     writer = with_access(mind, caller=replace(mind.access.caller, trust=50))
     await writer.conversation("old").append([NewMessage(Role.USER, "The train to Ghent is late.")])
-    first = await mind.blocks.recall(Cue(CUE, now=NOW), conversation="talk", repeat=True)
+    first = await mind.blocks.show(Cue(CUE, now=NOW), conversation="talk", repeat=True)
     assert len(first.lines) == 1
     cue = Cue("nothing of the sort", channels=("text",), now=NOW)
-    assert len((await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines) == 1
-    assert not (await mind.blocks.recall(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
-    assert not (await mind.blocks.recall(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
+    assert len((await mind.blocks.show(cue, conversation="talk", repeat=True)).lines) == 1
+    assert not (await mind.blocks.show(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
+    assert not (await mind.blocks.show(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
     await mind.conversation("old").archive()
-    assert not (await mind.blocks.recall(cue, conversation="talk", repeat=True)).lines
+    assert not (await mind.blocks.show(cue, conversation="talk", repeat=True)).lines
 
 
 async def test_a_block_without_touch_leaves_no_trace(mind, owner):
     await remember_trains(mind, 3)
     cue = Cue(CUE, touch=False)
-    assert shown(await mind.blocks.recall(cue, conversation="talk"))
-    assert shown(await mind.blocks.recall(cue, conversation="talk"))
+    assert shown(await mind.blocks.show(cue, conversation="talk"))
+    assert shown(await mind.blocks.show(cue, conversation="talk"))
     assert owner.execute("select count(*) from shown_memories").fetchone()[0] == 0
     assert owner.execute("select count(*) from access_log").fetchone()[0] == 0
-    block = await mind.blocks.recall(CUE)
+    block = await mind.blocks.show(CUE)
     assert {each for (ids,) in owner.execute("select ids from access_log") for each in ids} == shown(block)
 
 
 async def test_whoever_may_only_read_notes_nothing_as_shown(recollect, mind):
     await remember_trains(mind, 3)
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
-    assert shown(await reader.blocks.recall(CUE, conversation="talk"))
+    assert shown(await reader.blocks.show(CUE, conversation="talk"))
     with pytest.raises(ForbiddenError):
-        await reader.blocks.recall(Cue(CUE, now=NOW + timedelta(days=999)), conversation="talk")
+        await reader.blocks.show(Cue(CUE, now=NOW + timedelta(days=999)), conversation="talk")
 
 
 async def test_nothing_remembered_is_an_empty_block(mind):
-    block = await mind.blocks.recall(CUE, conversation="talk")
+    block = await mind.blocks.show(CUE, conversation="talk")
     assert (block.text, block.lines, block.messages, block.tokens) == ("", (), (), 0)
     for budget in (0, -1, 10**9):
         with pytest.raises(InvalidInputError):
-            await mind.blocks.recall(CUE, budget)
+            await mind.blocks.show(CUE, budget)
 
 
 async def test_a_limit_bounds_the_lines(mind):
     await remember_trains(mind)
-    assert len((await mind.blocks.recall(Cue(CUE, limit=3))).lines) == 3
+    assert len((await mind.blocks.show(Cue(CUE, limit=3))).lines) == 3
 
 
 async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
-    await mind.blocks.recall(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
-    await mind.blocks.recall(CUE, conversation="new")
+    await mind.blocks.show(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
+    await mind.blocks.show(CUE, conversation="new")
     assert await upkeep.prune(recollect.parts.database, "shown_memories", datetime.now(UTC) - SHOWN_KEPT) == 3
     assert {name for (name,) in owner.execute("select conversation_id from shown_memories")} == {"new"}

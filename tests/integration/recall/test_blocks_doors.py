@@ -77,7 +77,7 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
         async with Client(url, secret) as client:
             there = (await client.mind("ada", "li")).blocks
             made = await there.recall(cue, 500)
-            assert made == await mind.blocks.recall(cue, 500)
+            assert made == await mind.blocks.show(cue, 500)
             assert await there.resolve(made.lines[0].short_id) == await mind.blocks.resolve(made.lines[0].short_id)
             assert (await there.recall(CUE, conversation="talk", repeat=True)).lines[0].again is False
             assert (await there.resolve(made.lines[0].short_id, "talk")).memory.id == made.lines[0].memory_id

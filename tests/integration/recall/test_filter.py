@@ -147,7 +147,7 @@ async def world(mind, owner):
                 )
                 for number in range(8)
             ]
-            facts = await who.knowledge.state(stated)
+            facts = await who.knowledge.add(stated)
             await mind.pin([fact.memory_id for fact in facts[::3]])
         if not batch:
             [as_of] = owner.execute("select max(created_at) from memories").fetchone()

@@ -82,7 +82,7 @@ async def test_over_http_relevance_and_its_floor_have_the_same_names(http, mind)
 
 async def test_what_a_cue_names_by_topic_or_entity_is_enough_for_a_prompt(mind):
     await mind.remember(NewMemory("Bring an umbrella", topic="travel->Japan"))
-    await mind.knowledge.state([NewFact("Maria", "works at", "Acme")])
+    await mind.knowledge.add([NewFact("Maria", "works at", "Acme")])
     named = await mind.conversation("c").context(Cue("anything new", topics=("travel->Japan",)), 500)
     assert "umbrella" in named.block
     assert "Acme" in (await mind.conversation("c").context("Maria then", 500)).block
@@ -94,7 +94,7 @@ async def test_a_question_that_nothing_answers_brings_no_memories_but_the_pinned
     made = await mind.conversation("c").context("What is 2+2?", 2_000)
     assert (made.hits, made.status) == ((), Status.NOTHING_RELEVANT)
     assert ["Always answer Li in Dutch" in line.text for line in made.lines] == [True]
-    assert (await mind.blocks.recall("What is 2+2?", 2_000)).status is Status.NOTHING_RELEVANT
+    assert (await mind.blocks.show("What is 2+2?", 2_000)).status is Status.NOTHING_RELEVANT
     told = await mind.recall(Cue("What is 2+2?", touch=False))
     assert told.hits
     assert told.message.startswith("nothing is likely to help with the cue")

@@ -65,7 +65,7 @@ async def drop(mind, chance):
 
 
 async def state(mind, chance):
-    await mind.knowledge.state([NewFact("Ann", "lives in", chance.choice(PLACES))])
+    await mind.knowledge.add([NewFact("Ann", "lives in", chance.choice(PLACES))])
 
 
 async def end(mind, chance):
@@ -105,7 +105,7 @@ async def fade(mind, chance):
 
 async def revive(mind, chance):
     faded = (await mind.fading.faded()).faded
-    await mind.fading.restore([each.id for each in faded[:2]])
+    await mind.fading.revive([each.id for each in faded[:2]])
 
 
 async def file(mind, chance):

@@ -57,13 +57,13 @@ async def tenants(recollect, embedder, owner):
         await converse(mind)
         filed = {"topic": "vaults->doors", "related_topics": ("codes",)}
         await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed))
-        await mind.knowledge.state(NewFact("Ann", "knows", "Bob"))
+        await mind.knowledge.add(NewFact("Ann", "knows", "Bob"))
         await mind.items.put(("vaults",), "code", {"code": 4711}, text=f"the code of {tenant}", embedding=[1, 0])
         for _ in range(FOLD_AT + 1):
             recollection = await mind.recall(Cue(SECRET, channels=("stream",)))
         await recollect.work(until_empty=True)
         await mind.recall(Cue(SECRET, keep=True))
-        await mind.blocks.recall(SECRET, conversation="shown")
+        await mind.blocks.show(SECRET, conversation="shown")
         await mind.feedback(recollection, [source.id])
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)

@@ -161,7 +161,7 @@ async def test_both_fade_and_come_back_alike(walk):
     assert faded.faded == len(LIVED)
     gone = await mind.recall(Cue("Li", state=RecallState.FADED))
     assert fading in {hit.memory.id for hit in gone.hits}
-    await mind.fading.restore([fading])
+    await mind.fading.revive([fading])
     assert fading in {hit.memory.id for hit in (await mind.recall("Li moved to Ghent")).hits}
 
 

@@ -67,7 +67,7 @@ def test_a_walk_is_whole_unless_a_hop_came_near_its_bounds():
 edges = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda ends: ends[0] != ends[1]), max_size=14)
 
 
-def list_paths(pairs, start, end, hops):
+def list_connections(pairs, start, end, hops):
     """Every path, found by trying all ways of ordering what lies between."""
     joined = {frozenset(pair) for pair in pairs}
     between = {number for pair in pairs for number in pair} - {start, end}
@@ -83,7 +83,7 @@ def list_paths(pairs, start, end, hops):
 def test_paths_are_all_simple_ones_the_shortest_first(pairs, hops):
     steps = [step(number, *pair) for number, pair in enumerate(pairs)]
     found = [to_numbers(path, 0) for path in find_paths(steps, entity(0), entity(6), hops, 1_000)]
-    assert set(found) == list_paths(pairs, 0, 6, hops)
+    assert set(found) == list_connections(pairs, 0, 6, hops)
     assert len(found) == len(set(found))
     assert [len(path) for path in found] == sorted(len(path) for path in found)
 

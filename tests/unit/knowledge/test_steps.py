@@ -34,5 +34,5 @@ def test_a_step_nobody_knows_is_refused():
 
 def test_an_agent_says_when_its_topics_end():
     assert (rules_of(Profile()).threshold, rules_of(Profile()).idle_minutes) == (0.7, 60)
-    rules = rules_of(Profile(topic_threshold=0.0, idle_minutes=0.0))
+    rules = rules_of(Profile(segment_threshold=0.0, idle_minutes=0.0))
     assert (rules.threshold, rules.idle_minutes) == (0.0, 0.0)

@@ -88,7 +88,7 @@ def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:
     check_names(profile.names)
     if profile.language not in LANGUAGES:
         raise InvalidInputError("language must be en, zh or empty")
-    for field in ("fading_threshold", "topic_threshold"):
+    for field in ("fading_threshold", "segment_threshold"):
         share = getattr(profile, field)
         if share is not None and not 0 <= share <= 1:
             raise InvalidInputError(f"{field} must be between 0 and 1")

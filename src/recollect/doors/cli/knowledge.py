@@ -150,9 +150,9 @@ def show_neighbours(
         err.print("There may be more: the beam was too narrow for all of it.")
 
 
-@graph_app.command("paths")
+@graph_app.command("connections")
 @with_options(as_of=AsOf, at=At)
-def show_paths(
+def show_connections(
     ends: Annotated[tuple[str, str], typer.Argument(metavar="START END", help="Two entities, by name or id.")],
     agent: Agent,
     user: User = "",
@@ -165,7 +165,7 @@ def show_paths(
 
     async def work(mind: Mind) -> list[FactPath]:
         start, end = [await find(mind, name) for name in ends]
-        return await mind.knowledge.paths(start, end, hops, limit, **in_utc(times))
+        return await mind.knowledge.connections(start, end, hops, limit, **in_utc(times))
 
     found = with_mind(agent, user, tenant, work)
     table = Table("hops", "path", "facts")

@@ -31,7 +31,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "revise": "Add a version of a memory in place of the current one, or show its versions.",
         "forget": "Delete memories for good, by their ids or all that the options admit, with all that was derived "
         "from them.",
-        "fade": "Let what has decayed or expired leave recall, and show why; all of it can be restored.",
+        "fade": "Let what has decayed or expired leave recall, and show why; all of it can be revived.",
     },
     "recall": {
         "recall": "Show what a cue reminds of, best first, and why.",

@@ -57,7 +57,7 @@ class NewBy(StrEnum):
     fact_days=Annotated[
         float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.", show_default="the agent's")
     ],
-    restore=Annotated[
+    revive=Annotated[
         list[str] | None, typer.Option(help="Bring back instead: a memory by its id, or `all`; repeat for more.")
     ],
 )
@@ -69,9 +69,9 @@ def fade(
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Let what has decayed or expired leave recall, and show why; all of it can be restored."""
-    if chosen["restore"]:
-        back = with_mind(agent, user, tenant, lambda mind: restore(mind, chosen["restore"]))
+    """Let what has decayed or expired leave recall, and show why; all of it can be revived."""
+    if chosen["revive"]:
+        back = with_mind(agent, user, tenant, lambda mind: revive(mind, chosen["revive"]))
         out.print(translate("{count} memories are back.", count=back), highlight=False)
         return
     if faded:
@@ -137,10 +137,10 @@ async def read_faded(mind: Mind) -> list[Faded]:
     return found
 
 
-async def restore(mind: Mind, named: Sequence[str]) -> int:
-    """Restore what is named, or everything, and count it."""
+async def revive(mind: Mind, named: Sequence[str]) -> int:
+    """Revive what is named, or everything, and count it."""
     ids = [each.id for each in await read_faded(mind)] if EVERYTHING in named else [to_id(name) for name in named]
-    return sum([len(await mind.fading.restore(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
+    return sum([len(await mind.fading.revive(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
 
 
 def to_id(name: str) -> UUID:
@@ -148,7 +148,7 @@ def to_id(name: str) -> UUID:
     try:
         return UUID(name)
     except ValueError:
-        raise typer.BadParameter("must be the id of a memory, or `all`", param_hint="--restore") from None
+        raise typer.BadParameter("must be the id of a memory, or `all`", param_hint="--revive") from None
 
 
 @commands.command()

@@ -223,7 +223,7 @@ def block(
     cue = Cue(text, limit=more["limit"], **read_options(more))
     conversation, repeat = more["conversation"] or "", bool(more["repeat"])
     made = with_mind(
-        agent, user, tenant, lambda mind: mind.blocks.recall(cue, budget, conversation=conversation, repeat=repeat)
+        agent, user, tenant, lambda mind: mind.blocks.show(cue, budget, conversation=conversation, repeat=repeat)
     )
     if made.status is Status.ERROR:
         raise UnavailableError(f"No channel could look. {made.message}")

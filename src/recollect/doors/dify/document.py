@@ -36,7 +36,7 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *(*SCOPE, "text", "limit", "zone", "channels", *NARROWED),
             *("mode", "recency", "similarity", "importance", "decay", "touch", "judge"),
         ),
-        "recall_block": (*SCOPE, "text", "budget", "conversation", "repeat", "zone", "tokenizer", *NARROWED),
+        "show_block": (*SCOPE, "text", "budget", "conversation", "repeat", "zone", "tokenizer", *NARROWED),
         "associate": (*SCOPE, "subject", "predicate", "object", "limit", "triples"),
         "history": (*SCOPE, "conversation", "max_tokens", "leaf", "tokenizer", "unanswered"),
         "context": (

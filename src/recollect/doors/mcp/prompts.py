@@ -34,7 +34,7 @@ class QuestionArguments(Arguments):
 
 async def fill_prompt(mind: AnyMind, given: QuestionArguments) -> GetPromptResult:
     """Put what is remembered before a question."""
-    block = await mind.blocks.recall(given.question, given.budget)
+    block = await mind.blocks.show(given.question, given.budget)
     text = f"{block.text}\n\n{given.question}" if block.text else given.question
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=DESCRIPTION, messages=[message])

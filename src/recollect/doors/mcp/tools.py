@@ -111,7 +111,7 @@ async def history(mind: AnyMind, given: HistoryArguments) -> tuple[BaseModel, st
 async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, str]:
     """Get one text to read before answering: what is remembered of it, and in a conversation what was said last."""
     if not given.conversation:
-        return answers.tell_block(await mind.blocks.recall(given.to_cue(), given.budget))
+        return answers.tell_block(await mind.blocks.show(given.to_cue(), given.budget))
     return answers.tell_context(await mind.conversation(given.conversation).context(given.to_cue(), given.budget))
 
 

@@ -19,7 +19,7 @@ from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Scope
 from recollect.store.imports.progress import Arrived
 from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
-from recollect.verbs.knowledge.facts import state
+from recollect.verbs.knowledge.facts import add
 from recollect.verbs.memories.remember import remember, remember_in_bulk
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], 
         return newest
     noted = [label(each.spare.metadata, run.ours, each.key, hash_fact(each.fact)) for each in batch]
     try:
-        stated = await state(run.parts, run.caller, scope, new, noted=noted)
+        stated = await add(run.parts, run.caller, scope, new, noted=noted)
     except InvalidInputError:
         if len(batch) == 1:
             await spare(run, scope, batch[0])

@@ -26,7 +26,7 @@ from recollect.store.knowledge import entities, facts, merges
 from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.store.knowledge.facts import FactQuery, VersionQuery
 from recollect.store.memories import memories
-from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, Taken, open_fact_write, state_facts, write
+from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, Taken, add_facts, open_fact_write, write
 from recollect.verbs.memories.rows import embed_missing
 from recollect.verbs.parts import Parts
 
@@ -35,7 +35,7 @@ NO_FACT = "There is no such fact in this scope."
 Ends: TypeAlias = Mapping[tuple[FactEnd, EntityType | None], UUID]
 
 
-async def state(
+async def add(
     parts: Parts,
     caller: Caller,
     scope: Scope,
@@ -63,7 +63,7 @@ async def state(
                 replace(take(fact, memory, ends), vector=row)
                 for fact, memory, row in zip(new, wording, rows, strict=True)
             ]
-            believed = await state_facts(parts, connection, fact_write, taken)
+            believed = await add_facts(parts, connection, fact_write, taken)
             await mention_ends(connection, fact_write, taken, believed)
             if key:
                 ids = [fact.memory_id or fact.id for fact in believed]

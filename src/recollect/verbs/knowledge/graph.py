@@ -45,7 +45,7 @@ async def neighbours(parts: Parts, scope: Scope, entity_id: UUID, bounds: WalkLi
     return Neighbourhood(entity, tuple(reached), tuple(walked.relations.values()), whole)
 
 
-async def paths(
+async def connections(
     parts: Parts, scope: Scope, ends: tuple[UUID, UUID], hops: int, limit: int, only: Filter
 ) -> list[FactPath]:
     """Return how two entities are connected, the shortest path first."""

@@ -65,9 +65,7 @@ async def open_fact_write(connection: Connection, caller: Caller, scope: Scope) 
     return FactWrite(caller, scope, opening, (await scopes.read_place(asked)).space)
 
 
-async def state_facts(
-    parts: Parts, connection: Connection, fact_write: FactWrite, taken: Sequence[Taken]
-) -> list[Fact]:
+async def add_facts(parts: Parts, connection: Connection, fact_write: FactWrite, taken: Sequence[Taken]) -> list[Fact]:
     """Write what several statements change; return, for each of them, the version that is believed from now on."""
     scope_id = fact_write.opening.scope_id
     named = await memories.ask_sources(connection, fact_write.scope, [each.memory for each in taken])

@@ -1,4 +1,4 @@
-"""Fade: withhold from recall what has decayed or expired, say why, and restore it on request."""
+"""Fade: withhold from recall what has decayed or expired, say why, and revive it on request."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def list_faded(parts: Parts, scope: Scope, cursor: UUID | None, limit: int
     return FadedPage(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
 
-async def restore(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+async def revive(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
     """Bring faded memories back as they were, and tell which; from now on they may fade again."""
     check_ids(ids)
     place = await locate(parts.database, scope)

@@ -83,7 +83,7 @@ class ProfileBody(OfAgent, WeighingBody, FilterBody):
     fading_fact_days: Days | None = Field(
         None, description="How many days old a fact may grow; any age if left out or 0."
     )
-    topic_threshold: Factor | None = Field(
+    segment_threshold: Factor | None = Field(
         None, description="Below which cosine to a segment what the user says begins another topic; 0.7 if left out."
     )
     idle_minutes: Annotated[Number, Field(ge=0, le=525_600)] | None = Field(

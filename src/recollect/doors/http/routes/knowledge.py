@@ -69,7 +69,7 @@ class FactBody(Body):
         return replace(fact, subject=self.subject_id or fact.subject, object=self.object_id or fact.object)
 
 
-class StateBody(OfScope):
+class AddFactsBody(OfScope):
     """Facts for one scope."""
 
     model_config = show(
@@ -108,10 +108,10 @@ class AbsorbBody(OfScope):
     absorbed: UUID = Field(description="The id of the entity that is absorbed: its names and facts go to the other.")
 
 
-@serve(router, "knowledge.state", errors=[409])
-async def state_facts(mind: Mind, body: StateBody, idempotency_key: IdempotencyKey = "") -> list[Fact]:
+@serve(router, "knowledge.add", errors=[409])
+async def add_facts(mind: Mind, body: AddFactsBody, idempotency_key: IdempotencyKey = "") -> list[Fact]:
     """State a list of facts."""
-    return await mind.knowledge.state([fact.to_value() for fact in body.facts], idempotency_key=idempotency_key)
+    return await mind.knowledge.add([fact.to_value() for fact in body.facts], idempotency_key=idempotency_key)
 
 
 forward(
@@ -164,8 +164,8 @@ forward(
 )
 forward(
     router,
-    "list_paths",
-    "knowledge.paths",
+    "list_connections",
+    "knowledge.connections",
     errors=[404],
     start=Start,
     end=End,

@@ -129,7 +129,7 @@ class ExplainBody(RulesBody):
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to judge.")
 
 
-class RestoreBody(OfScope):
+class ReviveBody(OfScope):
     """Faded memories of a scope to bring back."""
 
     model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
@@ -150,4 +150,4 @@ async def explain_fading(mind: Mind, body: ExplainBody) -> list[Judgement]:
 
 
 forward(router, "list_faded", "fading.faded", cursor=Cursor, limit=most(200, "memories on a page"))
-forward(router, "restore_faded", "fading.restore", RestoreBody)
+forward(router, "revive_faded", "fading.revive", ReviveBody)

@@ -70,10 +70,10 @@ async def recall_each(mind: Mind, body: RecallEachBody) -> list[Recollection]:
     return [*map(count_recall, answers)]
 
 
-@serve(router, "blocks.recall", errors=[404, 409])
-async def recall_block(mind: Mind, body: BlockBody) -> Block:
+@serve(router, "blocks.show", errors=[404, 409])
+async def show_block(mind: Mind, body: BlockBody) -> Block:
     """Recall as text."""
-    made = await mind.blocks.recall(
+    made = await mind.blocks.show(
         build(Cue, body), body.budget, conversation=body.conversation, repeat=body.repeat, tokenizer=body.tokenizer
     )
     return count_recall(made)

@@ -20,7 +20,7 @@ from recollect.store.knowledge.entities import Naming, NewEntity
 from recollect.verbs.knowledge.facts import new_ids
 from recollect.verbs.knowledge.steps.draft import Draft, StepContext
 from recollect.verbs.knowledge.steps.staged import Staged
-from recollect.verbs.knowledge.write_facts import FactWrite, Taken, open_fact_write, state_facts
+from recollect.verbs.knowledge.write_facts import FactWrite, Taken, add_facts, open_fact_write
 from recollect.verbs.memories.rows import embed_missing
 
 Key = tuple[str, EntityType]
@@ -91,7 +91,7 @@ async def write_segment(connection: Connection, linking: Linking) -> None:
     called = {normalise_name(mention.name): found[key_of(mention)] for mention in reversed(draft.mentions)}
     await entities.mention(connection, context.scope_id, name_all(draft, found, linking.said_at))
     if staged is None:
-        await state_facts(context.parts, connection, fact_write, await take_all(connection, linking, called))
+        await add_facts(context.parts, connection, fact_write, await take_all(connection, linking, called))
         return
     # A fact that a statement ends must be written by then, so that its end can rest on the statement.
     replaced = {number for each in draft.statements for number in each.replaces}
@@ -104,7 +104,7 @@ async def write_segment(connection: Connection, linking: Linking) -> None:
 async def state_waiting(connection: Connection, context: StepContext, staged: Staged) -> None:
     """Write the facts that the segments of a run have stated so far."""
     if staged.fact_write is not None:
-        staged.note_written(await state_facts(context.parts, connection, staged.fact_write, staged.waiting))
+        staged.note_written(await add_facts(context.parts, connection, staged.fact_write, staged.waiting))
 
 
 async def find_entities(

@@ -72,8 +72,8 @@ async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Mess
 def rules_of(profile: Profile) -> SegmentRules:
     """Return the rules of segments for an agent; what its profile does not set has its default."""
     rules = USUAL
-    if profile.topic_threshold is not None:
-        rules = replace(rules, threshold=profile.topic_threshold)
+    if profile.segment_threshold is not None:
+        rules = replace(rules, threshold=profile.segment_threshold)
     if profile.idle_minutes is not None:
         rules = replace(rules, idle_minutes=profile.idle_minutes)
     return rules
