@@ -11,7 +11,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from accesses import with_access
-from recollect.errors import NotFoundError
+from recollect.errors import ConflictError, NotFoundError
 from recollect.jobs.embed import embed_pending
 from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
@@ -184,7 +184,9 @@ class Life(Talks, Names):
     async def end(self, number, _):
         standing = [each.id for each in (await self.mind.knowledge.facts()).facts]
         if chosen := self.pick(number, standing):
-            await self.mind.knowledge.end(chosen, datetime.now(UTC) + timedelta(days=number + 1))
+            # What is said again by a segment that was read again may already hold at that time.
+            with suppress(ConflictError):
+                await self.mind.knowledge.end(chosen, datetime.now(UTC) + timedelta(days=number + 1))
 
     async def put(self, number, text):
         vector = [0.1, -0.7, number / 3] if number % 2 else None
