@@ -92,7 +92,7 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind, owner):
     def block(url, secret):
         with sync.using(Client(url, secret)) as client:
             view = client.mind("ada", "li").fading
-            return view.fade(MONTH, dry_run=True), view.explain([kept], MONTH), view.faded().faded, view.restore([gone])
+            return view.fade(MONTH, dry_run=True), view.explain([kept], MONTH), view.faded().faded, view.revive([gone])
 
     async with serving(create_app(recollect=recollect)) as url:
         _, secret = await new_key(recollect)

@@ -69,17 +69,17 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
     def block(url, secret):
         with sync.using(Client(url, secret)) as client:
             view = client.mind("ada", "li").blocks
-            made = view.recall(cue, 500)
+            made = view.show(cue, 500)
             return made, view.resolve(f"[{made.lines[0].short_id}]")
 
     async with serving(create_app(recollect=recollect)) as url:
         _, secret = await new_key(recollect)
         async with Client(url, secret) as client:
             there = (await client.mind("ada", "li")).blocks
-            made = await there.recall(cue, 500)
+            made = await there.show(cue, 500)
             assert made == await mind.blocks.show(cue, 500)
             assert await there.resolve(made.lines[0].short_id) == await mind.blocks.resolve(made.lines[0].short_id)
-            assert (await there.recall(CUE, conversation="talk", repeat=True)).lines[0].again is False
+            assert (await there.show(CUE, conversation="talk", repeat=True)).lines[0].again is False
             assert (await there.resolve(made.lines[0].short_id, "talk")).memory.id == made.lines[0].memory_id
             with pytest.raises(NotFoundError):
                 await there.resolve("m0000", "talk")
