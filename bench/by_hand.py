@@ -30,6 +30,7 @@ from rich.table import Table
 
 import filler
 from ground import DIMENSIONS, OUT, open_folder, running
+from recollect.core.memories.importance import read_importance
 from recollect.core.text.broken_json import OPENING, THOUGHT_ENDS, read_fragments
 from recollect.core.text.terms import weigh
 from recollect.models.memories import NewMemory, Triple
@@ -187,7 +188,8 @@ def write_memory(row: Row) -> tuple[bytes | None, ...]:
     """Write what every row has, in the order of the columns."""
     memory, triple = row.memory, row.memory.triple
     return (
-        row.id.bytes, memory.kind.encode(), memory.content.encode(), memory.speaker.encode(), REAL(memory.importance),
+        row.id.bytes, memory.kind.encode(), memory.content.encode(), memory.speaker.encode(),
+        REAL(read_importance(memory)), memory.importance_from.encode(),
         triple.subject.encode(), triple.predicate.encode(), triple.object.encode(), BOOLEAN[row.idle],
         SMALLINT(row.depth), write_texts(row.keywords), SMALLINT(row.trust), write_moment(row.occurred_at),
         memory.embedding_text.encode(), b"\x01" + (json.dumps(memory.metadata).encode() if memory.metadata else b"{}"),

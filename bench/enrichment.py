@@ -63,7 +63,7 @@ CONVERSATION = "life"
 THRESHOLDS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8)
 MADE_UP, STRETCHES, JUDGED = 100, 6, 5
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
-LINE = re.compile(r"\[[^\]]*\] (.+?) \((?:user|assistant)\): (.*)")
+LINE = re.compile(r"\d+\. \[[^\]]*\] (.+?) \((?:user|assistant)\): (.*)")
 GRAPHITI_PER_MESSAGE, HINDSIGHT_CHARACTERS, HINDSIGHT_FACTS = 3, 3_000, 8
 GOAL_PER_SEGMENT, GOAL_RESOLVING = 1.0, 0.2
 Figures: TypeAlias = dict[str, dict[str, float]]

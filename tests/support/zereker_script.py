@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-LINE = re.compile(r"\[(\d{4}-\d\d-\d\d) \d\d:\d\d \w+\] \S+ \(user\): (.*)")
+LINE = re.compile(r"\d+\. \[(\d{4}-\d\d-\d\d) \d\d:\d\d \w+\] \S+ \(user\): (.*)")
 KNOWN = re.compile(r"^(\d+)\. (.+?)(?: \((?:since|until) [^)]*\))?$", re.MULTILINE)
 AXIN, MARK, XIAOYA = "阿信", "Mark", "小雅"
 TYPES = {AXIN: "person", MARK: "person", XIAOYA: "person", "星光科技": "organization", "《赛博王权》": "product"}

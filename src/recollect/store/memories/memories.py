@@ -98,7 +98,8 @@ async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
     """Read the answer to `ask_claim`."""
     row = await claimed.fetchone()
     assert row is not None  # noqa: S101 - an upsert in an opened scope always returns its row
-    known = (row["outcome"] or {}).get("known", ())
+    # What a key answers for items is noted there as well.
+    known = row["outcome"].get("known", ()) if isinstance(row["outcome"], dict) else ()
     return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"], known)
 
 

@@ -19,7 +19,7 @@ on conflict (scope_id, key) do update set replayed_at = clock_timestamp()
 returning fingerprint, memory_ids, embedded, outcome, replayed_at is null as fresh
 
 -- name: complete_claim
-update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s, outcome = %(outcome)s::jsonb
+update idempotency_keys set memory_ids = %(ids)s, embedded = %(embedded)s, outcome = coalesce(%(outcome)s::jsonb, outcome)
 where scope_id = %(scope_id)s and key = %(key)s
 
 -- name: release_claim

@@ -95,7 +95,7 @@ def plan(kind: type, body: type[Body]) -> tuple[tuple[str, Callable[[Body], Any]
 
 
 def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # noqa: ANN401 - a type as it is written
-    """Read a field: a list becomes a tuple if the value has one; if None is allowed, an empty text or list is None."""
+    """Read a field: a list becomes a tuple if the value has one; if None is allowed, what is empty is None."""
     sorts = (hint, *get_args(hint))
     tupled = any(get_origin(each) is tuple for each in sorts)
     inner: Any = next((each for each in sorts if is_dataclass(each)), None)
@@ -103,7 +103,7 @@ def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # n
 
     def read(body: Body) -> Any:  # noqa: ANN401 - a field of any type
         given: Any = getattr(body, name)
-        if optional and given in ("", []):
+        if optional and given in ("", [], {}):
             return None
         if tupled and isinstance(given, list):
             return tuple(build(inner, each) if inner else each for each in cast("list[Any]", given))

@@ -142,7 +142,9 @@ class ReviseBody(OfScope):
     embedding: Vector = Field(
         default_factory=list[float], description="Its vector in the active space, if you have one."
     )
-    metadata: dict[str, JSON] | None = Field(None, description="Your own JSON, in place of the old.")
+    metadata: dict[str, JSON] = Field(
+        default_factory=dict[str, JSON], description="Your own JSON, in place of the old."
+    )
     topic: TopicPath = Field(default="", description="The path of the topic to file it under, in place of the others.")
     related_topics: list[TopicPath] = Field(
         default_factory=list[str], max_length=16, description="Paths of topics that it leads to from that topic."
