@@ -189,7 +189,7 @@ def write_memory(row: Row) -> tuple[bytes | None, ...]:
     memory, triple = row.memory, row.memory.triple
     return (
         row.id.bytes, memory.kind.encode(), memory.content.encode(), memory.speaker.encode(),
-        REAL(read_importance(memory)), memory.importance_from.encode(),
+        REAL(read_importance(memory.importance)), memory.importance_from.encode(),
         triple.subject.encode(), triple.predicate.encode(), triple.object.encode(), BOOLEAN[row.idle],
         SMALLINT(row.depth), write_texts(row.keywords), SMALLINT(row.trust), write_moment(row.occurred_at),
         memory.embedding_text.encode(), b"\x01" + (json.dumps(memory.metadata).encode() if memory.metadata else b"{}"),

@@ -74,7 +74,7 @@ def take(path, names, *wanted):
 def plugin_rule():
     """Take the plugin's function by its source: its module needs Dify's SDK, which patches what imports it."""
     names = {"hashlib": hashlib, "re": re, "unicodedata": unicodedata, "InvalidInputError": ValueError}
-    take(CHECKS, names, "PLAIN_NAME", "LONGEST_SCOPE_NAME", "BLANK_LETTER", "is_scope_name")
+    take(CHECKS, names, "IDENTIFIER", "LONGEST_SCOPE_NAME", "BLANK_LETTER", "is_scope_name")
     take(WORKFLOWS.parent / "memory_tool.py", names, "QUOTED", "scope_name")
     return lambda field, name: names["scope_name"](field, {field: name}, None)
 

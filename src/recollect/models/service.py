@@ -10,7 +10,7 @@ from enum import StrEnum
 from uuid import UUID
 
 LONGEST_SCOPE_NAME = 128
-PLAIN_NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 BLANK_LETTER = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
 )
@@ -36,7 +36,7 @@ class Scope:
 
 def is_scope_name(value: str) -> bool:
     """Tell whether an agent or a user can have this name: nothing in it is invisible or can be written otherwise."""
-    if value.isascii() and PLAIN_NAME.fullmatch(value):
+    if value.isascii() and IDENTIFIER.fullmatch(value):
         return True
     return (
         1 <= len(value) <= LONGEST_SCOPE_NAME

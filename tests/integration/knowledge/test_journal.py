@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from known_numbers import first_number
 from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Enrich, Profile
 from recollect.models.memories import ImportanceFrom, Kind, MemoryState, NewMemory, Triple
@@ -65,9 +66,8 @@ def events(count, begun=MORNING):
     ]
 
 
-async def learn(mind, owner):
-    [(number,)] = owner.execute("select id from scopes where agent = 'ada'").fetchall()
-    return await enrich(mind.access.parts, number)
+async def learn(mind):
+    return await enrich(mind.access.parts, first_number(mind))
 
 
 def fall_silent(owner):
@@ -77,7 +77,7 @@ def fall_silent(owner):
 async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_question(living, owner, reader):
     receipts = await living.remember(events(MOST_EVENTS))
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'enrich'").fetchone() == (1,)
-    assert await learn(living, owner) == 1
+    assert await learn(living) == 1
     assert len(reader.prompts) == 1
     assert "Ada (user)" not in reader.prompts[0]
     assert "ada (user): Ada serves guest 0" in reader.prompts[0]
@@ -95,16 +95,16 @@ async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_q
 
 async def test_another_day_or_silence_ends_a_batch(living, owner, reader):
     await living.remember([*events(3), *events(2, MORNING + timedelta(days=1))])
-    assert await learn(living, owner) == 1
+    assert await learn(living) == 1
     assert reader.prompts[0].count("Ada serves guest") == 3
     fall_silent(owner)
-    assert await learn(living, owner) == 1
+    assert await learn(living) == 1
     assert reader.prompts[1].count("Ada serves guest") == 2
 
 
 async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
     await living.remember(events(MOST_EVENTS))
-    await learn(living, owner)
+    await learn(living)
     assert (await living.conversations()).conversations == ()
     assert (await living.overview()).conversations == 0
     [memory, *_] = (await living.browse()).memories
@@ -115,7 +115,7 @@ async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
 
 async def test_what_is_forgotten_takes_what_was_learned_from_it_alone(living, owner, reader):
     receipts = await living.remember(events(MOST_EVENTS))
-    await learn(living, owner)
+    await learn(living)
     await living.forget([receipts[0].id])
     assert owner.execute("select count(*) from messages where id = %s", [receipts[0].id]).fetchone() == (0,)
     await living.forget([receipt.id for receipt in receipts[1:]])
@@ -127,7 +127,7 @@ async def test_idle_events_and_other_kinds_are_not_read(living, owner, reader):
     idle = NewMemory("the bed is idle", triple=Triple("bed", "is", "idle"))
     await living.remember([idle, NewMemory("a thought", Kind.THOUGHT), NewMemory("Ada rests")])
     fall_silent(owner)
-    assert await learn(living, owner) == 1
+    assert await learn(living) == 1
     assert (
         "bed" not in reader.prompts[0] and "thought" not in reader.prompts[0].partition("<facts>")[0].split("<conv")[-1]
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from known_numbers import first_number
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Profile
@@ -39,9 +40,8 @@ async def talk(running, owner, messages, profile=None):
     return mind
 
 
-async def learn(running, owner):
-    [(number,)] = owner.execute("select id from scopes where agent = 'ada'").fetchall()
-    await enrich(running.parts, number)
+async def learn(running):
+    await enrich(running.parts, first_number(await running.mind("ada", "li")))
 
 
 async def rate(mind):
@@ -63,7 +63,7 @@ async def test_a_message_is_rated_by_rules_until_a_model_has_read_it(running, ow
         (4.0, ImportanceFrom.CALLER),
     ]
     assert (await mind.overview()).unreflected_importance == 4.0
-    await learn(running, owner)
+    await learn(running)
     after = await rate(mind)
     assert [after[text] for text in SAID] == [
         *((2.0, ImportanceFrom.MODEL), (9.0, ImportanceFrom.MODEL), (2.0, ImportanceFrom.MODEL)),
@@ -76,23 +76,23 @@ async def test_a_message_is_rated_by_rules_until_a_model_has_read_it(running, ow
 
 async def test_without_a_model_the_rules_stand_and_count(recollect, owner):
     mind = await talk(recollect, owner, [NewMessage(Role.USER, text) for text in SAID])
-    await learn(recollect, owner)
+    await learn(recollect)
     assert {source for _, source in (await rate(mind)).values()} == {ImportanceFrom.RULE}
     assert (await mind.overview()).unreflected_importance == 2 + 8 + 5 + 5
 
 
 async def test_a_segment_that_is_learned_from_again_counts_once(running, owner):
     mind = await talk(running, owner, [NewMessage(Role.USER, text) for text in SAID])
-    await learn(running, owner)
+    await learn(running)
     gathered = await mind.overview()
     owner.execute("update segments set state = 'closed'")
-    await learn(running, owner)
+    await learn(running)
     assert await mind.overview() == gathered
 
 
 async def test_a_chat_agent_reflects_on_what_was_said(running, owner):
     mind = await talk(running, owner, [NewMessage(Role.USER, text) for text in SAID], Profile(reflection_threshold=15))
-    await learn(running, owner)
+    await learn(running)
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'reflect'").fetchone() == (1,)
     reflection = await mind.reflect()
     thought = await mind.get(reflection.thoughts[0].id)
@@ -103,7 +103,7 @@ async def test_a_chat_agent_reflects_on_what_was_said(running, owner):
 
 async def test_what_is_said_is_in_the_stream(running, owner):
     mind = await talk(running, owner, [NewMessage(Role.USER, text) for text in SAID])
-    await learn(running, owner)
+    await learn(running)
     found = await mind.recall(Cue("the soup", channels=("stream",), limit=10))
     assert {hit.memory.kind for hit in found.hits} == {Kind.MESSAGE, Kind.SUMMARY}
     assert {hit.memory.content for hit in found.hits} >= set(SAID)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from known_numbers import first_number
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Enrich, Profile
@@ -70,8 +71,7 @@ class Walk:
     async def learn(self):
         """Let what was stored come to its end, and learn from it."""
         self.owner.execute("update conversations set idle_since = now() - interval '61 minutes'")
-        [(number,)] = self.owner.execute("select id from scopes where agent = 'ada'").fetchall()
-        return await enrich(self.mind.access.parts, number)
+        return await enrich(self.mind.access.parts, first_number(self.mind))
 
     async def export(self, agent="ada"):
         file = io.BytesIO()

@@ -161,7 +161,7 @@ def test_the_loss_never_rises_and_no_weight_is_negative(seed, recalls, hits):
         useful = [True, False, *(chance.random(hits) < 0.5)]
         made.append(judged(number, useful, *chance.random((3, hits + 2)) * [[900], [1], [1]]))
     prior = chance.random(3) * 4
-    differences, shares = tuning.pair_all(made, 0.99)
+    differences, shares = verdicts.pair_all((recall.useful, tuning.factors_at(recall, 0.99)) for recall in made)
     weights, loss = tuning.fit(differences, shares, prior)
     assert (weights >= 0).all()
     assert loss <= tuning.loss_at(prior, differences, shares, prior)
@@ -175,7 +175,7 @@ def test_a_recall_with_very_many_marks_has_no_more_say_than_another():
     chance = np.random.default_rng(1)
     large = judged(0, chance.random(200) < 0.5, np.arange(1, 201), chance.random(200), chance.random(200))
     small = judged(1, [True, False], [1, 2], [0.1, 0.2], [0.3, 0.4])
-    differences, shares = tuning.pair_all([large, small], 0.99)
+    differences, shares = verdicts.pair_all((each.useful, tuning.factors_at(each, 0.99)) for each in (large, small))
     assert len(differences) <= verdicts.MOST_PAIRS + 1
     assert shares.sum() == pytest.approx(2.0)
     assert shares[-1] == 1.0
@@ -184,5 +184,5 @@ def test_a_recall_with_very_many_marks_has_no_more_say_than_another():
 def test_a_tie_is_half_right():
     equal = [judged(0, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5])]
     usual = scoring.resolve_weighing(Weighing(), Weighing())
-    fit = verdicts.measure(equal, tuning.score_all(equal, usual))
+    fit = verdicts.to_fit(verdicts.order(equal, [tuning.score(usual, recall) for recall in equal]))
     assert (fit.accuracy, fit.reciprocal_rank) == (0.5, pytest.approx(1 / 1.5))

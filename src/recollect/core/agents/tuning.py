@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from uuid import UUID
 
@@ -11,17 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.agents.scoring import USUAL, ResolvedWeighing, resolve_weighing
-from recollect.core.agents.verdicts import (
-    Numbers,
-    chance_alone,
-    choose_usable,
-    is_better,
-    measure,
-    order,
-    pair_up,
-    require_enough,
-    split,
-)
+from recollect.core.agents.verdicts import Numbers, choose_usable, compare, descend, pair_all, require_enough, split
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Tuned, Tuning
 from recollect.models.recall import Mode, Weighing
@@ -60,19 +51,8 @@ def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
     before = resolve_weighing(Weighing(), present)
     after = round_off(fit_all(training, before, gains_of(present)), present)
     resolved = resolve_weighing(Weighing(), after)
-    first, then = score_all(held_out, before), score_all(held_out, resolved)
-    held = measure(held_out, first), measure(held_out, then)
-    margin = chance_alone(order(held_out, then)[0] - order(held_out, first)[0])
-    return Tuning(
-        of=Tuned.STREAM,
-        before=to_numbers(describe(before, present)),
-        after=to_numbers(after),
-        training=(measure(training, score_all(training, before)), measure(training, score_all(training, resolved))),
-        held_out=held,
-        recalls=(len(training), len(held_out)),
-        margin=margin,
-        recommended=is_better(*held, margin),
-    )
+    numbers = to_numbers(describe(before, present)), to_numbers(after)
+    return compare(Tuned.STREAM, numbers, (training, held_out), (partial(score, before), partial(score, resolved)))
 
 
 def to_numbers(weighing: Weighing) -> dict[str, float]:
@@ -98,7 +78,7 @@ def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: S
     counted = np.array([gain > 0 for gain in gains])
     best, least = before, np.inf
     for decay in dict.fromkeys((before.decay, *DECAYS)):
-        differences, shares = pair_all(training, decay)
+        differences, shares = pair_all((recall.useful, factors_at(recall, decay)) for recall in training)
         weights, loss = fit(differences * counted, shares, prior)
         if loss < least:
             best, least = replace(before, weights=keep_sum(weights, prior), decay=decay), loss
@@ -127,26 +107,13 @@ def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
     return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
 
 
-def pair_all(judged: Iterable[MarkedRecall], decay: float) -> tuple[Numbers, Numbers]:
-    """Pair the hits of all recalls; every recall counts the same."""
-    paired = [pair_up(recall.useful, factors_at(recall, decay)) for recall in judged]
-    return np.concatenate([pairs for pairs, _ in paired]), np.concatenate([shares for _, shares in paired])
-
-
 def fit(differences: Numbers, shares: Numbers, prior: Numbers) -> tuple[Numbers, float]:
     """Minimise the logistic loss over pairs by Newton's method, with no weight below zero."""
-    weights = prior.copy()
-    loss = loss_at(weights, differences, shares, prior)
-    for _ in range(MOST_STEPS):
-        slope, curve = derive(weights, differences, shares, prior)
-        step = solve(weights, slope, curve) - weights
-        length = 1.0
-        while (lower := loss_at(weights + length * step, differences, shares, prior)) > loss and length > 1e-6:
-            length /= 2
-        if loss - lower <= 1e-9 * (1 + loss):
-            break
-        weights, loss = weights + length * step, lower
-    return weights, loss
+
+    def find_step(weights: Numbers) -> Numbers:
+        return solve(weights, *derive(weights, differences, shares, prior)) - weights
+
+    return descend(prior, lambda weights: loss_at(weights, differences, shares, prior), find_step, MOST_STEPS)
 
 
 def loss_at(weights: Numbers, differences: Numbers, shares: Numbers, prior: Numbers) -> float:
@@ -177,9 +144,10 @@ def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
     return best
 
 
-def score_all(judged: Sequence[MarkedRecall], resolved: ResolvedWeighing) -> list[Numbers]:
-    """Score the marked hits of every recall by a weighing."""
-    return [factors_at(recall, resolved.decay) @ np.array(resolved.weights) for recall in judged]
+def score(resolved: ResolvedWeighing, recall: MarkedRecall) -> Numbers:
+    """Score the marked hits of a recall by a weighing."""
+    scores: Numbers = factors_at(recall, resolved.decay) @ np.array(resolved.weights)
+    return scores
 
 
 def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:

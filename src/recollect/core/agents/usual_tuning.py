@@ -9,22 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.agents.verdicts import (
-    Numbers,
-    chance_alone,
-    choose_usable,
-    is_better,
-    measure,
-    order,
-    pair_up,
-    require_enough,
-    split,
-)
+from recollect.core.agents.verdicts import Numbers, choose_usable, compare, descend, pair_all, require_enough, split
 from recollect.core.recall.weights import usual_weights
 from recollect.models.agents import Tuned, Tuning
 from recollect.models.recall import Script
@@ -67,22 +58,9 @@ def learn_usual(judged: Sequence[UsualRecall], own: Mapping[str, float]) -> Tuni
     held_out, training = split(usable)
     weights = np.array([present[name] for name in names])
     learned = np.round(keep_sum(weights * fit(training, names, weights), weights), PLACES)
-    first, then = score_all(held_out, names, weights), score_all(held_out, names, learned)
-    held = measure(held_out, first), measure(held_out, then)
-    margin = chance_alone(order(held_out, then)[0] - order(held_out, first)[0])
-    return Tuning(
-        of=Tuned.USUAL,
-        before=dict(zip(names, weights.tolist(), strict=True)),
-        after=dict(zip(names, learned.tolist(), strict=True)),
-        training=(
-            measure(training, score_all(training, names, weights)),
-            measure(training, score_all(training, names, learned)),
-        ),
-        held_out=held,
-        recalls=(len(training), len(held_out)),
-        margin=margin,
-        recommended=is_better(*held, margin),
-    )
+    before, after = (dict(zip(names, each.tolist(), strict=True)) for each in (weights, learned))
+    scores = partial(score, names, weights), partial(score, names, learned)
+    return compare(Tuned.USUAL, (before, after), (training, held_out), scores)
 
 
 def keep_sum(learned: Numbers, before: Numbers) -> Numbers:
@@ -97,26 +75,21 @@ def arrange(recall: UsualRecall, names: Sequence[str]) -> Numbers:
     return np.column_stack([recall.values.get(name, nothing) for name in names])
 
 
-def score_all(judged: Sequence[UsualRecall], names: Sequence[str], weights: Numbers) -> list[Numbers]:
-    """Score the marked hits of every recall by weights."""
-    return [arrange(recall, names) @ weights for recall in judged]
+def score(names: Sequence[str], weights: Numbers, recall: UsualRecall) -> Numbers:
+    """Score the marked hits of a recall by weights."""
+    scores: Numbers = arrange(recall, names) @ weights
+    return scores
 
 
 def fit(training: Sequence[UsualRecall], names: Sequence[str], weights: Numbers) -> Numbers:
     """Find by how much to multiply each weight: the logistic loss over pairs, by Newton's method on the logarithms."""
-    paired = [pair_up(recall.useful, arrange(recall, names) * weights * STEEPNESS) for recall in training]
-    pairs = np.concatenate([each for each, _ in paired])
-    counts = np.concatenate([each for _, each in paired])
-    powers = np.zeros(len(names))
-    loss = loss_at(powers, pairs, counts)
-    for _ in range(MOST_STEPS):
-        step = find_step(powers, pairs, counts)
-        length = 1.0
-        while (lower := loss_at(powers + length * step, pairs, counts)) > loss and length > 1e-6:
-            length /= 2
-        if loss - lower <= 1e-9 * (1 + loss):
-            break
-        powers, loss = powers + length * step, lower
+    pairs, counts = pair_all((recall.useful, arrange(recall, names) * weights * STEEPNESS) for recall in training)
+    powers, _ = descend(
+        np.zeros(len(names)),
+        lambda powers: loss_at(powers, pairs, counts),
+        lambda powers: find_step(powers, pairs, counts),
+        MOST_STEPS,
+    )
     return np.exp(powers)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Fit
+from recollect.models.agents import Fit, Tuned, Tuning
 
 Numbers = NDArray[np.float64]
 FEWEST_RECALLS = 10
@@ -37,6 +37,8 @@ class Marked(Protocol):
 
 
 AnyMarked = TypeVar("AnyMarked", bound=Marked)
+Score: TypeAlias = Callable[[AnyMarked], Numbers]
+"""How a weighting scores the marked hits of a recall."""
 
 
 def choose_usable(judged: Iterable[AnyMarked]) -> list[AnyMarked]:
@@ -67,6 +69,28 @@ def pair_up(useful: NDArray[np.bool_], values: Numbers) -> tuple[Numbers, Number
     return few, np.full(len(few), 1.0 / len(few))
 
 
+def pair_all(paired: Iterable[tuple[NDArray[np.bool_], Numbers]]) -> tuple[Numbers, Numbers]:
+    """Pair the hits of all recalls; every recall counts the same."""
+    every = [pair_up(useful, values) for useful, values in paired]
+    return np.concatenate([pairs for pairs, _ in every]), np.concatenate([counts for _, counts in every])
+
+
+def descend(
+    start: Numbers, loss_at: Callable[[Numbers], float], find_step: Callable[[Numbers], Numbers], most_steps: int
+) -> tuple[Numbers, float]:
+    """Follow steps downhill, each halved until the loss is no greater, until they gain nothing; give the loss, too."""
+    point, loss = start.copy(), loss_at(start)
+    for _ in range(most_steps):
+        step = find_step(point)
+        length = 1.0
+        while (lower := loss_at(point + length * step)) > loss and length > 1e-6:
+            length /= 2
+        if loss - lower <= 1e-9 * (1 + loss):
+            break
+        point, loss = point + length * step, lower
+    return point, loss
+
+
 def chance_alone(changes: Numbers) -> float:
     """Say how far from zero the mean of these changes can be by chance."""
     return float(STANDARD_ERRORS * changes.std(ddof=1) / np.sqrt(len(changes)))
@@ -77,9 +101,33 @@ def is_better(before: Fit, after: Fit, margin: float) -> bool:
     return after.accuracy - before.accuracy > margin and after.reciprocal_rank >= before.reciprocal_rank
 
 
-def measure(judged: Sequence[Marked], scores: Sequence[Numbers]) -> Fit:
-    """Say how well scores order marked hits, on average over recalls."""
-    accuracies, reciprocals = order(judged, scores)
+def compare(
+    of: Tuned,
+    weights: tuple[Mapping[str, float], Mapping[str, float]],
+    parts: tuple[Sequence[AnyMarked], Sequence[AnyMarked]],
+    scores: tuple[Score[AnyMarked], Score[AnyMarked]],
+) -> Tuning:
+    """Compare two weightings, before and after, on both parts of the feedback: training and held out."""
+    training, held_out = parts
+    learned = [order(training, [score(recall) for recall in training]) for score in scores]
+    held = [order(held_out, [score(recall) for recall in held_out]) for score in scores]
+    fits = to_fit(held[0]), to_fit(held[1])
+    margin = chance_alone(held[1][0] - held[0][0])
+    return Tuning(
+        of=of,
+        before=weights[0],
+        after=weights[1],
+        training=(to_fit(learned[0]), to_fit(learned[1])),
+        held_out=fits,
+        recalls=(len(training), len(held_out)),
+        margin=margin,
+        recommended=is_better(*fits, margin),
+    )
+
+
+def to_fit(ordered: tuple[Numbers, Numbers]) -> Fit:
+    """Say how well marked hits are ordered, on average over recalls."""
+    accuracies, reciprocals = ordered
     return Fit(float(accuracies.mean()), float(reciprocals.mean()))
 
 

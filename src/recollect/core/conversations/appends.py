@@ -11,11 +11,12 @@ from uuid import UUID
 
 from recollect.core.conversations.messages import said
 from recollect.core.memories.checks import MOST_CHARACTERS, MOST_MEMORIES, check_new_memory
-from recollect.core.text.checks import IDENTIFIER, UNSTORABLE, check_line, check_text
+from recollect.core.text.checks import UNSTORABLE, check_line, check_text
 from recollect.core.text.terms import utterance_before
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import LEGACY, ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.service import IDENTIFIER
 
 LONGEST_MESSAGE = 200_000
 MOST_WITH_PARTS = 1_000_000

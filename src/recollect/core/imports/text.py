@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from recollect.core.memories.checks import check_metadata
-from recollect.core.text.checks import EARLIEST, IDENTIFIER, LATEST, LONGEST_NAME, UNSTORABLE
+from recollect.core.text.checks import EARLIEST, LATEST, LONGEST_NAME, UNSTORABLE
 from recollect.core.text.names import CONTROL
 from recollect.errors import InvalidInputError
 from recollect.models.memories import JSON
-from recollect.models.service import is_scope_name
+from recollect.models.service import IDENTIFIER, is_scope_name
 
 UNREADABLE = "\ufffd"
 MILLISECONDS = 100_000_000_000

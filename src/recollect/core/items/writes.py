@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
+from recollect.core.memories.importance import read_importance
 from recollect.errors import ConflictError
 from recollect.models.items import DropItem, Item, ItemOperation, ItemWrite, Path, PutItem
 from recollect.models.memories import JSON, NewMemory
@@ -158,6 +159,5 @@ def describe(write: ItemWrite) -> list[object]:
         return ["drop", [*write.path], write.key, write.expected]
     happened = write.occurred_at.astimezone(UTC).isoformat() if write.occurred_at else None
     vector = None if write.embedding is None else [float(number) for number in write.embedding]
-    importance = 5.0 if write.importance is None else float(write.importance)
-    given = [write.text, vector, importance, happened, write.expected, write.memory]
+    given = [write.text, vector, read_importance(write.importance), happened, write.expected, write.memory]
     return ["put", [*write.path], write.key, dict(write.value), given]

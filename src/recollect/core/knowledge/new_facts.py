@@ -10,6 +10,7 @@ from uuid import UUID
 
 from recollect.core.knowledge.facts import check_span
 from recollect.core.memories.checks import LONGEST_PART, check_new_memories
+from recollect.core.memories.importance import read_importance
 from recollect.core.text.checks import LONGEST_NAME, check_line, check_moment
 from recollect.core.text.names import normalise_name, normalise_predicate
 from recollect.core.text.terms import script_of
@@ -93,7 +94,7 @@ def fingerprint_facts(new: Sequence[NewFact]) -> bytes:
             [_write(moment) for moment in (fact.valid_at, fact.invalid_at, fact.occurred_at)],
             [str(each) for each in fact.replaces],
             [str(each) for each in fact.evidence],
-            5.0 if fact.importance is None else float(fact.importance),
+            read_importance(fact.importance),
         ]
         digest.update(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
     return digest.digest()

@@ -54,7 +54,7 @@ def fingerprint(memories: Sequence[NewMemory]) -> bytes:
             memory.kind,
             memory.speaker,
             # As in an older version, where 5 stood for one that nobody gave.
-            read_importance(memory),
+            read_importance(memory.importance),
             [memory.triple.subject, memory.triple.predicate, memory.triple.object, memory.idle],
             memory.keywords,
             memory.occurred_at,

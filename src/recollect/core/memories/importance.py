@@ -54,6 +54,6 @@ def rate(content: str, *, idle: bool = False) -> float:
     return LIFE_EVENT if _LIFE_EVENT.search(read) else ORDINARY
 
 
-def read_importance(memory: NewMemory) -> float:
-    """Return the importance that a memory is stored with."""
-    return ORDINARY if memory.importance is None else float(memory.importance)
+def read_importance(given: float | None) -> float:
+    """Read an importance as a number; one that nobody gave is an ordinary one."""
+    return ORDINARY if given is None else float(given)

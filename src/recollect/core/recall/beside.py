@@ -29,11 +29,6 @@ def read_scope_name(name: str) -> tuple[str, str]:
     return agent, user
 
 
-def write_scope_name(agent: str, user: str) -> str:
-    """Write the name of a scope."""
-    return f"{agent}{SLASH}{user}" if user else agent
-
-
 def join(cue: Cue, own: Recollection, others: Mapping[str, Recollection], limit: int) -> Recollection:
     """Merge the hits of several scopes by relevance; each scope's own order stands, and every hit names its scope."""
     found = [own.hits, *([replace(hit, scope=name) for hit in each.hits] for name, each in others.items())]

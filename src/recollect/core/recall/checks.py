@@ -9,10 +9,11 @@ from recollect.core.memories.conditions import read_condition
 from recollect.core.recall.beside import check_also
 from recollect.core.recall.preferences import DIVERSITY
 from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
-from recollect.core.text.checks import IDENTIFIER, LONGEST_CUE, check_limit, check_line, check_moment, check_text
+from recollect.core.text.checks import LONGEST_CUE, check_limit, check_line, check_moment, check_text
 from recollect.core.topics.paths import read_topic
 from recollect.errors import InvalidInputError
 from recollect.models.recall import MOST_CONDITIONS, Cue, Filter, Weighing
+from recollect.models.service import IDENTIFIER
 
 MOST_TOPICS = 16
 MOST_NAMES = 64

@@ -23,9 +23,6 @@ MOST_HITS = 200
 LONGEST_KEY = 255
 
 
-IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
-
-
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 

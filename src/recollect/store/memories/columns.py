@@ -67,7 +67,7 @@ class MemoryColumn:
 
 ID = MemoryColumn("id", "uuid", lambda row: row.id)
 KIND = MemoryColumn("kind", "text", lambda row: row.memory.kind.value)
-IMPORTANCE = MemoryColumn("importance", "real", lambda row: read_importance(row.memory))
+IMPORTANCE = MemoryColumn("importance", "real", lambda row: read_importance(row.memory.importance))
 OCCURRED = MemoryColumn("occurred_at", "timestamptz", lambda row: row.occurred_at)
 EXPIRES = MemoryColumn("expires_at", "timestamptz", lambda row: row.memory.expires_at)
 COLUMNS = (

@@ -214,7 +214,7 @@ async def set_off_reflection(
     connection: Connection, opening: scopes.Opening, profile: Profile, prepared: Sequence[Prepared]
 ) -> None:
     """Queue a reflection once enough importance has gathered."""
-    added = [read_importance(item.memory) for item in prepared if waits_for_reflection(item.memory)]
+    added = [read_importance(item.memory.importance) for item in prepared if waits_for_reflection(item.memory)]
     gathered = gather(opening.unreflected_importance, opening.unreflected_memories, added, profile.reflection_threshold)
     if added and gathered.due:
         await scopes.defer_reflection(connection, opening.scope_id, opening.unreflected_memories + len(added))

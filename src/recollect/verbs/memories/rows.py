@@ -189,7 +189,7 @@ def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it t
 def count(prepared: Sequence[Prepared]) -> scopes.Counts:
     """Count what a write adds to its scope."""
     kinds = Counter(item.memory.kind for item in prepared)
-    unreflected = [read_importance(item.memory) for item in prepared if waits_for_reflection(item.memory)]
+    unreflected = [read_importance(item.memory.importance) for item in prepared if waits_for_reflection(item.memory)]
     return scopes.Counts(
         memories=len(prepared),
         events=kinds[Kind.EVENT],

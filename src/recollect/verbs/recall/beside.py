@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from recollect.core.agents.profiles import fill_in
 from recollect.core.recall.beside import join, read_scope_name
 from recollect.core.service.rights import check_bounds
 from recollect.errors import ForbiddenError
@@ -71,7 +70,7 @@ async def recall_others(
     if not others:
         return own
     # A recall is kept where it was asked for.
-    asked = replace(fill_in(cue, asker.place.profile), also=(), keep=False)
+    asked = replace(cue, keep=False)
     answers = await asyncio.gather(*(ask(parts, other.scope, asked, other.place) for other in others.values()))
     limit = cue.limit or asker.place.profile.limit or USUAL_LIMIT
     return join(cue, own, dict(zip(others, answers, strict=True)), limit)

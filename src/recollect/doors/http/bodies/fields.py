@@ -23,6 +23,8 @@ PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str,
 """A kind that the document describes in place: tools like Dify do not follow a reference there."""
 PlainSource = Annotated[ImportanceFrom, WithJsonSchema({"type": "string", "enum": [*map(str, ImportanceFrom)]})]
 """Who scored an importance, described in place as well."""
+ScopeNames = Annotated[list[Annotated[str, Field(min_length=1, max_length=520)]], Field(max_length=4)]
+"""More scopes of the tenant, each as agent or agent/user."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Integer = Annotated[int, Field(strict=True)]
 Vector = Annotated[list[Number], Field(max_length=4096)]

@@ -19,6 +19,7 @@ from recollect.doors.http.bodies.fields import (
     OfScope,
     PlainKind,
     PlainSource,
+    ScopeNames,
     TopicPath,
     Vector,
     build,
@@ -269,9 +270,8 @@ class CueBody(WeighingBody, FilterBody):
         strict=True,
         description="Whether to keep the recall, to explain and replay it; as set if left out.",
     )
-    also: list[Annotated[str, Field(min_length=1, max_length=520)]] = Field(
+    also: ScopeNames = Field(
         default_factory=list[str],
-        max_length=4,
         description="More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's "
         "profile has them if empty.",
     )

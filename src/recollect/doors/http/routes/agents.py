@@ -20,6 +20,7 @@ from recollect.doors.http.bodies.fields import (
     Number,
     OfAgent,
     OfScope,
+    ScopeNames,
     build,
     show,
 )
@@ -57,9 +58,8 @@ class ProfileBody(OfAgent, WeighingBody, FilterBody):
     )
     consult: bool | None = Field(None, strict=True, description="Whether the chat model also reads the cues.")
     judge: bool | None = Field(None, strict=True, description="Whether the chat model drops useless hits.")
-    also: list[Annotated[str, Field(min_length=1, max_length=520)]] = Field(
+    also: ScopeNames = Field(
         default_factory=list[str],
-        max_length=4,
         description="More scopes that every recall reads beside its own, each as agent or agent/user.",
     )
     reflection_threshold: Annotated[Number, Field(ge=0, le=1_000_000)] | None = Field(
