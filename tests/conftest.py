@@ -18,13 +18,14 @@ from recollect import wiring
 from recollect.doors.cli import terminal
 from recollect.doors.http.app import create_app
 from recollect.doors.http.auth import KnownKeys
-from recollect.llm.fake import FakeEmbedder
+from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.database.migrate import own_migrations
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
+from scripted_extractions import Script
 from served import serving
 from sizes import load_profile
 
@@ -128,6 +129,19 @@ async def recollect(addresses, embedder):
     """A running Recollect on a database of its own, with the deterministic embedder."""
     async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
+
+
+@pytest.fixture
+def script():
+    """What the chat model of `running` says: extractions one after the other, and matches of names."""
+    return Script()
+
+
+@pytest.fixture
+async def running(addresses, embedder, script):
+    """A Recollect that learns what the script says."""
+    async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as recollect:
+        yield recollect
 
 
 @pytest.fixture

@@ -18,18 +18,7 @@ from recollect.models.memories import Kind, NewMemory, Revision, Role
 from recollect.models.recall import Cue, Filter, RecallState
 from recollect.settings import Settings
 from recollect.wiring import connected
-from scripted_extractions import Script, entity, fact
-
-
-@pytest.fixture
-def script():
-    return Script()
-
-
-@pytest.fixture
-async def running(addresses, embedder, script):
-    async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as recollect:
-        yield recollect
+from scripted_extractions import entity, fact
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from recollect.models.recall import Cue
 from recollect.models.service import Bounds, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
-from scripted_extractions import Script
 from sizes import Sizes
 from whole_scopes import EVERYTHING, WHOLE_LIVES, Life
 
@@ -31,11 +30,6 @@ LIVES = Sizes("scopes", ci=12, long=500)
 NUMBERS = count(1)
 BACK = ImportOrder("back")
 VECTORS = {"": (), "with vectors": ("all",)}
-
-
-@pytest.fixture
-def script():
-    return Script()
 
 
 @pytest.fixture

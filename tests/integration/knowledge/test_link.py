@@ -8,27 +8,13 @@ import pytest
 
 from known_numbers import first_number
 from recollect.core.knowledge.entities import AnyNameMatches
-from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.models.memories import Role
-from recollect.settings import Settings
 from recollect.verbs.knowledge.enrich import enrich
-from recollect.wiring import connected
-from scripted_extractions import Script, entity, fact
+from scripted_extractions import entity, fact
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def script():
-    return Script()
-
-
-@pytest.fixture
-async def running(addresses, embedder, script):
-    async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as recollect:
-        yield recollect
 
 
 @pytest.fixture

@@ -45,17 +45,6 @@ async def learn(mind, script, conversation, entities, facts=(), text="", days=0)
 
 
 @pytest.fixture
-def script():
-    return Script()
-
-
-@pytest.fixture
-async def running(addresses, embedder, script):
-    async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as recollect:
-        yield recollect
-
-
-@pytest.fixture
 async def mind(running):
     return await running.mind("ada", "li")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from recollect.core.imports.sections import is_section
@@ -61,18 +61,7 @@ def write_manifest(manifest: Manifest) -> bytes:
             {"id": each.id, "model": each.model, "dimensions": each.dimensions, "precision": each.precision}
             for each in manifest.spaces
         ],
-        "scopes": [
-            {
-                "folder": scope.folder,
-                "agent": scope.agent,
-                "user": scope.user,
-                "sections": {
-                    name: {"lines": held.lines, "bytes": held.bytes, "sha256": held.sha256}
-                    for name, held in scope.sections.items()
-                },
-            }
-            for scope in manifest.scopes
-        ],
+        "scopes": [asdict(scope) for scope in manifest.scopes],
     }
     return json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
 

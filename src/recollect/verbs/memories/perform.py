@@ -25,9 +25,9 @@ from recollect.store.service import scopes
 from recollect.store.topics import topics
 from recollect.verbs.memories.known import Declined, decline
 from recollect.verbs.memories.rows import (
-    NO_CONTEXT,
     AlsoStore,
     Prepared,
+    StoredBeside,
     Together,
     Write,
     assign,
@@ -130,34 +130,17 @@ async def decide(
 ) -> DecidedWrite:
     """Decide the rows of a write, and store what stands beside them; it is refused before anything is stored."""
     write = asked.write
-    if write.if_new:
-        return await decide_new(parts, connection, asked, opening, space, together)
-    sources = await memories.read_sources(asked.sources)
-    rows = await spare_loop(write.heavy, assign, write, opening, sources)
-    vectors = place_vectors(parts, write, space)
-    if asked.also_store is None:
-        return DecidedWrite(write, rows, vectors, NO_CONTEXT)
-    beside = await asked.also_store(connection, opening.scope_id, rows, together)
-    return DecidedWrite(write, beside.rows, vectors, beside.heard)
-
-
-async def decide_new(
-    parts: Parts,
-    connection: Connection,
-    asked: AskedWrite,
-    opening: scopes.Opening,
-    space: EmbeddingSpace | None,
-    together: Together,
-) -> DecidedWrite:
-    """Decide the rows of a write that stores only what is new."""
-    write = asked.write
     sources = await memories.read_sources(asked.sources)
     declined = await decline(connection, opening.scope_id, write, together.rows)
     rows = await spare_loop(write.heavy, assign, write, opening, sources, 0, declined.met)
     placed = place_vectors(parts, write, space)
     met = {place: Receipt(sources[place].id, find_state(declined, placed, place), known=True) for place in declined.met}
     vectors = [vector for place, vector in enumerate(placed) if place not in met]
-    return DecidedWrite(replace(write, prepared=declined.keep(write.prepared)), rows, vectors, NO_CONTEXT, met)
+    kept = replace(write, prepared=declined.keep(write.prepared)) if met else write
+    beside = StoredBeside(rows)
+    if asked.also_store is not None:
+        beside = await asked.also_store(connection, opening.scope_id, rows, together)
+    return DecidedWrite(kept, beside.rows, vectors, beside.heard, met)
 
 
 def find_state(declined: Declined, placed: Sequence[NDArray[np.float32] | None], place: int) -> MemoryState:
