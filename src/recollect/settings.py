@@ -53,6 +53,9 @@ class Settings(BaseSettings):
         description="How long `serve` and `worker` wait at start for a PostgreSQL that does not answer yet.",
     )
     deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Longest time one request may take.")
+    import_bytes: int = Field(
+        default=268_435_456, ge=1, le=1 << 40, description="Largest export that `POST /v1/import` takes."
+    )
     channel_seconds: float = Field(
         default=1.0,
         gt=0,

@@ -24,7 +24,7 @@ class Sender(Protocol):
         """Send a request that must not be repeated, and wait so long for its answer; return the body."""
         ...
 
-    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Read a long answer piece by piece."""
         ...
 

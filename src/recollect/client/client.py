@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from recollect import models
 from recollect.client.calls import reader
 from recollect.client.mind import RemoteMind
-from recollect.client.transport import Transport
+from recollect.client.transport import Parameters, Transport
 
 if TYPE_CHECKING:
+    from recollect.models.imports import ExportImport, UserErasure
     from recollect.models.service import Job, Jobs, JobState, Ledger
 
 
 JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
+ERASURE, ERASURES, IMPORTED = (
+    (lambda: models.UserErasure),
+    (lambda: list[models.UserErasure]),
+    (lambda: models.ExportImport),
+)
 """The types of answers, which are loaded at their first use."""
+LONGEST_SECONDS = 3_900.0
+"""Longer than a server takes for an import or an erasure."""
 
 
 class Client:
@@ -51,6 +59,42 @@ class Client:
         added: Ledger = reader(LEDGER)(await self.send("GET", "/v1/ledger", params=parameters))
         return added
 
+    async def export_scopes(
+        self, file: BinaryIO, agent: str | None = None, user: str | None = None, *, vectors: Sequence[str] = ()
+    ) -> None:
+        """Write whole scopes to a file, with everything they hold; those of all agents, or all users, if None."""
+        parameters = name_scopes(agent, user) | {"vectors": list(vectors)}
+        async for piece in self.stream("/v1/export", parameters):
+            file.write(piece)
+
+    async def import_scopes(
+        self,
+        file: BinaryIO,
+        name: str = "export",
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        as_new: bool = False,
+    ) -> ExportImport:
+        """Import a file that an export wrote: restored by who may do that, else as new memories of `import:NAME`."""
+        parameters = name_scopes(agent, user) | {"name": name, "as_new": str(as_new).lower()}
+        answer = await self._transport.upload("/v1/import", parameters, file, LONGEST_SECONDS)
+        imported: ExportImport = reader(IMPORTED)(answer)
+        return imported
+
+    async def forget_user(self, user: str, *, dry_run: bool = False) -> UserErasure:
+        """Erase a user over all agents for good, or only count what would go; needs the right `admin`."""
+        body = {"user": user, "dry_run": dry_run}
+        answer = await self._transport.send_once("POST", "/v1/erasures", LONGEST_SECONDS, json=body)
+        erasure: UserErasure = reader(ERASURE)(answer)
+        return erasure
+
+    async def erasures(self, user: str = "", *, limit: int = 50) -> list[UserErasure]:
+        """List what erasures of users removed, the latest first; of one user if named."""
+        answer = await self.send("GET", "/v1/erasures", params={"user": user, "limit": str(limit)})
+        receipts: dict[str, list[UserErasure]] = reader(ERASURES, "erasures")(answer)
+        return receipts["erasures"]
+
     async def close(self) -> None:
         """Close the connection."""
         await self._transport.close()
@@ -65,7 +109,7 @@ class Client:
         """Send a request, and retry where the server or the network is unavailable; return the body."""
         return await self._transport.send(method, path, **content)
 
-    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+    def stream(self, path: str, parameters: Parameters) -> AsyncIterator[bytes]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
         return self._transport.stream(path, parameters)
 
@@ -76,3 +120,8 @@ class Client:
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
         await self._transport.pause(seconds)
+
+
+def name_scopes(agent: str | None, user: str | None) -> dict[str, str | Sequence[str]]:
+    """Name the scopes that are meant; None is left out."""
+    return {name: given for name, given in (("agent", agent), ("user", user)) if given is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -156,8 +157,10 @@ async def export(
 ) -> AsyncIterator[str]:
     """Export the scope's facts and their entities as text, piece by piece, as long as it takes."""
     _, path, content = write(view, "knowledge.export", {"format": format, "as_of": as_of, "at": at})
+    decoder = getincrementaldecoder("utf-8")()
     async for piece in view.client.stream(path, content["params"]):
-        yield piece
+        if text := decoder.decode(piece):
+            yield text
 
 
 async def reflect(

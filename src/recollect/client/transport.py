@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import Any, BinaryIO, TypeAlias
 
 import httpx
 
@@ -28,6 +29,8 @@ ERRORS = {
     )
 }
 ATTEMPTS = 4
+PIECE_BYTES = 256 * 1024
+Parameters: TypeAlias = Mapping[str, str | Sequence[str]]
 
 
 class Transport:
@@ -63,14 +66,18 @@ class Transport:
         except httpx.TransportError as problem:
             raise unavailable_error(problem) from None
 
-    async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+    async def upload(self, path: str, parameters: Parameters, file: BinaryIO, seconds: float) -> bytes:
+        """Send a file piece by piece, once, and wait so long for the answer; return the body."""
+        return await self.send_once("POST", path, seconds, params=parameters, content=pieces_of(file))
+
+    async def stream(self, path: str, parameters: Parameters) -> AsyncIterator[bytes]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
         try:
             async with self._http.stream("GET", path, params=parameters) as answer:
                 if not answer.is_success:
                     await answer.aread()
                     read(answer)
-                async for piece in answer.aiter_text():
+                async for piece in answer.aiter_bytes():
                     yield piece
         except httpx.TransportError as problem:
             raise unavailable_error(problem) from None
@@ -94,14 +101,19 @@ class BlockingTransport(Transport):
         self._timeout_seconds = timeout_seconds
         self._blocking = httpx.Client(**options(url, key, timeout_seconds))
 
-    async def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[str]:
+    async def upload(self, path: str, parameters: Parameters, file: BinaryIO, seconds: float) -> bytes:
+        """Send a file piece by piece, once, and wait so long for the answer; return the body."""
+        content = iter(partial(file.read, PIECE_BYTES), b"")
+        return await self.send_once("POST", path, seconds, params=parameters, content=content)
+
+    async def stream(self, path: str, parameters: Parameters) -> AsyncIterator[bytes]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
         try:
             with self._blocking.stream("GET", path, params=parameters) as answer:
                 if not answer.is_success:
                     answer.read()
                     read(answer)
-                for piece in answer.iter_text():
+                for piece in answer.iter_bytes():
                     yield piece
         except httpx.TransportError as problem:
             raise unavailable_error(problem) from None
@@ -116,6 +128,12 @@ class BlockingTransport(Transport):
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
         time.sleep(seconds)  # noqa: ASYNC251 - there is no loop to hold up
+
+
+async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
+    """Read a file piece by piece, each in a thread."""
+    while piece := await load("anyio").to_thread.run_sync(file.read, PIECE_BYTES):
+        yield piece
 
 
 def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:

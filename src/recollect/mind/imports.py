@@ -36,17 +36,23 @@ class Exports:
     async def write(
         self, caller: Caller, order: ExportOrder, file: BinaryIO, report: Progress = keep_quiet
     ) -> ExportReport:
-        """Write scopes with everything they hold to a file; that shows deleted conversations, so it needs `admin`."""
+        """Write scopes with everything they hold to a file; deleted conversations, too, so it needs `admin`."""
+        check_right(caller, Right.READ)
         check_right(caller, Right.ADMIN)
-        check_bounds(caller, order.agent, order.user)
-        return await export(self.parts, caller.tenant_id, order, file, report)
+        agent, user = name_own(caller, order)
+        return await export(self.parts, caller.tenant_id, replace(order, agent=agent, user=user), file, report)
+
+    def check_import(self, caller: Caller, order: ImportOrder) -> None:
+        """Refuse what can be refused before the file is read."""
+        check_right(caller, Right.WRITE)
+        check_line("name", order.name)
+        name_own(caller, order)
 
     async def read(
         self, caller: Caller, order: ImportOrder, file: BinaryIO, report: Progress = keep_quiet
     ) -> ExportImport:
         """Import a file: restored as it was by who may do that, else as new memories with the caller's trust."""
-        check_right(caller, Right.WRITE)
-        check_line("name", order.name)
+        self.check_import(caller, order)
         reader = await asyncio.to_thread(open_export, file)
         targets = choose_targets(caller, order, reader.manifest)
         for scope, _ in targets:
@@ -76,6 +82,14 @@ class Erasures:
         check_right(caller, Right.ADMIN)
         check_unbound(caller)
         return await list_erasures(self.parts, caller, user, limit)
+
+
+def name_own(caller: Caller, order: ExportOrder | ImportOrder) -> tuple[str | None, str | None]:
+    """Fill in the names that a bound caller leaves out with its own; refuse others."""
+    agent = caller.bounds.agent if order.agent is None else order.agent
+    user = caller.bounds.user if order.user is None else order.user
+    check_bounds(caller, agent, user)
+    return agent, user
 
 
 def choose_targets(caller: Caller, order: ImportOrder, manifest: Manifest) -> list[tuple[Scope, ExportedScope]]:

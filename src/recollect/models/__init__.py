@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Spending,
         Window,
     )
+    from recollect.models.imports import ExportImport, UserErasure
     from recollect.models.items import (
         DropItem,
         FindItems,
@@ -175,6 +176,7 @@ __all__ = [
     "Entity",
     "EntityType",
     "Explanation",
+    "ExportImport",
     "Facets",
     "Fact",
     "FactPath",
@@ -275,6 +277,7 @@ __all__ = [
     "TopicTree",
     "Triple",
     "Tuning",
+    "UserErasure",
     "Weighing",
     "Window",
     "is_scope_name",

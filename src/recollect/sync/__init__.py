@@ -83,6 +83,10 @@ class BlockingClient(BlockingMinds):
 
     jobs = blocking(Client.jobs)
     retry_job = blocking(Client.retry_job)
+    export_scopes = blocking(Client.export_scopes)
+    import_scopes = blocking(Client.import_scopes)
+    forget_user = blocking(Client.forget_user)
+    erasures = blocking(Client.erasures)
 
     def close(self) -> None:
         """Close the connection."""

@@ -246,7 +246,7 @@ async def test_rights_and_bounds(recollect):
     for caller, order in (
         (reader, ExportOrder("ada", "li")),
         (bound, ExportOrder("ada", "li")),
-        (bound, ExportOrder()),
+        (bound, ExportOrder("ada")),
     ):
         with pytest.raises(ForbiddenError):
             await exports.write(caller, order, file)

@@ -27,7 +27,7 @@ OPEN |= {"/openapi-dify.json"}
 # The MCP door names the scope in its tools' arguments: its own tests attack it.
 ELSEWHERE = {"/mcp", "/mcp/"}
 # What concerns a tenant, or all users of an agent, and so not one scope.
-WIDER = re.compile(r"^/v1/(jobs|ledger|keys)\b|^/v1/(metadata|profile|tune)$")
+WIDER = re.compile(r"^/v1/(jobs|ledger|keys|erasures)\b|^/v1/(metadata|profile|tune)$")
 FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 
@@ -63,6 +63,8 @@ class Requests:
             elif parameter["in"] == "query" and (parameter.get("required") or parameter["name"] in names):
                 query[parameter["name"]] = sample
         body = None
+        if "application/zip" in operation.get("requestBody", {}).get("content", {}):
+            return path, {"params": query, "content": b"no zip"}, taken
         if "requestBody" in operation:
             schema = self.resolve(operation["requestBody"]["content"]["application/json"]["schema"])
             body = self.sample(schema)

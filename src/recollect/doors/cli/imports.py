@@ -109,8 +109,7 @@ def import_export(
         steps = Steps(progress)
 
         async def work(recollect: Recollect) -> ExportImport:
-            operator = recollect.operator
-            return await operator.exports.read(await operator.act_for(tenant), order, file, steps)
+            return await recollect.operator.exports.read(await recollect.operator.act_for(tenant), order, file, steps)
 
         outcome = run(work)
     print_sections({"stored": outcome.lines, "left out": outcome.left_out})
@@ -141,9 +140,9 @@ def export_scope(
         steps = Steps(progress)
 
         async def work(recollect: Recollect) -> ExportReport:
-            operator = recollect.operator
+            caller = await recollect.operator.act_for(tenant)
             with replacing(path) as file:
-                return await operator.exports.write(await operator.act_for(tenant), order, file, steps)
+                return await recollect.operator.exports.write(caller, order, file, steps)
 
         written = run(work)
     print_sections({"exported": written.lines})

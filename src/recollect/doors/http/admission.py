@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.doors.http.capacity import Capacity
 from recollect.doors.http.metrics import REFUSED
-from recollect.doors.http.middleware import GUARDED, has_body
+from recollect.doors.http.middleware import GUARDED, UPLOADS, has_body
 from recollect.doors.http.problems import respond
 from recollect.settings import Settings
 
@@ -18,7 +18,7 @@ PATIENT = ("/mcp", "/dify/")
 
 
 class Admission:
-    """Wrap the application. The body is read before, so that a slow client takes no place of others."""
+    """Wrap the application. Bodies are read before, so that a slow client takes no place; routes read files."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -28,7 +28,8 @@ class Admission:
         if scope["type"] != "http" or not scope["path"].startswith(GUARDED):
             await self._app(scope, receive, send)
             return
-        body = await read_body(receive) if has_body(dict(scope["headers"])) else []
+        small = has_body(dict(scope["headers"])) and scope["path"] not in UPLOADS
+        body = await read_body(receive) if small else []
         slot = Slot(scope)
         seconds = await slot.take()
         if seconds is not None:

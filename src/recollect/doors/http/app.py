@@ -18,7 +18,18 @@ from recollect.doors.http.auth import KnownKeys
 from recollect.doors.http.capacity import Capacity
 from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.middleware import Observed
-from recollect.doors.http.routes import agents, conversations, items, knowledge, memories, recall, service, topics
+from recollect.doors.http.routes import (
+    agents,
+    conversations,
+    imports,
+    items,
+    knowledge,
+    memories,
+    recall,
+    service,
+    topics,
+)
+from recollect.doors.http.transfers import Transfers
 from recollect.doors.mcp import http as mcp
 from recollect.mind.service import Recollect
 from recollect.settings import Settings, read_settings
@@ -51,10 +62,10 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         dependencies=[Depends(problems.check_query)],
         redirect_slashes=False,
     )
-    app.state.known_keys, app.state.capacity = KnownKeys(), Capacity()
+    app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
-        *(items.router, topics.router, recall.router, recall.recalls, agents.router),
+        *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router),
         *(service.jobs, service.ledger, service.keys, service.health, document.router, dify_knowledge.router),
     ):
         app.include_router(router)

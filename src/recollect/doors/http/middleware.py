@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from uuid import uuid4
 
 from starlette.exceptions import HTTPException
@@ -22,9 +23,13 @@ LARGEST_BODY = 3 * 1024 * 1024
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 LOG = logging.getLogger("recollect.http")
 UPLOAD_SECONDS = 60.0
-"""How long a body may take in total, even if it keeps coming."""
+"""How long a body may take in total, even if it keeps coming; a larger one takes longer at the same rate."""
 GUARDED = ("/v1/", "/mcp", "/dify/")
 """Paths that need a key and wait for their turn; health and metrics do neither."""
+DRAIN_SECONDS = 1.0
+"""How long to read on of a file that was refused."""
+UPLOADS = ("/v1/import",)
+"""Paths whose body is a file: it may be larger, and its route writes it to a disk as it comes."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -53,7 +58,7 @@ class Observed:
                 call.extend()
                 await self._app(scope, call.receive, call.send)
         except TooLargeError:
-            await call.fail(413, "too_large", f"A request may have at most {LARGEST_BODY} bytes.")
+            await call.fail(413, "too_large", f"A request may have at most {call.largest} bytes.")
         except TimeoutError:
             await call.fail(*call.describe_lateness())
         except Exception as problem:
@@ -82,7 +87,9 @@ class Call:
         self.deadline_seconds: float = self._recollect.settings.deadline_seconds
         self.timer = asyncio.timeout(None)
         self._uploading, self._waiting = has_body(self._headers), False
-        self._upload_ends = asyncio.get_running_loop().time() + UPLOAD_SECONDS
+        self.largest = self._recollect.settings.import_bytes if scope["path"] in UPLOADS else LARGEST_BODY
+        self._upload_seconds = UPLOAD_SECONDS * max(1.0, self.largest / LARGEST_BODY)
+        self._upload_ends = asyncio.get_running_loop().time() + self._upload_seconds
         scope["allow_seconds"] = self.allow
 
     def extend(self) -> None:
@@ -114,19 +121,20 @@ class Call:
     def describe_lateness(self) -> tuple[int, str, str]:
         """Say who was late: the client with its body, or we with the answer."""
         if self._waiting:
-            return 408, "too_slow", f"The body must arrive within {UPLOAD_SECONDS:g} seconds, without long pauses."
+            seconds = f"{self._upload_seconds:.0f} seconds"
+            return 408, "too_slow", f"The body must arrive within {seconds}, without long pauses."
         return 503, "unavailable", f"No answer within {self.deadline_seconds:g} seconds; try again."
 
-    @staticmethod
-    def check_size(size: int) -> None:
-        """Stop a body that is larger than anything we take."""
-        if size > LARGEST_BODY:
+    def check_size(self, size: int) -> None:
+        """Stop a body that is larger than what is taken there."""
+        if size > self.largest:
             raise TooLargeError
 
     async def send(self, message: Message) -> None:
         """Pass the answer on, with the request's id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
+            await self.drain()
             # A client that is answered before its body has come must stop sending it.
             closing = [(b"connection", b"close")] if self._uploading else []
             message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id), *closing]
@@ -134,6 +142,16 @@ class Call:
             # An answer in pieces may take as long as each piece comes in time.
             self.extend()
         await self._send(message)
+
+    async def drain(self) -> None:
+        """Read on for a moment: who is still sending a file does not see an answer that closes the connection."""
+        left = LARGEST_BODY if self._scope["path"] in UPLOADS else 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while self._uploading and left > 0:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    self._uploading = message.get("more_body", False)
 
     async def fail(self, status: int, code: str, detail: str) -> None:
         """Answer with a problem, unless an answer is under way already."""

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from recollect.core.imports.manifest import (
@@ -33,11 +33,18 @@ MOST_LINES, MOST_BYTES = 2_000, 8_000_000
 UNREADABLE = (BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, OSError)
 
 
+class OnlyForward:
+    """A file that is written from start to end only, so that it can be sent meanwhile."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write, self.flush = file.write, file.flush
+
+
 class ExportWriter:
     """Writes sections into a zip, one after the other."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._zip = ZipFile(file, "w", ZIP_DEFLATED, compresslevel=LEVEL)
+        self._zip = ZipFile(cast("BinaryIO", OnlyForward(file)), "w", ZIP_DEFLATED, compresslevel=LEVEL)
         self._entry: IO[bytes] | None = None
         self._hash = hashlib.sha256()
         self._lines = self._bytes = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
@@ -14,6 +13,7 @@ from pydantic import Field
 from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, most
 from recollect.doors.http.bodies.fields import EXAMPLE_ID, Body, Moment, Number, OfScope, build, show
 from recollect.doors.http.serve import forward, serve
+from recollect.doors.http.transfers import answer_in_pieces
 from recollect.mind.mind import Mind
 from recollect.models.knowledge import EntityType, Fact, GraphFormat, NewFact
 
@@ -185,13 +185,4 @@ async def export_graph(
 ) -> StreamingResponse:
     """Send the graph piece by piece."""
     pieces = mind.knowledge.export(format, as_of=as_of, at=at)
-    # Everything that can be refused is refused before the first piece, while a status can still say so.
-    first = await anext(pieces)
-    return StreamingResponse(resume(first, pieces), media_type=XML if format is GraphFormat.GRAPHML else JSON)
-
-
-async def resume(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Give the first piece and then the others."""
-    yield first
-    async for piece in rest:
-        yield piece
+    return await answer_in_pieces(pieces, XML if format is GraphFormat.GRAPHML else JSON)
