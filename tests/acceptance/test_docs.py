@@ -22,11 +22,11 @@ from folders import find_memory, open_folder
 from programs import plain_environment
 from recollect import errors, sync
 from recollect.client import Client
-from recollect.doors.cli.jsonl import ExportLine
 from recollect.doors.cli.main import HELP, load_command
 from recollect.doors.http.app import create_app
 from recollect.doors.http.bodies.conversations import AppendBody, ContextBody, HistoryBody
 from recollect.doors.http.bodies.memories import RecallBody, RememberBody
+from recollect.doors.imports.jsonl import ExportLine
 from recollect.doors.mcp.tools import DEEDS
 from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder

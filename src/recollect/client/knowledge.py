@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         FactPath,
         Facts,
         GraphFormat,
+        MergeProposals,
         Neighbourhood,
         NewFact,
         Timeline,
@@ -88,6 +89,13 @@ class RemoteKnowledge(RemoteView):
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
         """Let an entity absorb another that is the same: its names, and its facts in further versions."""
         answer: Entity = await self.call("knowledge.merge", entity_id=entity_id, absorbed=absorbed)
+        return answer
+
+    async def proposed_merges(
+        self, *, judge: bool = False, cursor: UUID | None = None, limit: int = 50
+    ) -> MergeProposals:
+        """List which entities may be one, page by page; with `judge` the chat model is asked which surely are."""
+        answer: MergeProposals = await self.call("knowledge.proposed_merges", judge=judge, cursor=cursor, limit=limit)
         return answer
 
     async def split(self, entity_id: UUID) -> Entity:

@@ -107,6 +107,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.Facts),
     "knowledge.merge": RemoteOperation("POST", "/v1/entities/{entity_id}/merge", lambda: models.Entity),
     "knowledge.neighbours": RemoteOperation("GET", "/v1/entities/{entity_id}/neighbours", lambda: models.Neighbourhood),
+    "knowledge.proposed_merges": RemoteOperation("GET", "/v1/merges/proposed", lambda: models.MergeProposals),
     "knowledge.split": RemoteOperation("POST", "/v1/entities/{entity_id}/split", lambda: models.Entity),
     "knowledge.timeline": RemoteOperation("GET", "/v1/entities/{entity_id}/timeline", lambda: models.Timeline),
     "recalls.explain": RemoteOperation("GET", "/v1/recalls/{recall_id}", lambda: models.Explanation),

@@ -17,6 +17,7 @@ from recollect.models.knowledge import (
     FactPath,
     Facts,
     GraphFormat,
+    MergeProposals,
     Neighbourhood,
     NewFact,
     Timeline,
@@ -30,6 +31,7 @@ from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_en
 from recollect.verbs.knowledge.facts import add, end, list_facts, list_versions
 from recollect.verbs.knowledge.graph import connections, export, neighbours, timeline
 from recollect.verbs.knowledge.merge import merge, split
+from recollect.verbs.knowledge.proposals import list_proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,14 @@ class KnowledgeView:
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
         """Let an entity absorb another that is the same: its names, and its facts in further versions."""
         return await merge(self.access.parts, self.access.caller, self.access.scope, entity_id, absorbed)
+
+    @operation("GET /v1/merges/proposed", Right.READ, command="graph")
+    async def proposed_merges(
+        self, *, judge: bool = False, cursor: UUID | None = None, limit: int = 50
+    ) -> MergeProposals:
+        """List which entities may be one, page by page; with `judge` the chat model is asked which surely are."""
+        place = await self.access.locate()
+        return await list_proposals(self.access.parts, self.access.scope, place, cursor, limit, judge=judge)
 
     @operation("POST /v1/entities/{entity_id}/split", Right.WRITE, command="graph")
     async def split(self, entity_id: UUID) -> Entity:

@@ -148,6 +148,38 @@ class Entities:
     ordered_by: EntityOrder = EntityOrder.AGE
 
 
+class MergeReason(StrEnum):
+    """Why two entities may be one, the strongest reason first."""
+
+    NAME = "name"
+    """They have the same name, or one is also called as the other."""
+    SPELLING = "spelling"
+    MEANING = "meaning"
+    """Names and descriptions are near in meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProposal:
+    """Two entities that may be one; whoever accepts it merges them."""
+
+    kept: Entity
+    """The one that was spoken of first."""
+    absorbed: Entity
+    reason: MergeReason
+    alike: float
+    """How much, from 0 to 1."""
+    confirmed: bool | None = None
+    """Whether the chat model is sure that they are one; None where it was not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProposals:
+    """Proposals for one page of entities, the likeliest first, and where the next page begins."""
+
+    proposals: tuple[MergeProposal, ...]
+    next_cursor: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn of a conversation as segmentation sees it."""

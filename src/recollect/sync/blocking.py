@@ -74,6 +74,7 @@ class BlockingKnowledge(Blocking):
     facts = blocking(RemoteKnowledge.facts)
     merge = blocking(RemoteKnowledge.merge)
     neighbours = blocking(RemoteKnowledge.neighbours)
+    proposed_merges = blocking(RemoteKnowledge.proposed_merges)
     split = blocking(RemoteKnowledge.split)
     timeline = blocking(RemoteKnowledge.timeline)
 

@@ -16,8 +16,8 @@ from conftest import http_client, new_key
 from integration.memories.test_fading import MONTH, age
 from recollect import FadingRules, Kind, NewMemory, Profile, sync
 from recollect.client import Client
-from recollect.doors.cli.jsonl import export_lines, import_lines
 from recollect.doors.http.app import create_app
+from recollect.doors.imports.jsonl import export_lines, import_lines
 from recollect.models.service import Right
 from serving import serving
 

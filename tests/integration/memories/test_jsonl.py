@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import command_line
-from recollect.doors.cli.jsonl import export_lines, import_lines
+from recollect.doors.imports.jsonl import export_lines, import_lines
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory

@@ -11,7 +11,7 @@ import pytest
 
 from accesses import with_access
 from recollect.core.memories.ids import fingerprint
-from recollect.doors.cli.jsonl import export_lines, import_lines
+from recollect.doors.imports.jsonl import export_lines, import_lines
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.agents import Profile, SavedMind
 from recollect.models.conversations import NewMessage

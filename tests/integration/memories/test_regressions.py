@@ -21,7 +21,7 @@ from conftest import execute, http_client, new_key
 from known_numbers import SPACE, VECTORS
 from recollect.client import Client, RemoteMind
 from recollect.core.text.terms import analyse
-from recollect.doors.cli import jsonl
+from recollect.doors.imports import jsonl
 from recollect.errors import RecollectError, UnavailableError
 from recollect.jobs import worker
 from recollect.jobs.worker import build_app

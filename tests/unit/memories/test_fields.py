@@ -14,9 +14,9 @@ from pydantic_core import to_json
 from recollect.client import bodies
 from recollect.core.memories.checks import check_new_memory
 from recollect.core.memories.ids import PLACED, fingerprint
-from recollect.doors.cli import jsonl
 from recollect.doors.http.bodies.fields import build
 from recollect.doors.http.bodies.memories import MemoryBody
+from recollect.doors.imports import jsonl
 from recollect.errors import InvalidInputError
 from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
 from recollect.models.service import Caller, Scope

@@ -12,7 +12,6 @@ import typer
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from recollect.doors.cli import jsonl
 from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
     Agent,
@@ -26,7 +25,7 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
-from recollect.doors.imports import dify, exports
+from recollect.doors.imports import dify, exports, jsonl
 from recollect.doors.imports.generative_agents.folder import find_name
 from recollect.doors.imports.generative_agents.journey import FolderReport, Gathered, export_folder, import_folder
 from recollect.doors.words import translate

@@ -39,6 +39,15 @@ async def list_unfilled(
         return await read(connection, "unfilled", parameters)
 
 
+async def list_older(
+    connection: Connection, scope_id: int, space_id: int, ids: Sequence[UUID], least: float
+) -> list[tuple[UUID, UUID, float]]:
+    """List for some entities the older ones that are near in meaning: both ids, and how near they are."""
+    parameters = {"scope_id": scope_id, "space_id": space_id, "ids": list(ids), "least": least}
+    found = await connection.execute(QUERIES["older"], parameters)
+    return [(row["older"], row["younger"], row["alike"]) for row in await found.fetchall()]
+
+
 async def store(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:

@@ -46,6 +46,16 @@ from (
 ) entities
 {called}
 
+-- name: older
+-- For each of some entities the older ones that are near in meaning.
+select other.id as older, asked.id as younger, -(asked.embedding <#> other.embedding) as alike
+from entity_vectors asked
+join entity_vectors other
+  on other.scope_id = asked.scope_id and other.space_id = asked.space_id and other.id < asked.id
+where asked.scope_id = %(scope_id)s and asked.space_id = %(space_id)s
+  and asked.id = any (array(select unnest(%(ids)s::uuid[])))
+  and asked.embedding <#> other.embedding <= -%(least)s::real
+
 -- name: lock
 select id from scopes where id = %(scope_id)s for no key update
 

@@ -140,6 +140,14 @@ forward(
 )
 forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId, as_of=AsOf)
 forward(router, "merge_entities", "knowledge.merge", AbsorbBody, errors=[404, 409], entity_id=EntityId)
+forward(
+    router,
+    "list_proposed_merges",
+    "knowledge.proposed_merges",
+    judge=Annotated[bool, Query(description="Ask the chat model which of them surely are one.")],
+    cursor=Cursor,
+    limit=Limit,
+)
 forward(router, "split_entity", "knowledge.split", OfScope, errors=[404, 409], entity_id=EntityId)
 forward(
     router,
