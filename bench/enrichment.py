@@ -7,26 +7,22 @@ The model is scripted: it says what the sets' own notes say was learned, so ever
 The others are counted by what their code does: Graphiti asks 3 questions a message and 1 or 2 an edge, mem0 one for
 each call of `add`, Hindsight one for 3,000 characters and one for 8 facts.
 
-The other tables cut the same messages at other thresholds. Nobody has said where their topics end, so some are made up
-as well, of stretches of one speaker's turns from different sessions: there it is known.
+Where the messages are cut is judged by bench/segments.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
 from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
-from uuid import UUID
 
 import psycopg
 import uvloop
@@ -38,20 +34,16 @@ from rich.table import Table
 from datasets import DATA, FILES, load
 from ground import OUT, open_folder
 from recollect import Recollect, Settings
-from recollect.core.knowledge.segments import USUAL, SegmentRules, segment, to_turn
 from recollect.core.text.phrases import find_keywords
-from recollect.core.text.terms import script_of
 from recollect.llm.build import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeChatModel
 from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import Ending, Turn
+from recollect.models.knowledge import Ending
 from recollect.models.memories import Role
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
-from recollect.store.knowledge import segments
-from recollect.store.service import scopes
 from recollect.wiring import connected, prepare
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
@@ -60,9 +52,6 @@ import zereker_script
 console = Console()
 ZEREKER = DATA.parents[1] / "data" / "zereker_memory" / "test_data_complete.json"
 CONVERSATION = "life"
-THRESHOLDS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8)
-MADE_UP, STRETCHES, JUDGED = 100, 6, 5
-MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
 LINE = re.compile(r"\d+\. \[[^\]]*\] (.+?) \((?:user|assistant)\): (.*)")
 GRAPHITI_PER_MESSAGE, HINDSIGHT_CHARACTERS, HINDSIGHT_FACTS = 3, 3_000, 8
 GOAL_PER_SEGMENT, GOAL_RESOLVING = 1.0, 0.2
@@ -206,75 +195,6 @@ def ask_elsewhere(conversation: ScriptedConversation, figures: dict[str, float])
     }
 
 
-async def cut_elsewhere(recollect: Recollect, user: str) -> dict[str, dict[str, float]]:
-    """Cut the same messages at other thresholds: how many segments, how many end by topic, how long they are."""
-    mind = await recollect.mind("bench", user)
-    place = await scopes.locate(recollect.parts.database, mind.access.scope)
-    scope_id, turns = place.scope_id or 0, list[Turn]()
-    first, whole = 1, False
-    while not whole:
-        spoken = await segments.read_messages(recollect.parts.database, scope_id, CONVERSATION, first, 2**62)
-        said = [message for message in spoken.messages if message.role is Role.USER]
-        vectors = {}
-        if place.space is not None:
-            ids = [message.id for message in said if is_read(recollect, message.content)]
-            vectors = await segments.read_vectors(recollect.parts.database, scope_id, place.space, ids)
-        turns += [to_turn(each.id, each.occurred_at, each.content, vectors.get(each.id)) for each in said]
-        first, whole = spoken.last_number + 1, spoken.whole
-    with_vectors = any(turn.embedding is not None for turn in turns)
-    return {f"{threshold:g}": cut(turns, threshold) for threshold in (THRESHOLDS if with_vectors else (0.7,))}
-
-
-def is_read(recollect: Recollect, text: str) -> bool:
-    """Tell whether the embedder reads a text, as the step asks before it takes a vector."""
-    embedder = recollect.parts.embedder
-    return embedder is None or script_of(text) in embedder.scripts
-
-
-def cut(turns: list[Turn], threshold: float) -> dict[str, float]:
-    """Cut turns by the usual rules but for the threshold."""
-    rules: SegmentRules = replace(USUAL, threshold=threshold)
-    closed, running = segment(turns, rules)
-    sizes = [len(each.turns) for each in closed] + ([len(running.turns)] if running.turns else [])
-    by_topic = sum(1 for each in closed if each.ending is Ending.TOPIC)
-    return {"segments": len(sizes), "by_topic": by_topic, "turns_per_segment": median(sizes), "longest": max(sizes)}
-
-
-async def judge_cuts(embedder: Embedder) -> Figures:
-    """Cut conversations that are made up of six stretches each, and count how many cuts lie where a stretch ends."""
-    speakers: list[list[list[str]]] = []
-    for conversation in load("locomo")[:JUDGED]:
-        sessions: dict[str, list[str]] = {}
-        for turn in conversation.turns:
-            if turn.speaker == conversation.turns[0].speaker:
-                sessions.setdefault(turn.session, []).append(f"{turn.speaker}: {turn.content}")
-        speakers.append(list(sessions.values()))
-    texts = [text for sessions in speakers for session in sessions for text in session]
-    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
-    lots = random.Random(7)
-    conversations = [make_up(lots, lots.choice(speakers)) for _ in range(MADE_UP)]
-    return {f"{threshold:g}": judge(conversations, vectors, threshold) for threshold in THRESHOLDS}
-
-
-def make_up(lots: random.Random, sessions: list[list[str]]) -> list[list[str]]:
-    """Take a few turns each from some sessions."""
-    chosen = lots.sample(sessions, min(STRETCHES, len(sessions)))
-    return [session[: lots.randint(4, 8)] for session in chosen]
-
-
-def judge(conversations: list[list[list[str]]], vectors: dict[str, Any], threshold: float) -> dict[str, float]:
-    """Say which part of the cuts is right, and which part of the ends is found."""
-    cuts = ends = right = 0
-    for conversation in conversations:
-        texts = [text for stretch in conversation for text in stretch]
-        turns = [to_turn(UUID(int=number + 1), MIDNIGHT, text, vectors[text]) for number, text in enumerate(texts)]
-        closed, _ = segment(turns, replace(USUAL, threshold=threshold))
-        found = set(accumulate(len(each.turns) for each in closed))
-        true = set(accumulate(map(len, conversation[:-1])))
-        cuts, ends, right = cuts + len(found), ends + len(true), right + len(found & true)
-    return {"cuts": cuts, "ends": ends, "right": right / max(cuts, 1), "found": right / ends}
-
-
 def shorten(conversation: ScriptedConversation, messages: int) -> ScriptedConversation:
     """Keep the first so many messages."""
     kept, left = list[Sequence[NewMessage]](), messages
@@ -287,13 +207,13 @@ def shorten(conversation: ScriptedConversation, messages: int) -> ScriptedConver
 
 async def measure(
     cluster: Cluster, embedder: Embedder | None, conversations: Sequence[ScriptedConversation]
-) -> tuple[Figures, dict[str, Figures]]:
+) -> Figures:
     """Enrich every conversation in a scope of its own."""
     await ensure_database(cluster.dsn(), "enrichment")
     addresses = Addresses(cluster.dsn("enrichment", "recollect_service"), cluster.dsn("enrichment"))
     await prepare(addresses, embedder)
     settings = Settings(deadline_seconds=120, embed_wait_seconds=60)
-    figures, cuts = Figures(), dict[str, Figures]()
+    figures = Figures()
     with Progress(console=console) as progress:
         for number, conversation in enumerate(conversations):
 
@@ -302,8 +222,7 @@ async def measure(
 
             async with connected(settings, addresses, embedder, FakeChatModel(answer)) as recollect:
                 figures[conversation.name] = await enrich_all(recollect, conversation, f"user-{number}", progress)
-                cuts[conversation.name] = await cut_elsewhere(recollect, f"user-{number}")
-    return figures, cuts
+    return figures
 
 
 def print_calls(figures: Figures) -> None:
@@ -330,23 +249,8 @@ def print_calls(figures: Figures) -> None:
         console.print(f"{name}: {asked:.2f} questions a segment + {resolved:.2f} to tell who is who; {goal}")
 
 
-def print_cuts(cuts: dict[str, Figures], judged: Figures) -> None:
-    """Print where the same messages would be cut at other thresholds, and how right that is where it is known."""
-    keys = ("segments", "by_topic", "turns_per_segment", "longest")
-    for name, rows in cuts.items():
-        table = Table("threshold", "segments", "ended by topic", "median turns", "longest", title=name)
-        for threshold, row in rows.items():
-            table.add_row(threshold, *(f"{row[key]:g}" for key in keys))
-        console.print(table)
-    if judged:
-        table = Table("threshold", "cuts", "ends", "cuts that are right", "ends that are found", title="made up")
-        for threshold, row in judged.items():
-            table.add_row(threshold, f"{row['cuts']}", f"{row['ends']}", f"{row['right']:.2f}", f"{row['found']:.2f}")
-        console.print(table)
-
-
 async def main() -> None:
-    """Count everything and print two tables."""
+    """Count everything and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conversations", type=int, default=1, help="how many conversations of LoCoMo")
     parser.add_argument("--messages", type=int, default=0, help="only the first so many of each; 0 = all")
@@ -357,14 +261,12 @@ async def main() -> None:
         conversations = [shorten(conversation, asked.messages) for conversation in conversations]
     embedder = build_embedder(Settings(embedder="local")) if has_minilm() and not asked.text_only else None
     with open_folder("enrichment") as folder, Cluster(folder / "postgres") as cluster:
-        figures, cuts = await measure(cluster, embedder, conversations)
-    judged = await judge_cuts(embedder) if embedder is not None and not asked.messages else {}
+        figures = await measure(cluster, embedder, conversations)
     if embedder is not None:
         await embedder.close()
     OUT.mkdir(exist_ok=True)
-    (OUT / "enrichment.json").write_text(json.dumps({"calls": figures, "cuts": cuts, "judged": judged}, indent=1))
+    (OUT / "enrichment.json").write_text(json.dumps({"calls": figures}, indent=1))
     print_calls(figures)
-    print_cuts(cuts, judged)
 
 
 if __name__ == "__main__":

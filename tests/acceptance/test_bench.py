@@ -175,7 +175,17 @@ def test_enrichment(shared):
         assert row["resolutions"] <= max(1, 0.2 * row["segments"])
         assert row["extractions"] + row["resolutions"] < row["mem0_turns"] < row["graphiti_least"]
         assert row["tokens"] > 0 and row["facts"] > 0
-    assert set(figures["calls"]) == set(figures["cuts"]) == {"zereker_memory", "LoCoMo conv-26"}
+    assert set(figures["calls"]) == {"zereker_memory", "LoCoMo conv-26"}
+
+
+@pytest.mark.real_model
+@pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
+def test_segments(shared):
+    """Of as many cuts as topics end, at least twice as many are right as by chance."""
+    usual = next(iter(measure("segments", "--talks", "6")["tried"].values()))
+    assert len(usual) == 8
+    for name, row in usual.items():
+        assert row["ends"] == 30 and (row["right"] >= 2 * row["chance"] or "zh" in name), name
 
 
 @pytest.mark.real_model

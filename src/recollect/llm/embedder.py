@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recollect.errors import EmbedderError
+from recollect.models.memories import Embedding
 from recollect.models.recall import Script
 from recollect.models.service import EmbeddingSpace
 
 SHORTEST, LONGEST = 1e-6, 1e18
 """A norm outside of these bounds means no direction, or one that float32 cannot hold."""
+
+
+MOST_RECENT = 4_096
+"""Vectors that a process keeps of what it embedded lately: about 6 MB of those with 384 numbers."""
 
 
 class Embedder(Protocol):
@@ -71,3 +78,26 @@ def check_vectors(rows: ArrayLike, count: int, dimensions: int) -> NDArray[np.fl
         raise EmbedderError("the model gave a vector without a usable length", lasting=True)
     unit: NDArray[np.float32] = (vectors / norms).astype(np.float32)
     return unit
+
+
+class RecentVectors:
+    """The vectors of this process's latest texts, by model and text."""
+
+    def __init__(self, most: int = MOST_RECENT) -> None:
+        self._most = most
+        self._known: OrderedDict[tuple[str, bytes], Embedding] = OrderedDict()
+
+    async def embed(self, embedder: Embedder, texts: Sequence[str], batch: int) -> dict[str, Embedding]:
+        """Return the vector of each text; only those that are not known are embedded, so many at a time."""
+        keys = {text: (embedder.model, blake2b(text.encode(), digest_size=16).digest()) for text in texts}
+        found = {text: self._known[key] for text, key in keys.items() if key in self._known}
+        lacking = [text for text in keys if text not in found]
+        for first in range(0, len(lacking), batch):
+            some = lacking[first : first + batch]
+            found |= dict(zip(some, await embedder.embed(some), strict=True))
+        for text, key in keys.items():
+            self._known[key] = found[text]
+            self._known.move_to_end(key)
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return found

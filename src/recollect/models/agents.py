@@ -51,8 +51,8 @@ class Profile(Filter):
     """Memories with a higher score fade; 0.7 if None."""
     fading_fact_days: float | None = None
     """How old a fact may become; any age if None or 0."""
-    segment_threshold: float | None = None
-    """The least cosine between a user's message and a segment for it to belong there; 0.7 if None."""
+    segment_depth: float | None = None
+    """How far the likeness of what is said before and after must dip where a topic ends; 0.5 if None, 2 ends none."""
     idle_minutes: float | None = None
     """After how many minutes of silence a segment ends; 60 if None, never if 0."""
     enrich: Enrich = Enrich.TALK

@@ -189,6 +189,8 @@ class Turn:
     terms: tuple[str, ...]
     characters: int
     embedding: Embedding | None = None
+    opens: bool = True
+    """Whether a segment may begin with it: an answer belongs to what it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ class Segment:
     turns: tuple[Turn, ...]
     ending: Ending
     similarity: float | None = None
-    """The similarity of the turn that ended it, where a change of topic did."""
+    """How alike its last turns and the next ones are, where a change of topic ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,7 @@ class StoredSegment:
     last_number: int
     ending: Ending
     similarity: float | None
-    """The similarity of the turn that ended it, where a change of topic did."""
+    """How alike its last turns and the next ones are, where a change of topic ended it."""
     label: str
     state: SegmentState
     reason: str

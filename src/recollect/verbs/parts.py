@@ -14,7 +14,7 @@ from recollect.channels.channel import Channel
 from recollect.core.service.costs import Price
 from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
-from recollect.llm.embedder import Embedder
+from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.memories import Receipt
 from recollect.store.database.pool import Database
@@ -70,6 +70,8 @@ class Parts:
     """The steps of enrichment, each by its name and in order."""
     keep_share: float = 0.0
     """The share of recalls that are kept where their cue does not say: from 0 for none to 1 for all."""
+    recent_vectors: RecentVectors = field(default_factory=RecentVectors)
+    """Of what was said lately, which is compared again with every message that follows."""
     writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
     """The writes that wait for others of their scope in this process."""
 

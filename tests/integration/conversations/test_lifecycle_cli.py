@@ -51,7 +51,7 @@ def test_topics_on_the_command_line(run, conversations):
     assert "1-2" in closed
     assert "asked" in closed
     assert "not_found" in run("conversations", "segments", "birds", *SCOPE, fails=True)
-    assert "0.4" in run("profile", "--agent", "ada", "--segment-threshold", "0.4")
+    assert "0.4" in run("profile", "--agent", "ada", "--segment-depth", "0.4")
 
 
 def test_retention_and_rewriting_tables(run, conversations, owner):

@@ -76,7 +76,7 @@ async def test_what_is_running_in_a_restored_conversation_waits_until_it_is_back
         pass
     assert owner.execute(WAITING).fetchone() == (1,)
     assert await run(plain, mind, owner) == 2
-    assert [each.last_number for each in await segments_of(mind)] == [3, 6]
+    assert [each.last_number for each in await segments_of(mind)] == [3, 9]
 
 
 async def test_a_closed_segment_of_a_restored_conversation_waits_until_it_is_back(plain, owner):

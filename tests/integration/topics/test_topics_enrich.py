@@ -30,7 +30,7 @@ async def test_a_summary_lies_under_the_topic_that_the_model_named(recollect, ow
     answer = extraction("They row on the lake.", "Rowing").replace('"Leisure -> Water"', '"Leisure -> Water", "Boats"')
     running, _ = scripted(recollect, answer)
     mind = await running.mind("ada", "li")
-    await mind.set_profile(Profile(segment_threshold=0.3))
+    await mind.set_profile(Profile(segment_depth=0.3))
     await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))
     await run(running, mind, owner)
     [segment] = await segments_of(mind)
@@ -78,7 +78,7 @@ async def test_the_topic_goes_with_the_conversation_that_named_it(plain, owner, 
 async def test_a_segment_that_is_told_again_is_filed_again(recollect, owner):
     running, chat = scripted(recollect, extraction("They row.", "Rowing"))
     mind = await running.mind("ada", "li")
-    await mind.set_profile(Profile(segment_threshold=0.3))
+    await mind.set_profile(Profile(segment_depth=0.3))
     appended = await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))
     await run(running, mind, owner)
     await mind.forget([appended[1].id])

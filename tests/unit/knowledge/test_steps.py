@@ -33,6 +33,6 @@ def test_a_step_nobody_knows_is_refused():
 
 
 def test_an_agent_says_when_its_topics_end():
-    assert (rules_of(Profile()).threshold, rules_of(Profile()).idle_minutes) == (0.7, 60)
-    rules = rules_of(Profile(segment_threshold=0.0, idle_minutes=0.0))
-    assert (rules.threshold, rules.idle_minutes) == (0.0, 0.0)
+    assert (rules_of(Profile()).vectors.depth, rules_of(Profile()).idle_minutes) == (0.5, 60)
+    rules = rules_of(Profile(segment_depth=0.0, idle_minutes=0.0))
+    assert (rules.vectors.depth, rules.idle_minutes) == (0.0, 0.0)

@@ -88,12 +88,12 @@ def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:
     check_names(profile.names)
     if profile.language not in LANGUAGES:
         raise InvalidInputError("language must be en, zh or empty")
-    for field in ("fading_threshold", "segment_threshold"):
+    for field, most in (("fading_threshold", 1), ("segment_depth", 2)):
         share = getattr(profile, field)
-        if share is not None and not 0 <= share <= 1:
-            raise InvalidInputError(f"{field} must be between 0 and 1")
-    most = {"reflection_threshold": HIGHEST_THRESHOLD, "idle_minutes": MOST_MINUTES} | dict.fromkeys(DAYS, MOST_DAYS)
-    for field, highest in most.items():
+        if share is not None and not 0 <= share <= most:
+            raise InvalidInputError(f"{field} must be between 0 and {most}")
+    longest = {"reflection_threshold": HIGHEST_THRESHOLD, "idle_minutes": MOST_MINUTES} | dict.fromkeys(DAYS, MOST_DAYS)
+    for field, highest in longest.items():
         value = getattr(profile, field)
         if value is not None and not 0 <= value <= highest:
             raise InvalidInputError(f"{field} must be between 0 and {highest}; 0 means never")

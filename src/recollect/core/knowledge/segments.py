@@ -1,17 +1,16 @@
-"""Cut a conversation into segments where its topic changes, turn by turn, the same however the turns arrive.
+"""Cut a conversation into segments where its topic changes, the same however the turns arrive.
 
-A turn is compared with the running segment. One that is far from it only raises doubt: it stays, and the next one
-decides. If that is far, too, the segment is closed before the doubtful turn; if it is near, the doubt is gone. A very
-far turn closes at once. So does silence, and too great a length, and then a doubtful turn stays where it is. What is
-running is nothing but its turns and the doubt: read again from their first, they come to the same.
+At every place where a segment may begin, the turns before it are compared with those after it. The topic changes where
+they are less alike than at the places around it (depth scores, as in TextTiling). A place is judged once enough turns
+have followed it, or silence or too great a length has ended the talk; so what is running is nothing but its turns.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 from uuid import UUID
@@ -25,22 +24,36 @@ from recollect.models.knowledge import Ending, Segment, Turn
 from recollect.models.memories import Embedding
 
 SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e18
+Unit = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How places are compared: so many turns on each side, with so many places before and after."""
+
+    window: int
+    reach: int
+    depth: float
+    """A topic ends where likeness is lower than at the best places before and after by so much in total."""
+
+    @property
+    def ahead(self) -> int:
+        """Return how many turns must follow the one that may begin a segment."""
+        return self.window + self.reach - 1
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRules:
-    """When a segment ends. Cosines depend on the model: what is near for one is far for another."""
+    """When a segment ends."""
 
-    threshold: float = 0.7
-    """A turn is far if the cosine of its vector and the segment's is below this."""
-    margin: float = 0.3
-    """A turn that is far by more than this closes the segment at once."""
-    term_threshold: float = 0.08
-    """The same for turns without a vector, which are compared by their terms; these never close at once."""
+    vectors: Measure = field(default=Measure(2, 3, 0.5))
+    """For turns that all have a vector: by the cosine of the sums of their vectors."""
+    terms: Measure = field(default=Measure(3, 3, 0.3))
+    """For others: by the terms they share."""
     min_turns: int = 2
-    """A topic must have so many turns before another one can end it."""
-    max_turns: int = 40
-    max_characters: int = 16_000
+    """A segment that another topic ends, or begins, has at least so many turns."""
+    max_turns: int = 80
+    max_characters: int = 24_000
     idle_minutes: float = 60.0
     """A longer silence ends the segment; 0 means never."""
 
@@ -49,121 +62,124 @@ class SegmentRules:
             raise InvalidInputError("a segment must have at least 2 turns, and may have at least as many")
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The segment that is still open: its turns, and from which of them on it may belong to another."""
-
-    turns: tuple[Turn, ...] = ()
-    doubt: int | None = None
-
-
 USUAL = SegmentRules()
-NOTHING = Running()
 
 
-def to_turn(identity: UUID, occurred_at: datetime, text: str, embedding: Embedding | None = None) -> Turn:
+@dataclass(frozen=True, slots=True)
+class SpokenTurn:
+    """A turn that says something: its position, and what it is compared by."""
+
+    position: int
+    turn: Turn
+    unit: Unit | None
+
+
+def to_turn(
+    identity: UUID, occurred_at: datetime, text: str, embedding: Embedding | None = None, *, opens: bool = True
+) -> Turn:
     """Return what segmentation needs of a turn."""
-    return Turn(identity, occurred_at, distinctive_terms(text), len(text), embedding)
+    return Turn(identity, occurred_at, distinctive_terms(text), len(text), embedding, opens)
 
 
-def follow(running: Running, turn: Turn, rules: SegmentRules = USUAL) -> tuple[Running, Segment | None]:
-    """Add one more turn to the running segment, or begin the next one; at most one segment closes."""
-    if not running.turns:
-        return Running((turn,)), None
-    if ending := _interrupt(running, turn, rules):
-        return Running((turn,)), Segment(running.turns, ending)
-    near, similarity = _compare(_certain(running), turn, rules)
-    if near:
-        # A turn without words leaves the doubt as it is; one that cannot be compared counts as near.
-        doubt = running.doubt if similarity is None and not _speaks(turn) else None
-        return Running((*running.turns, turn), doubt), None
-    return _part(running, turn, similarity or 0.0, rules)
+def segment(
+    turns: Iterable[Turn], rules: SegmentRules = USUAL, ended: Ending | None = None
+) -> tuple[list[Segment], tuple[Turn, ...]]:
+    """Cut turns into segments: return those that have closed, and the turns that are left.
+
+    None are left where `ended` says why nothing follows.
+    """
+    left, closed = tuple(turns), list[Segment]()
+    while found := _find_end(left, rules, ended):
+        size, ending, likeness = found
+        closed.append(Segment(left[:size], ending, likeness))
+        left = left[size:]
+    return closed, left
 
 
-def segment(turns: Iterable[Turn], rules: SegmentRules = USUAL) -> tuple[list[Segment], Running]:
-    """Add many turns: return the segments that closed, and the one that is still open."""
-    running, closed = NOTHING, list[Segment]()
-    for turn in turns:
-        running, ended = follow(running, turn, rules)
-        if ended is not None:
-            closed.append(ended)
-    return closed, running
+def _find_end(
+    turns: Sequence[Turn], rules: SegmentRules, ended: Ending | None
+) -> tuple[int, Ending, float | None] | None:
+    """Find where the first segment of some turns ends, and why; None while nothing has ended it."""
+    spoken = list[SpokenTurn]()
+    for last, turn in enumerate(turns):
+        if last and (ending := _interrupt(turns[:last], turn, rules)):
+            return _find_last(spoken, rules) or (last, ending, None)
+        unit = to_unit(turn.embedding)
+        if not turn.terms and unit is None:
+            continue
+        spoken.append(SpokenTurn(last, turn, unit))
+        for measure in (rules.vectors, rules.terms):
+            gap = len(spoken) - 1 - measure.ahead
+            if (likeness := _judge(spoken, gap, rules, measure)) is not None:
+                return spoken[gap].position, Ending.TOPIC, likeness
+    if ended is None or not turns:
+        return None
+    return _find_last(spoken, rules) or (len(turns), ended, None)
 
 
-def lapse(running: Running, now: datetime, rules: SegmentRules = USUAL) -> Segment | None:
-    """Close the running segment if nothing was said for too long; the next message would close it anyway."""
-    if running.turns and _is_idle(running.turns[-1].occurred_at, now, rules):
-        return Segment(running.turns, Ending.IDLE)
+def _find_last(spoken: Sequence[SpokenTurn], rules: SegmentRules) -> tuple[int, Ending, float] | None:
+    """Find a place where the topic changes before the talk ends, by the turns that there are."""
+    for gap in range(len(spoken)):
+        for measure in (rules.vectors, rules.terms):
+            if (likeness := _judge(spoken, gap, rules, measure)) is not None:
+                return spoken[gap].position, Ending.TOPIC, likeness
     return None
 
 
-def finish(running: Running) -> Segment | None:
-    """Close the running segment because somebody asks for it."""
-    return Segment(running.turns, Ending.ASKED) if running.turns else None
-
-
-def _interrupt(running: Running, turn: Turn, rules: SegmentRules) -> Ending | None:
+def _interrupt(running: Sequence[Turn], turn: Turn, rules: SegmentRules) -> Ending | None:
     """Say what ends a segment before a turn, independent of the turn's topic."""
-    if _is_idle(running.turns[-1].occurred_at, turn.occurred_at, rules):
+    silence = turn.occurred_at - running[-1].occurred_at
+    if rules.idle_minutes > 0 and silence > timedelta(minutes=rules.idle_minutes):
         return Ending.IDLE
-    characters = sum(said.characters for said in running.turns) + turn.characters
-    if len(running.turns) >= rules.max_turns or characters > rules.max_characters:
+    characters = sum(said.characters for said in running) + turn.characters
+    if len(running) >= rules.max_turns or characters > rules.max_characters:
         return Ending.LENGTH
     return None
 
 
-def _is_idle(since: datetime, until: datetime, rules: SegmentRules) -> bool:
-    return rules.idle_minutes > 0 and until - since > timedelta(minutes=rules.idle_minutes)
-
-
-def _certain(running: Running) -> tuple[Turn, ...]:
-    """Return the turns that certainly belong to the segment."""
-    return running.turns[: running.doubt]
-
-
-def _part(running: Running, turn: Turn, similarity: float, rules: SegmentRules) -> tuple[Running, Segment | None]:
-    """Decide on a far turn: doubt it, or close the segment before it or before the doubtful one."""
-    certain = _certain(running)
-    # Turns that say nothing make no topic. So behind the doubt lies one at most that does, and what is left of
-    # the running segment is too short to be closed by the same turn.
-    enough = sum(1 for said in certain if _speaks(said)) >= rules.min_turns
-    joined = (*running.turns, turn)
-    if running.doubt is None and not (enough and _is_very_far(certain, turn, similarity, rules)):
-        return Running(joined, len(running.turns)), None
-    if not enough:
-        return Running(joined), None
-    _, rest = segment(joined[len(certain) :], rules)
-    return rest, Segment(certain, Ending.TOPIC, similarity)
-
-
-def _is_very_far(certain: tuple[Turn, ...], turn: Turn, similarity: float, rules: SegmentRules) -> bool:
-    return similarity < rules.threshold - rules.margin and _cosine(certain, turn) is not None
-
-
-def _speaks(turn: Turn) -> bool:
-    return bool(turn.terms) or _unit(turn.embedding) is not None
-
-
-def _compare(certain: tuple[Turn, ...], turn: Turn, rules: SegmentRules) -> tuple[bool, float | None]:
-    """Tell whether a turn is near a segment, and how near; None where nothing can be compared."""
-    cosine = _cosine(certain, turn)
-    if cosine is not None:
-        return cosine >= rules.threshold, cosine
-    shared = _shared(certain, turn)
-    return (True, None) if shared is None else (shared >= rules.term_threshold, shared)
-
-
-def _cosine(certain: tuple[Turn, ...], turn: Turn) -> float | None:
-    """Compare a turn's vector with the mean of the segment's; None where either has none of the same model."""
-    unit = _unit(turn.embedding)
-    if unit is None:
+def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: Measure) -> float | None:
+    """Say how alike the turns before and after a place are if the topic changes there; None if it does not."""
+    if not rules.min_turns <= gap <= len(spoken) - rules.min_turns or not spoken[gap].turn.opens:
         return None
-    units = [each for said in certain if (each := _unit(said.embedding)) is not None and each.shape == unit.shape]
-    mean = _unit(np.sum(units, axis=0)) if units else None
-    return None if mean is None else float(np.dot(mean, unit))
+    if _choose_measure(spoken, gap, rules) is not measure:
+        return None
+    compare = _compare_vectors if measure is rules.vectors else _compare_terms
+    around = range(max(1, gap - measure.reach), min(len(spoken), gap + measure.reach + 1))
+    likeness = {place: compare(*_sides(spoken, place, measure.window)) for place in around}
+    here = likeness[gap]
+    if any(each < here and spoken[place].turn.opens for place, each in likeness.items() if place > gap):
+        return None
+    rises = (max(each for place, each in likeness.items() if side(place)) - here for side in (gap.__ge__, gap.__le__))
+    return here if sum(rises) >= measure.depth else None
 
 
-def _unit(embedding: Embedding | NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+def _choose_measure(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules) -> Measure:
+    """Choose how a place is judged: by vectors if all turns that are compared have one of the same model."""
+    far = rules.vectors.window + rules.vectors.reach
+    shapes = {each.unit.shape if each.unit is not None else None for each in spoken[max(0, gap - far) : gap + far]}
+    return rules.vectors if len(shapes) == 1 and None not in shapes else rules.terms
+
+
+def _sides(spoken: Sequence[SpokenTurn], gap: int, window: int) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
+    return spoken[max(0, gap - window) : gap], spoken[gap : gap + window]
+
+
+def _compare_vectors(before: Sequence[SpokenTurn], after: Sequence[SpokenTurn]) -> float:
+    """Compare turns by the cosine of the sums of their vectors."""
+    one, other = (
+        to_unit(np.sum([each.unit for each in side if each.unit is not None], axis=0)) for side in (before, after)
+    )
+    return 0.0 if one is None or other is None else float(np.dot(one, other))
+
+
+def _compare_terms(before: Sequence[SpokenTurn], after: Sequence[SpokenTurn]) -> float:
+    """Compare turns by the terms they share: the cosine of their counts, on a logarithmic scale."""
+    one, other = (_weigh(chain.from_iterable(each.turn.terms for each in side)) for side in (before, after))
+    product = math.fsum(weight * one[term] for term, weight in other.items() if term in one)
+    return product / (_length(one) * _length(other)) if product else 0.0
+
+
+def to_unit(embedding: Embedding | Unit | None) -> Unit | None:
     """Scale a vector to unit length; None if it has no direction."""
     if embedding is None:
         return None
@@ -171,15 +187,6 @@ def _unit(embedding: Embedding | NDArray[np.float64] | None) -> NDArray[np.float
     with np.errstate(over="ignore", invalid="ignore"):
         norm = float(np.sqrt(np.dot(vector, vector)))
     return vector / norm if SMALLEST_NORM < norm < LARGEST_NORM else None
-
-
-def _shared(certain: tuple[Turn, ...], turn: Turn) -> float | None:
-    """Compare by terms: the cosine of their counts, on a logarithmic scale."""
-    one, other = _weigh(chain.from_iterable(said.terms for said in certain)), _weigh(turn.terms)
-    if not one or not other:
-        return None
-    product = math.fsum(weight * one[term] for term, weight in other.items() if term in one)
-    return product / (_length(one) * _length(other))
 
 
 def _weigh(terms: Iterable[str]) -> dict[str, float]:

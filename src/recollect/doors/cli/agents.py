@@ -37,7 +37,7 @@ Perceived = Annotated[
 WEIGHINGS = tuple(field.name for field in fields(Weighing))
 FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
-TOPICS = ("segment_threshold", "idle_minutes")
+TOPICS = ("segment_depth", "idle_minutes")
 NAMES, LANGUAGE, ENRICH = "names", "language", "enrich"
 RECALL, ALSO = ("min_relevance", "consult", "judge"), "also"
 PLAIN = (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
@@ -69,7 +69,9 @@ TUNED = {Tuned.STREAM: "the stream", Tuned.USUAL: "the usual recall"}
     fading_days=Annotated[float | None, typer.Option(help="Days over which what is unused fades; 0 for never.")],
     fading_threshold=Annotated[float | None, typer.Option(help="What scores above it fades.")],
     fading_fact_days=Annotated[float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.")],
-    segment_threshold=Annotated[float | None, typer.Option(help="Cosine below which a topic changes.")],
+    segment_depth=Annotated[
+        float | None, typer.Option(help="How far likeness must dip where a topic ends; 2 ends none.")
+    ],
     idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
     enrich=Annotated[Enrich | None, typer.Option(help="What is learned from: talk, or all.")],
     names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],

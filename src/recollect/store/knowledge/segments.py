@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -17,12 +16,10 @@ from recollect.core.service.numbers import tenant_of
 from recollect.core.text.tokens import ESTIMATE
 from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
-from recollect.models.memories import Embedding
-from recollect.models.service import EmbeddingSpace, Scope
+from recollect.models.service import Scope
 from recollect.store.conversations.conversations import to_read
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.columns import Row
-from recollect.store.memories.embeddings import vectors_table
 from recollect.store.service.jobs import defer_enrichment
 from recollect.store.service.scopes import names
 
@@ -146,17 +143,6 @@ async def find_known(database: Database, scope_id: int, called: Sequence[str], l
         parameters = {"scope_id": scope_id, "names": list(called), "limit": limit}
         found = await connection.execute(QUERIES["known"], parameters)
     return [row["entity_id"] for row in await found.fetchall()]
-
-
-async def read_vectors(
-    database: Database, scope_id: int, space: EmbeddingSpace, ids: Sequence[UUID]
-) -> dict[UUID, Embedding]:
-    """Read the vectors of messages made without context, also of an archived conversation."""
-    query = sql.SQL(QUERIES["vectors"]).format(vectors=vectors_table(space.id))
-    parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
-    async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(query, parameters)
-    return {row["id"]: row["numbers"] for row in await found.fetchall()}
 
 
 async def close(

@@ -64,18 +64,6 @@ group by entity_id
 order by count(*) desc, entity_id
 limit %(limit)s
 
--- name: vectors
--- Those that were made of a message alone.
-select id, numbers from (
-    select id, embedding::real[] as numbers from {vectors} where scope_id = %(scope_id)s and id = any (%(ids)s)
-    union all
-    select id, embedding::real[] from withheld_vectors
-    where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
-) held
-where not id = any (array(
-    select id from context_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s and id = any (%(ids)s)
-))
-
 -- name: hold_running
 -- Nothing was closed meanwhile; a new append comes after it.
 select last_number from conversations

@@ -19,7 +19,7 @@ from recollect.core.topics.paths import choose_paths, parse_topic
 from recollect.core.topics.rating import steady
 from recollect.errors import NotFoundError, RecollectError, UnavailableError
 from recollect.models.knowledge import Ending, SegmentState, StoredSegment
-from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory, Role
+from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory
 from recollect.models.service import Caller, Right, Scope
 from recollect.models.topics import Filing, Reach
 from recollect.store.agents import reflections
@@ -30,7 +30,7 @@ from recollect.store.knowledge.segments import Closed, ClosingSegment, SegmentOu
 from recollect.store.service import jobs, scopes
 from recollect.store.service.jobs import Lease
 from recollect.store.topics import topics
-from recollect.verbs.knowledge.steps.draft import RUNNING, Draft, Stage, StepContext, Stretch
+from recollect.verbs.knowledge.steps.draft import RUNNING, SPEAKING, Draft, Stage, StepContext, Stretch
 from recollect.verbs.knowledge.steps.extraction import ExtractOnce
 from recollect.verbs.memories.perform import perform
 from recollect.verbs.memories.rows import Write, embed_missing, prepare_all
@@ -140,41 +140,39 @@ async def find_closings(
 ) -> tuple[list[ClosingSegment], Times]:
     """Let the steps say where segments end, and make sure that a piece of a longer stretch ends in any case."""
     context = replace(
-        await work.open_context(), now=conversation.now, since=conversation.idle_since if spoken.whole else None
+        await work.open_context(),
+        now=conversation.now,
+        since=conversation.idle_since if spoken.whole else None,
+        asked=asked if spoken.whole else None,
     )
     stretch = Stretch(RUNNING, conversation.id, conversation.segmented_number + 1, spoken.last_number)
     draft = Draft(stretch, spoken.messages)
-    space = context.place.space
-    if space is not None:
-        turns = [message.id for message in spoken.messages if message.role is Role.USER]
-        read = await segments.read_vectors(work.parts.database, work.scope_id, space, turns)
-        draft = replace(draft, vectors=read)
     draft, times = await take_steps(work, context, draft, Stage.CONVERSATION)
     closings = to_closings(draft, spoken.last_number)
     reaches = bool(closings) and closings[-1].last_number == spoken.last_number
     ending = asked if spoken.whole else (None if closings else Ending.LENGTH)
     if ending and not reaches and CUTTING in work.parts.steps:
-        passed = sum(len(segment.turns) for segment in draft.closed)
-        closings.append(ClosingSegment(spoken.last_number, ending, label=name_topic(draft, passed)))
+        first = closings[-1].last_number + 1 if closings else 0
+        closings.append(ClosingSegment(spoken.last_number, ending, label=name_topic(draft, first, spoken.last_number)))
     return closings, times
 
 
 def to_closings(draft: Draft, last_number: int) -> list[ClosingSegment]:
     """Turn closed segments into numbers: each reaches to the message before the next one's first turn."""
-    numbers = [message.number for message in draft.messages if message.role is Role.USER]
-    closings, passed = [], 0
+    spoken = [message for message in draft.messages if message.role in SPEAKING]
+    closings, first, passed = list[ClosingSegment](), 0, 0
     for segment in draft.closed:
-        label = name_topic(draft, passed, passed + len(segment.turns))
         passed += len(segment.turns)
-        last = numbers[passed] - 1 if passed < len(numbers) else last_number
-        closings.append(ClosingSegment(last, segment.ending, segment.similarity, label))
+        last = spoken[passed].number - 1 if passed < len(spoken) else last_number
+        closings.append(ClosingSegment(last, segment.ending, segment.similarity, name_topic(draft, first, last)))
+        first = last + 1
     return closings
 
 
-def name_topic(draft: Draft, first: int, last: int | None = None) -> str:
-    """Label a run of turns by the labels of each."""
-    turns = [message.id for message in draft.messages if message.role is Role.USER][first:last]
-    return phrases.label([draft.labels[turn] for turn in turns if draft.labels.get(turn)])
+def name_topic(draft: Draft, first: int, last: int) -> str:
+    """Label a run of messages by the labels of each."""
+    run = [message.id for message in draft.messages if first <= message.number <= last]
+    return phrases.label([draft.labels[each] for each in run if draft.labels.get(each)])
 
 
 async def learn(work: Work, closed: Closed) -> None:

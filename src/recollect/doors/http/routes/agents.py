@@ -83,8 +83,8 @@ class ProfileBody(OfAgent, WeighingBody, FilterBody):
     fading_fact_days: Days | None = Field(
         None, description="How many days old a fact may grow; any age if left out or 0."
     )
-    segment_threshold: Factor | None = Field(
-        None, description="Below which cosine to a segment what the user says begins another topic; 0.7 if left out."
+    segment_depth: Annotated[Number, Field(ge=0, le=2)] | None = Field(
+        None, description="How far likeness must dip where a topic ends; 0.5 if left out, 2 ends none."
     )
     idle_minutes: Annotated[Number, Field(ge=0, le=525_600)] | None = Field(
         None, description="Minutes of silence that end a segment; 60 if left out, 0 means never."

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from uuid import UUID
 
 from recollect.models.conversations import Message
-from recollect.models.knowledge import Entity, Fact, Mention, ParsedExtraction, Segment, Statement
-from recollect.models.memories import Embedding
+from recollect.models.knowledge import Ending, Entity, Fact, Mention, ParsedExtraction, Segment, Statement
+from recollect.models.memories import Role
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge.segments import NO_RUN
@@ -19,6 +19,8 @@ from recollect.store.service.scopes import Place
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.parts import Parts
 
+SPEAKING = frozenset({Role.USER, Role.ASSISTANT})
+"""Whose messages tell what a talk is about."""
 JOURNAL = ""
 """The name of the conversation that holds the events of a scope: no caller can name it."""
 RUNNING = UUID(int=0)
@@ -53,8 +55,6 @@ class Draft:
     segment: Stretch
     messages: tuple[Message, ...]
     """In the order in which they were said."""
-    vectors: Mapping[UUID, Embedding] = field(default_factory=dict[UUID, Embedding])
-    """Of the messages that have one; only while a conversation is cut into segments."""
     labels: Mapping[UUID, str] = field(default_factory=dict[UUID, str])
     """The label of each user's message; only while a conversation is cut into segments."""
     closed: tuple[Segment, ...] = ()
@@ -107,6 +107,8 @@ class StepContext:
     extractor: Extractor = no_extraction
     since: datetime | None = None
     """Since when nothing was appended to the conversation, if it may have become silent."""
+    asked: Ending | None = None
+    """Why the conversation has come to its end for now, if somebody says so."""
     staged: Staged | None = None
     """What a run over history has stated so far; None outside of runs."""
     budgeted: bool = True

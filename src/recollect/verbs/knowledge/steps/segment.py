@@ -1,4 +1,4 @@
-"""Segment: find where the topic of a conversation changes, among the user's messages in their order."""
+"""Segment: find where the topic of a conversation changes, by what the user and the assistant say."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
-from uuid import UUID
 
 from recollect.core.conversations.messages import said
 from recollect.core.knowledge import segments
 from recollect.core.knowledge.segments import USUAL, SegmentRules, to_turn
-from recollect.core.text.terms import indexed_text, script_of
+from recollect.core.text.terms import script_of
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
 from recollect.models.agents import Profile
 from recollect.models.conversations import Message
 from recollect.models.knowledge import Ending, Segment
 from recollect.models.memories import Embedding, Role
-from recollect.verbs.knowledge.steps.draft import JOURNAL, Draft, StepContext
+from recollect.verbs.knowledge.steps.draft import JOURNAL, SPEAKING, Draft, StepContext
 
 MOST_EVENTS = 20
 """A batch of events that is read together."""
@@ -28,14 +27,16 @@ MOST_EVENTS = 20
 async def segment(context: StepContext, draft: Draft) -> Draft:
     """Close every segment that has ended, also the last one if the conversation has become silent."""
     rules = rules_of(context.place.profile)
+    silent = is_silent(context, rules)
+    ended = context.asked or (Ending.IDLE if silent else None)
     if draft.segment.conversation == JOURNAL:
-        return replace(draft, closed=tuple(cut_journal(draft.messages, silent=is_silent(context, rules))))
-    spoken = [message for message in draft.messages if message.role is Role.USER]
-    vectors = await find_vectors(context, draft, spoken)
-    turns = [to_turn(message.id, message.occurred_at, said(message), vectors.get(message.id)) for message in spoken]
-    closed, running = segments.segment(turns, rules)
-    if is_silent(context, rules):
-        closed.append(Segment(running.turns, Ending.IDLE))
+        return replace(draft, closed=tuple(cut_journal(draft.messages, silent=silent)))
+    spoken = [message for message in draft.messages if message.role in SPEAKING]
+    turns = [to_turn(each.id, each.occurred_at, said(each), opens=each.role is Role.USER) for each in spoken]
+    texts = {turn.id: said(message) for turn, message in zip(turns, spoken, strict=True) if turn.terms}
+    vectors = await find_vectors(context, [*texts.values()])
+    turns = [replace(turn, embedding=vectors.get(texts.get(turn.id, ""))) for turn in turns]
+    closed, _ = segments.segment(turns, rules, ended)
     return replace(draft, closed=tuple(closed))
 
 
@@ -49,31 +50,27 @@ def cut_journal(events: Sequence[Message], *, silent: bool) -> list[Segment]:
     return [Segment(tuple(batch), Ending.IDLE if silent else Ending.LENGTH) for batch in closed]
 
 
-async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Message]) -> dict[UUID, Embedding]:
-    """Find the vector of each turn by itself; an embedder that cannot read a script finds all turns alike.
+async def find_vectors(context: StepContext, texts: Sequence[str]) -> dict[str, Embedding]:
+    """Find the vector of each text by itself; an embedder that cannot read a script finds all texts alike.
 
-    One that has seen the utterance before is no use here: it hides that the topic changes. So it is made once more.
+    The vectors of memories are no use here: they have seen the speaker and the utterance before, which hide that the
+    topic changes. So these are made once more, and kept for the next time.
     """
-    embedder = context.parts.embedder
-    readable = [each for each in spoken if embedder is None or script_of(said(each)) in embedder.scripts]
-    found = {each.id: draft.vectors[each.id] for each in readable if each.id in draft.vectors}
-    lacking = [each for each in readable if each.id not in found and said(each).strip()]
+    embedder, recent = context.parts.embedder, context.parts.recent_vectors
     if embedder is None or not serves(embedder, context.place.space):
-        return found
-    # Without it, turns are compared by the terms they share.
+        return {}
+    read = {text for text in texts if script_of(text) in embedder.scripts}
+    # Without them, turns are compared by the terms they share.
     with suppress(EmbedderError):
-        for first in range(0, len(lacking), context.parts.embed_batch):
-            batch = lacking[first : first + context.parts.embed_batch]
-            rows = await embedder.embed([indexed_text(each.name, said(each)) for each in batch])
-            found |= {each.id: row.tolist() for each, row in zip(batch, rows, strict=True)}
-    return found
+        return await recent.embed(embedder, sorted(read), context.parts.embed_batch)
+    return {}
 
 
 def rules_of(profile: Profile) -> SegmentRules:
     """Return the rules of segments for an agent; what its profile does not set has its default."""
     rules = USUAL
-    if profile.segment_threshold is not None:
-        rules = replace(rules, threshold=profile.segment_threshold)
+    if profile.segment_depth is not None:
+        rules = replace(rules, vectors=replace(rules.vectors, depth=profile.segment_depth))
     if profile.idle_minutes is not None:
         rules = replace(rules, idle_minutes=profile.idle_minutes)
     return rules
